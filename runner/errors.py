@@ -1,0 +1,77 @@
+"""What can go wrong, and the exit code each kind ends the process with.
+
+RunnerError                      3
+├── InputError                   1   arguments, configuration, data files
+│   ├── ConfigError              1   every problem of a configuration at once
+│   └── DataError                1   a line or field of a data file
+├── CorpusError                  2   documents or index missing, empty or unusable
+├── EvaluationError              3   the run itself failed
+├── RegressionError              4   a regression rule fired
+└── NotComparableError           5   two runs that measure different things
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+class RunnerError(Exception):
+    """Base of all errors that are shown to the user as one message, without a traceback."""
+
+    exit_code = 3
+
+
+class InputError(RunnerError):
+    exit_code = 1
+
+
+class CorpusError(RunnerError):
+    exit_code = 2
+
+
+class EvaluationError(RunnerError):
+    exit_code = 3
+
+
+class RegressionError(RunnerError):
+    exit_code = 4
+
+
+class NotComparableError(RunnerError):
+    exit_code = 5
+
+
+class DataError(InputError):
+    """A data file that cannot be used; the message names file, line and field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a configuration: the key, what is wrong, what would have worked."""
+
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.message}"
+
+
+class ConfigError(InputError):
+    """All problems of one configuration (or of all cells of a sweep)."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        head = "1 problem" if count == 1 else f"{count} problems"
+        super().__init__(f"{head} in the configuration:\n" + "\n".join(f"  {problem}" for problem in self.problems))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?` or, without a near name, `; known: a, b, c` (empty when nothing is known)."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    return f"; known: {', '.join(names)}" if names else ""

@@ -1,0 +1,113 @@
+"""What a component must offer. A component is any class that fits; nothing here is inherited from.
+
+`__init__` of a component takes keyword-only arguments of YAML types (or other components), does no
+I/O, and is the schema of its YAML file. It may use `Annotated[int, Field(ge=1)]` for ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.records import (
+    Answer,
+    CaseSet,
+    Context,
+    Corpus,
+    DataSet,
+    Judgement,
+    Judgements,
+    Preparation,
+    Query,
+    Ranking,
+    Scores,
+)
+
+
+class Workspace(Protocol):
+    """Where components keep what is expensive to build."""
+
+    @property
+    def cold(self) -> bool:
+        """True when nothing stored by an earlier run may be read."""
+
+    def identity(self, component: object) -> str:
+        """Hash over the class and all settings of a component, its own components included."""
+
+    def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
+        """The folder of this kind with this key (JSON values); `build(path)` fills it when it is
+        missing, damaged or foreign, once for all processes. Its files must not be changed later."""
+
+
+class Dataset(Protocol):
+    def load(self) -> DataSet:
+        """Raises DataError for unusable queries and CorpusError for unusable documents."""
+
+
+class Tokenizer(Protocol):
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]: ...
+
+
+class Embedder(Protocol):
+    def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
+        """Fit on, or open a store for, the texts of a corpus. Called once before `embed`."""
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+        """float32 [n_texts, dim], rows L2-normalised (a row of zeros where a text has no features)."""
+
+
+class Retriever(Protocol):
+    def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
+        """Build or load the index. Returns facts for the report (kind, size_bytes, dim …)."""
+
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """The `depth` best chunks for each query (fewer when fewer match)."""
+
+
+class Generator(Protocol):
+    async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer: ...
+
+
+class Judge(Protocol):
+    on_failure: Literal["zero", "exclude"]
+
+    async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
+        """Rubrics and fields: `faithfulness` (question, answer, contexts: Sequence[Context], language),
+        `answer_relevancy` (question, answer, language)."""
+
+
+CaseT = TypeVar("CaseT")
+OutputT = TypeVar("OutputT")
+
+
+class Case(Protocol):
+    """What the engine needs to know of a case."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def language(self) -> str | None: ...
+    @property
+    def difficulty(self) -> str | None: ...
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+
+
+class Evaluation(Protocol[CaseT, OutputT]):
+    """What happens to one case. The engine owns everything else."""
+
+    def load(self) -> CaseSet[CaseT]: ...
+
+    async def prepare(self, cases: Sequence[CaseT], workspace: Workspace) -> Preparation:
+        """Everything that is shared by cases: indexes, rankings of all queries."""
+
+    async def run(self, case: CaseT) -> OutputT: ...
+
+    async def judge(self, case: CaseT, output: OutputT) -> Judgements: ...
+
+    def score(self, case: CaseT, output: OutputT | None, judgements: Judgements) -> Scores:
+        """Pure. `output` is None for a case that failed: all names that would apply are `unscored`."""

@@ -1,0 +1,267 @@
+"""The nouns that flow through a run, from data to results. Frozen, without behaviour beyond look-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, Literal, TypeVar
+
+Status = Literal["ok", "failed", "timeout"]
+
+
+# --- data -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One note, passage or page. `id` and `text` are NFC; `metadata` is whatever the source carried."""
+
+    id: str
+    text: str
+    title: str = ""
+    language: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of a document: `text == document.text[start:end]`. `id` is `{document_id}#{n}`, n from 0."""
+
+    id: str
+    document_id: str
+    text: str
+    start: int
+    end: int
+    headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents in file order and their chunks, grouped by document in document order.
+
+    `fingerprint` is a hash over every id, title and text and over the chunk boundaries.
+    """
+
+    documents: Sequence[Document]
+    chunks: Sequence[Chunk]
+    fingerprint: str
+
+    @cached_property
+    def document_by_id(self) -> Mapping[str, Document]:
+        return {document.id: document for document in self.documents}
+
+    @cached_property
+    def chunk_by_id(self) -> Mapping[str, Chunk]:
+        return {chunk.id: chunk for chunk in self.chunks}
+
+    def document_of(self, id: str) -> str:
+        """The document of a chunk id; a document id, or an id from elsewhere, stands for itself."""
+        chunk = self.chunk_by_id.get(id)
+        return chunk.document_id if chunk is not None else id
+
+    def text_of(self, id: str) -> str | None:
+        """Text of a chunk or of a whole document; None when the corpus has neither."""
+        chunk = self.chunk_by_id.get(id)
+        if chunk is not None:
+            return chunk.text
+        document = self.document_by_id.get(id)
+        return document.text if document is not None else None
+
+    def title_of(self, id: str) -> str:
+        document = self.document_by_id.get(self.document_of(id))
+        return document.title if document is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where an answer stands: character range in the text of a document, or the quoted text itself."""
+
+    document_id: str
+    start: int | None = None
+    end: int | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A piece of text handed to a generator or judge. `id` is a chunk or document id, or `context-N`."""
+
+    id: str
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What somebody else's system returned for a query. None: the file does not say."""
+
+    ranking: tuple[tuple[str, float], ...] | None = None  # (id, score), best first
+    contexts: tuple[Context, ...] | None = None
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One question with its labels. `relevance` maps gold document ids to grades (> 0 is relevant)."""
+
+    id: str
+    text: str
+    answerable: bool
+    relevance: Mapping[str, int]
+    expected_chunks: tuple[str, ...] = ()
+    expected_spans: tuple[Span, ...] = ()
+    answers: tuple[str, ...] = ()
+    language: str | None = None
+    difficulty: str | None = None
+    tags: tuple[str, ...] = ()
+    given: Given = Given()
+
+
+@dataclass(frozen=True, slots=True)
+class DataProblem:
+    """Something wrong in a data file. An error skips its record, a warning does not."""
+
+    severity: Literal["error", "warning"]
+    path: str
+    message: str
+    line: int | None = None
+    field: str | None = None
+
+    def __str__(self) -> str:
+        where = self.path if self.line is None else f"{self.path}:{self.line}"
+        return f"{where}: {self.field}: {self.message}" if self.field else f"{where}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """A corpus, its queries in file order, and everything that was wrong with the files."""
+
+    corpus: Corpus
+    queries: tuple[Query, ...]
+    problems: tuple[DataProblem, ...] = ()
+
+
+# --- retrieval, generation, judging ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Chunks for one query, best first: score descending, ties by id descending (as bytes).
+
+    `scores` are comparable within the ranking only; `relevance` is absolute, 0..1, and is what
+    `min_score` is held against. The three tuples have the same length. `legs` holds the rankings
+    that a fusion was made of.
+    """
+
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    relevance: tuple[float, ...]
+    legs: Mapping[str, Ranking] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A generated answer. `citations` are 1-based numbers of the contexts that the text cites."""
+
+    text: str
+    refused: bool = False
+    citations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge said. `score` is 0..1, or None when the judge failed (`error` says why).
+
+    `details` is JSON: claims with their verdicts, matched evidence and the like.
+    """
+
+    score: float | None
+    reasoning: str = ""
+    error: str | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+Judgements = Mapping[str, Judgement]
+
+
+# --- evaluation -----------------------------------------------------------------------------------
+
+CaseT = TypeVar("CaseT")
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSet(Generic[CaseT]):
+    """The validated cases of an evaluation; `identity` maps what was read (corpus, gold …) to hashes."""
+
+    cases: Sequence[CaseT]
+    problems: tuple[DataProblem, ...] = ()
+    identity: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What preparing told: facts that depend on the data only, and what depends on the clock."""
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    timing: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Metric values of one case.
+
+    `values`: a number, or None where the metric does not apply or could not be scored.
+    `unscored`: names that apply but were not scored (a failed judge, a failed case).
+    `weights`: weights in the mean, where not 1. `labels`: categories that the summary counts.
+    """
+
+    values: Mapping[str, float | None]
+    unscored: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long one stage took. Only live ones (no cache, first attempt) count in percentiles."""
+
+    ms: float
+    live: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case with its outcome: a line of per_item.jsonl."""
+
+    id: str
+    status: Status
+    metrics: Mapping[str, float | None]
+    output: Any
+    latency_ms: float | None
+    language: str | None = None
+    difficulty: str | None = None
+    tags: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    unscored: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=dict)
+    timings: Mapping[str, Timing] = field(default_factory=dict)
+    judgements: Judgements = field(default_factory=dict)
+    error: str | None = None
+    stage: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its 95 % interval. `n` cases to which the metric applies, `n_scored` of them scored.
+
+    `value_scored` is the mean over scored cases alone; it differs from `value` only where failed
+    judgements count as zero.
+    """
+
+    value: float | None
+    n: int
+    n_scored: int
+    ci_low: float | None
+    ci_high: float | None
+    value_scored: float | None = None

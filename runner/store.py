@@ -1,0 +1,115 @@
+"""Folders of derived data on disk: built once, checked on every opening, shared by all processes.
+
+    <root>/<kind>/<hash of key>/manifest.json   key, and size and digest of every file
+    <root>/<kind>/<hash of key>/…               what `build` wrote
+
+A folder appears by one rename, so a reader sees all of it or none. What is damaged, incomplete or of
+another key is rebuilt, never read. Nothing in it is ever unpickled by this module.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+MANIFEST = "manifest.json"
+SCHEMA = 1
+
+
+def fingerprint(value: Any) -> str:
+    """SHA-256 (hex) of the canonical JSON of `value`."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").hexdigest()
+
+
+class Store:
+    """A Workspace over one root folder. `identities` maps `id(component)` to its fingerprint."""
+
+    def __init__(self, root: Path, identities: Mapping[int, str] | None = None, *, cold: bool = False) -> None:
+        self.root = root
+        self.identities = identities or {}
+        self.cold = cold
+        self._fresh: set[Path] = set()
+
+    def identity(self, component: object) -> str:
+        try:
+            return self.identities[id(component)]
+        except KeyError:
+            name = f"{type(component).__module__}.{type(component).__qualname__}"
+            raise LookupError(f"{name} was not built from a configuration, so its identity is unknown") from None
+
+    def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
+        folder = self.root / kind / fingerprint([SCHEMA, kind, key])[:32]
+        if self._usable(folder, key):
+            return folder
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        self._ignore_in_git()
+        with _locked(folder.with_suffix(".lock")):
+            if not self._usable(folder, key):
+                self._build(folder, key, build)
+        self._fresh.add(folder)
+        return folder
+
+    def _usable(self, folder: Path, key: Mapping[str, Any]) -> bool:
+        if folder in self._fresh:
+            return True
+        return not self.cold and _intact(folder, key)
+
+    def _build(self, folder: Path, key: Mapping[str, Any], build: Callable[[Path], None]) -> None:
+        scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
+        try:
+            build(scratch)
+            files = {
+                path.relative_to(scratch).as_posix(): {"size": path.stat().st_size, "digest": file_digest(path)}
+                for path in sorted(scratch.rglob("*"))
+                if path.is_file()
+            }
+            manifest = json.dumps({"schema": SCHEMA, "key": key, "files": files}, ensure_ascii=False, indent=1)
+            (scratch / MANIFEST).write_text(manifest, encoding="utf-8")
+            if folder.exists():  # rename cannot replace a folder that has files
+                folder.rename(scratch.with_name(scratch.name + "-old"))
+            scratch.rename(folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+            shutil.rmtree(scratch.with_name(scratch.name + "-old"), ignore_errors=True)
+
+    def _ignore_in_git(self) -> None:
+        marker = self.root / ".gitignore"
+        if not marker.exists():
+            marker.write_text("*\n", encoding="utf-8")
+
+
+def _intact(folder: Path, key: Mapping[str, Any]) -> bool:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if manifest["schema"] != SCHEMA or fingerprint(manifest["key"]) != fingerprint(key):
+            return False
+        return all(
+            (folder / name).stat().st_size == entry["size"] and file_digest(folder / name) == entry["digest"]
+            for name, entry in manifest["files"].items()
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
