@@ -6,6 +6,7 @@ RunnerError                      3
 │   └── DataError                1   a line or field of a data file
 ├── CorpusError                  2   documents or index missing, empty or unusable
 ├── EvaluationError              3   the run itself failed
+├── TrackingError                3   a tracking store refused a finished run (the run itself stands)
 ├── RegressionError              4   a regression rule fired
 └── NotComparableError           5   two runs that measure different things
 """
@@ -33,6 +34,10 @@ class CorpusError(RunnerError):
 
 class EvaluationError(RunnerError):
     exit_code = 3
+
+
+class TrackingError(RunnerError):
+    """A tracking store cannot be reached or used. The run folder is complete and can be uploaded later."""
 
 
 class RegressionError(RunnerError):

@@ -111,3 +111,17 @@ class Evaluation(Protocol[CaseT, OutputT]):
 
     def score(self, case: CaseT, output: OutputT | None, judgements: Judgements) -> Scores:
         """Pure. `output` is None for a case that failed: all names that would apply are `unscored`."""
+
+
+class Tracking(Protocol):
+    """Where finished runs are kept for comparison. Reads run and sweep folders, never a run in flight."""
+
+    def prepare(self) -> None:
+        """Create what several uploading processes would otherwise race to create. Called once, in the
+        parent process, before the first upload. All three methods raise TrackingError."""
+
+    def upload(self, folder: Path) -> str | None:
+        """Upload one run folder, or update what was uploaded from it before. Returns the id there."""
+
+    def upload_sweep(self, folder: Path) -> str | None:
+        """Upload the summary of a sweep folder (its runs go through `upload`). Returns the id there."""

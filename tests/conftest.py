@@ -1,0 +1,73 @@
+"""What holds for every test: no network beyond this machine, golden files change only on demand."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+# For this process and every process that a test starts.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+os.environ["DO_NOT_TRACK"] = "true"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite-golden", action="store_true", help="write the golden files instead of comparing")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden(name, text)`: the text is that of tests/golden/NAME (rewritten with --rewrite-golden)."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--rewrite-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network_beyond_loopback() -> Iterator[None]:
+    """Sockets of this process reach loopback addresses and Unix sockets only."""
+    connect, connect_ex, getaddrinfo = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
+
+    def guarded(call: Callable[..., Any]) -> Callable[..., Any]:
+        def inner(self: socket.socket, address: Any) -> Any:
+            if self.family in (socket.AF_INET, socket.AF_INET6):
+                _demand_loopback(str(address[0]))
+            return call(self, address)
+
+        return inner
+
+    def guarded_getaddrinfo(host: Any, *args: Any, **kwargs: Any) -> Any:
+        if host is not None:
+            _demand_loopback(host.decode() if isinstance(host, bytes) else str(host))
+        return getaddrinfo(host, *args, **kwargs)
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(socket.socket, "connect", guarded(connect))
+    patch.setattr(socket.socket, "connect_ex", guarded(connect_ex))
+    patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+    yield
+    patch.undo()
+
+
+def _demand_loopback(host: str) -> None:
+    if host in ("", "localhost", socket.gethostname()):
+        return
+    try:
+        local = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        raise ConnectionRefusedError(f"tests must not reach {host}") from None
+    if not (local.is_loopback or local.is_unspecified):
+        raise ConnectionRefusedError(f"tests must not reach {host}")
