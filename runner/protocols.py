@@ -25,6 +25,7 @@ from runner.records import (
     Query,
     Ranking,
     Scores,
+    Timing,
 )
 
 
@@ -81,7 +82,7 @@ class Judge(Protocol):
 
 
 CaseT = TypeVar("CaseT")
-OutputT = TypeVar("OutputT")
+OutputT = TypeVar("OutputT", bound="Output")
 
 
 class Case(Protocol):
@@ -125,3 +126,12 @@ class Tracking(Protocol):
 
     def upload_sweep(self, folder: Path) -> str | None:
         """Upload the summary of a sweep folder (its runs go through `upload`). Returns the id there."""
+
+
+class Output(Protocol):
+    """What `run` returns: how long its stages took, and what the row keeps of it (JSON)."""
+
+    @property
+    def timings(self) -> Mapping[str, Timing]: ...
+
+    def record(self) -> Mapping[str, Any]: ...

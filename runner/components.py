@@ -1,0 +1,208 @@
+"""From configuration to objects: one memoised walk over everything that `evaluation` reaches.
+
+A component is a mapping with `_target_`. Interpolations are followed, so a part that two components
+share is visited, and built, once. The same walk checks, fingerprints and builds.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+
+from runner.errors import ConfigError, Problem, did_you_mean
+from runner.store import fingerprint
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+T = TypeVar("T")
+Visit = Callable[[str, str, dict[str, Any]], T]
+
+# Settings that decide how long something may take, not what comes out of it.
+NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict", "probe"})
+
+
+@dataclass
+class Walk(Generic[T]):
+    """Visits components depth first; `visit(key, target, arguments)` gets arguments already visited."""
+
+    visit: Visit[T]
+    problems: list[Problem] = field(default_factory=list)
+    memo: dict[int, T] = field(default_factory=dict)
+    keys: dict[str, int] = field(default_factory=dict)
+
+    def component(self, node: DictConfig) -> T:
+        if id(node) not in self.memo:
+            key = str(node._get_full_key(None))
+            target = str(OmegaConf.select(node, "_target_"))
+            arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
+            self.memo[id(node)] = self.visit(key, target, arguments)
+            self.keys[key] = id(node)
+        return self.memo[id(node)]
+
+    def _item(self, parent: DictConfig | ListConfig, name: Any) -> Any:
+        try:
+            return self._value(parent[name])
+        except MissingMandatoryValue:
+            key = parent._get_full_key(name)
+            self.problems.append(Problem(key, f"a value is required; give one with {key}=VALUE"))
+        except OmegaConfBaseException as error:
+            self.problems.append(Problem(parent._get_full_key(name), str(error).splitlines()[0]))
+        return None
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, DictConfig):
+            if "_target_" in value:
+                return self.component(value)
+            return {str(name): self._item(value, name) for name in value}
+        if isinstance(value, ListConfig):
+            return [self._item(value, index) for index in range(len(value))]
+        return value
+
+
+class Component:
+    """Stands for a component during the check."""
+
+
+def check(node: DictConfig) -> tuple[list[Problem], set[str]]:
+    """All problems of the settings of `node` and of what it reaches, and the keys that it reaches."""
+    walk: Walk[Component] = Walk(lambda key, target, arguments: Component())
+    problems = walk.problems
+
+    def visit(key: str, target: str, arguments: dict[str, Any]) -> Component:
+        problems.extend(_check_one(key, target, arguments, {p.key for p in problems}))
+        return Component()
+
+    walk.visit = visit
+    walk.component(node)
+    return problems, set(walk.keys)
+
+
+def identity(node: DictConfig) -> str:
+    """Hash over the classes and settings of `node` and of what it reaches."""
+    return Walk(_identify).component(node)
+
+
+@dataclass(frozen=True)
+class Built:
+    """`root` is the object of the node that was asked for; `parts` maps config keys to objects;
+    `identities` maps `id(object)` to the hash of its settings."""
+
+    root: Any
+    parts: Mapping[str, Any]
+    identities: Mapping[int, str]
+
+
+def build(node: DictConfig) -> Built:
+    objects: Walk[Any] = Walk(lambda key, target, arguments: load(target)(**arguments))
+    hashes = Walk(_identify)
+    root = objects.component(node)
+    hashes.component(node)
+    if objects.problems:
+        raise ConfigError(objects.problems)
+    parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
+    identities = {id(objects.memo[node_id]): digest for node_id, digest in hashes.memo.items()}
+    return Built(root, parts, identities)
+
+
+def load(target: str) -> Any:
+    """The class behind a `_target_`. Raises ImportError or AttributeError."""
+    module, _, name = target.rpartition(".")
+    if not module:
+        raise ImportError(f"'{target}' is not of the form package.module.Class")
+    return getattr(importlib.import_module(module), name)
+
+
+def _identify(key: str, target: str, arguments: dict[str, Any]) -> str:
+    settings = {name: value for name, value in arguments.items() if name not in NOT_IN_IDENTITY}
+    return fingerprint([target, settings])
+
+
+def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[str]) -> list[Problem]:
+    try:
+        schema = _schema(target)
+    except (ImportError, AttributeError, NameError, TypeError) as error:
+        return [Problem(f"{key}._target_", f"cannot load '{target}': {error}")]
+    given = {name: value for name, value in arguments.items() if f"{key}.{name}" not in known_bad}
+    problems = [
+        Problem(f"{key}.{name}", "expected a component (a mapping with _target_)")
+        for name in schema.components & given.keys()
+        if not isinstance(given[name], Component)
+    ]
+    return problems + _violations(key, schema.model, given, known_bad)
+
+
+def _violations(key: str, model: type[BaseModel], given: dict[str, Any], known_bad: set[str]) -> list[Problem]:
+    from pydantic import ValidationError
+
+    try:
+        model.model_validate(given)
+    except ValidationError as error:
+        found = [violation(key, dict(item), list(model.model_fields)) for item in error.errors()]
+        return [problem for problem in found if problem.key not in known_bad]
+    return []
+
+
+def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
+    """One pydantic error as a Problem; `names` are the settings that exist."""
+    place = ".".join([key, *(str(part) for part in error["loc"])]).strip(".")
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return Problem(place, f"unknown setting{did_you_mean(str(error['loc'][-1]), names)}")
+    if kind == "missing":
+        return Problem(place, f"a value is required; give one with {place}=VALUE")
+    if kind == "literal_error":
+        choices = [choice.strip("'") for choice in str(context["expected"]).replace(" or ", ", ").split(", ")]
+        near = did_you_mean(str(error["input"]), choices)
+        hint = near if "did you mean" in near else ""
+        return Problem(place, f"expected {context['expected']}, got {error['input']!r}{hint}")
+    message = str(error["msg"])
+    message = message.removeprefix("Value error, ").removeprefix("Input should be ")
+    return Problem(place, f"expected {message}, got {error['input']!r}")
+
+
+@dataclass(frozen=True)
+class Schema:
+    model: type[BaseModel]
+    components: frozenset[str]
+
+
+@cache
+def _schema(target: str) -> Schema:
+    """A pydantic model of the keyword arguments of a class; protocol-typed ones are components."""
+    from pydantic import ConfigDict, create_model
+
+    cls = load(target)
+    init = cls.__init__ if inspect.isclass(cls) else cls
+    hints = typing.get_type_hints(init, include_extras=True)
+    fields: dict[str, Any] = {}
+    components = set()
+    open_ended = False
+    for name, parameter in inspect.signature(cls).parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            open_ended = True
+            continue
+        hint = hints.get(name, Any)
+        if getattr(hint, "_is_protocol", False):
+            components.add(name)
+        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+        fields[name] = (_plain(hint), default)
+    config = ConfigDict(extra="allow" if open_ended else "forbid", strict=True, arbitrary_types_allowed=True)
+    return Schema(create_model("Settings", __config__=config, **fields), frozenset(components))
+
+
+def _plain(hint: Any) -> Any:
+    """The annotation with everything that is a protocol replaced by Any."""
+    if getattr(hint, "_is_protocol", False):
+        return Any
+    if any(getattr(part, "_is_protocol", False) for part in typing.get_args(hint)):
+        return Any
+    return hint

@@ -1,0 +1,178 @@
+"""What a composed configuration must look like. All problems of a run are found before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from runner import __version__
+from runner.components import check, identity, violation
+from runner.errors import ConfigError, Problem, did_you_mean
+from runner.store import fingerprint
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+Positive = Annotated[int, Field(ge=1)]
+
+# Options that decide where, when and how fast, never what comes out.
+NOT_IN_FINGERPRINT = {
+    "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
+    "max_failure_rate", "format", "out", "cache_dir", "report",
+}  # fmt: skip
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ReportOptions(Strict):
+    language: Literal["en", "ko"]
+    high: Annotated[float, Field(ge=0, le=1)]
+
+
+class RunOptions(Strict):
+    """The run options of conf/config.yaml; their meaning stands there."""
+
+    k: Annotated[int, Field(ge=1, le=50)]
+    cutoffs: Annotated[list[Positive], Field(min_length=1)]
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
+    sample: Positive | Share | None
+    warmup: Annotated[int, Field(ge=0)]
+    timeout_ms: Positive
+    case_timeout_ms: Positive | None
+    max_concurrency: Annotated[int, Field(ge=1, le=4096)]
+    strict: bool
+    dry_run: bool
+    cold_start: bool
+    min_score: Annotated[float, Field(ge=0, le=1)]
+    max_failure_rate: Annotated[float, Field(ge=0, le=1)]
+    deterministic: bool
+    case: str | None
+    format: Literal["json", "md", "both"]
+    out: Annotated[str, Field(min_length=1)] | None
+    cache_dir: Annotated[str, Field(min_length=1)]
+    report: ReportOptions
+
+    @field_validator("cutoffs")
+    @classmethod
+    def _ascending(cls, cutoffs: list[int]) -> list[int]:
+        if cutoffs != sorted(set(cutoffs)):
+            raise ValueError("different numbers in ascending order")
+        return cutoffs
+
+    @model_validator(mode="after")
+    def _deterministic_takes_all(self) -> RunOptions:
+        if self.deterministic and self.sample is not None:
+            raise ValueError("a deterministic run takes all cases; leave out sample or deterministic")
+        return self
+
+    @property
+    def depth(self) -> int:
+        """How many documents a ranking holds: enough for k, every cutoff, and the question of where a gold was lost."""
+        return max(self.k, *self.cutoffs, 100)
+
+    @property
+    def case_timeout_s(self) -> float:
+        return (self.case_timeout_ms or 8 * self.timeout_ms) / 1000
+
+
+def problems_of(cfg: DictConfig) -> list[Problem]:
+    """Everything wrong with one composed configuration (without its `hydra` node)."""
+    problems = _option_problems(cfg)
+    if not _is_component(cfg, "evaluation"):
+        return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
+    seen: set[str] = set()
+    for name in [name for name in _names(cfg) if _is_component(cfg, name)]:
+        found, _ = check(_node(cfg, name))
+        problems += [problem for problem in found if str(problem) not in seen]
+        seen.update(str(problem) for problem in found)
+    return problems
+
+
+def validate(cfg: DictConfig) -> RunOptions:
+    """The run options; raises ConfigError with every problem."""
+    problems = problems_of(cfg)
+    if problems:
+        raise ConfigError(problems)
+    return RunOptions.model_validate(_options(cfg))
+
+
+def run_fingerprint(cfg: DictConfig) -> str:
+    """Hash over everything that changes results: what `evaluation` reaches, and the options that matter."""
+    options = {name: value for name, value in _options(cfg).items() if name not in NOT_IN_FINGERPRINT}
+    return fingerprint([__version__, identity(cfg.evaluation), options])
+
+
+def reached(cfg: DictConfig) -> set[str]:
+    """Top-level keys of the components that `evaluation` uses."""
+    return {key.split(".")[0] for key in check(cfg.evaluation)[1]}
+
+
+def resolved(cfg: DictConfig) -> dict[str, Any]:
+    """The configuration as plain values. conf holds names of environment variables, never their values."""
+    return {name: plain_value(cfg, name) for name in _names(cfg)}
+
+
+def plain_value(cfg: DictConfig, name: str) -> Any:
+    value = OmegaConf.select(cfg, name, throw_on_missing=True)
+    return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+
+
+def _names(cfg: DictConfig) -> list[str]:
+    return [str(name) for name in cfg if name != "hydra"]
+
+
+def _node(cfg: DictConfig, name: str) -> Any:
+    return cfg._get_node(name)
+
+
+def _is_component(cfg: DictConfig, name: str) -> bool:
+    node = _node(cfg, name)
+    return isinstance(node, DictConfig) and not node._is_none() and "_target_" in node
+
+
+def _options(cfg: DictConfig) -> dict[str, Any]:
+    return {name: plain_value(cfg, name) for name in _names(cfg) if not _is_component(cfg, name)}
+
+
+def _option_problems(cfg: DictConfig) -> list[Problem]:
+    try:
+        RunOptions.model_validate(_options(cfg))
+    except ValidationError as error:
+        return _merge_branches([_option_problem(cfg, dict(item)) for item in error.errors()])
+    except OmegaConfBaseException as error:
+        return [Problem(str(error.full_key or ""), str(error).splitlines()[0])]
+    return []
+
+
+def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
+    if not error["loc"]:
+        return Problem("sample", str(error["msg"]).removeprefix("Value error, "))
+    name = str(error["loc"][0])
+    if name == "sample":
+        return Problem(name, f"expected null, a count (100) or a share (0.1), got {error['input']!r}")
+    if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
+        return _unknown(cfg, name)
+    names = list(ReportOptions.model_fields) if name == "report" else list(RunOptions.model_fields)
+    return violation("", {**error, "loc": error["loc"][: 2 if name == "report" else 1]}, names)
+
+
+def _unknown(cfg: DictConfig, name: str) -> Problem:
+    used = [key for key in _names(cfg) if _is_component(cfg, key) and key not in ("evaluation", "tracking")]
+    near = did_you_mean(name, [*RunOptions.model_fields, *used, "evaluation", "tracking", "experiment"])
+    if "did you mean" in near:
+        return Problem(name, f"unknown option{near}")
+    return Problem(name, f"{evaluation_name(cfg)} has no {name}; it uses {', '.join(used)}")
+
+
+def evaluation_name(cfg: DictConfig) -> str:
+    """The choice of conf/evaluation, which is also the name of its module."""
+    return str(OmegaConf.select(cfg, "evaluation._target_", default="this..")).split(".")[-2]
+
+
+def _merge_branches(problems: list[Problem]) -> list[Problem]:
+    """pydantic reports each branch of a union; one line a key is enough."""
+    return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]

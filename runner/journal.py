@@ -1,0 +1,123 @@
+"""per_item.jsonl: one row a case, appended as it finishes; the file from which a run resumes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from runner.records import Row
+
+SYNC_SECONDS = 1.0
+
+
+class Journal:
+    """Rows by case id. Opening drops what does not count: a torn last line, damaged lines, failed rows.
+
+    A row is handed to the operating system when it is appended (a killed process loses none) and
+    synced to disk at most once a second (a power cut loses at most that).
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.failed_before = 0
+        self._index = self._recover()
+        self._file = path.open("ab", buffering=0)
+        self._end = self._file.tell()
+        self._synced = time.monotonic()
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._index
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def append(self, row: Row) -> None:
+        line = encode(row)
+        self._file.write(line)
+        self._index[row.id] = self._end
+        self._end += len(line)
+        if time.monotonic() - self._synced >= SYNC_SECONDS:
+            os.fsync(self._file.fileno())
+            self._synced = time.monotonic()
+
+    def rows(self, ids: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """The rows of these cases, in this order; cases without a row are passed over."""
+        with self.path.open("rb") as file:
+            for case_id in ids:
+                offset = self._index.get(case_id)
+                if offset is not None:
+                    file.seek(offset)
+                    yield orjson.loads(file.readline())
+
+    def close(self) -> None:
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def _recover(self) -> dict[str, int]:
+        if not self.path.exists():
+            return {}
+        index: dict[str, int] = {}
+        damaged = 0
+        with self.path.open("rb") as file:
+            offset = 0
+            for line in file:
+                row = _row(line)
+                if row is None or row["id"] in index:
+                    damaged += 1
+                elif row["status"] == "ok":
+                    index[row["id"]] = offset
+                else:
+                    self.failed_before += 1
+                offset += len(line)
+        return self._compacted(index) if damaged or self.failed_before else index
+
+    def _compacted(self, index: Mapping[str, int]) -> dict[str, int]:
+        """Rewrite the file with the rows that count, by one rename."""
+        scratch = self.path.with_suffix(".compacting")
+        kept: dict[str, int] = {}
+        with self.path.open("rb") as old, scratch.open("wb") as new:
+            for case_id, offset in index.items():
+                old.seek(offset)
+                kept[case_id] = new.tell()
+                new.write(old.readline())
+            new.flush()
+            os.fsync(new.fileno())
+        scratch.replace(self.path)
+        return kept
+
+
+def encode(row: Row) -> bytes:
+    try:
+        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError:  # a lone surrogate in a text, or a key that is no text
+        return orjson.dumps(_cleaned(asdict(row)), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {_cleaned(str(key)): _cleaned(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(item) for item in value]
+    if value is None or isinstance(value, int | float):
+        return value
+    return _cleaned(str(value))
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    """The row of a whole, undamaged line."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    whole = isinstance(row, dict) and isinstance(row.get("id"), str) and isinstance(row.get("metrics"), dict)
+    return row if whole and row.get("status") in ("ok", "failed", "timeout") else None

