@@ -1,0 +1,40 @@
+"""A corpus and queries in JSON Lines."""
+
+from __future__ import annotations
+
+from runner.data.corpus import EMPTY, build_corpus
+from runner.data.documents import read_documents
+from runner.data.gold import check_gold
+from runner.data.problems import ProblemLog
+from runner.data.queries import read_queries
+from runner.data.settings import ChunkerSettings, chunker_of
+from runner.records import Corpus, DataSet
+
+
+class JsonlDataset:
+    """`corpus`: one file, several (one corpus), or null when the queries bring their rankings with them."""
+
+    def __init__(
+        self,
+        *,
+        corpus: str | list[str] | None,
+        queries: str,
+        chunker: ChunkerSettings | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.corpus = corpus
+        self.queries = queries
+        self.chunker = chunker_of(chunker)
+        self.strict = strict
+
+    def load(self) -> DataSet:
+        log = ProblemLog(strict=self.strict)
+        corpus = self._load_corpus(log)
+        queries = check_gold(read_queries(self.queries, "dataset.queries", log), corpus, self.queries, log)
+        return DataSet(corpus, queries, log.problems)
+
+    def _load_corpus(self, log: ProblemLog) -> Corpus:
+        if self.corpus is None:
+            return EMPTY
+        paths = [self.corpus] if isinstance(self.corpus, str) else self.corpus
+        return build_corpus(read_documents(paths, "dataset.corpus", log), self.chunker)

@@ -1,0 +1,12 @@
+"""Reading corpora and queries from files; shared by the data set plugins.
+
+problems   what is wrong in the files, collected; `strict` turns errors into a stop
+files      opening what the configuration names
+jsonl      one JSON object a line, whatever bytes the file has
+fields     typed values of an object, each problem with file, line and field
+documents  a corpus from JSONL
+queries    queries from JSONL
+corpus     documents -> chunks -> Corpus with its fingerprint
+gold       gold labels against the corpus: ids, spans, chunks
+identity   hashes of queries and gold labels
+"""

@@ -1,0 +1,54 @@
+"""From documents to a Corpus: chunks and the fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+
+from runner.errors import CorpusError
+from runner.records import Chunk, Corpus, Document
+from runner.text.chunking import Chunker
+
+EMPTY = Corpus((), (), hashlib.sha256(b"").hexdigest())
+
+
+def build_corpus(documents: Sequence[Document], chunker: Chunker) -> Corpus:
+    """Chunks in document order, `{document id}#{n}`. A document with a title only is one empty chunk.
+
+    Raises CorpusError when a chunk would carry the id of another document.
+    """
+    chunks = [chunk for document in documents for chunk in _chunks(document, chunker)]
+    _reject_shared_ids(documents, chunks)
+    return Corpus(documents, chunks, _fingerprint(documents, chunks))
+
+
+def _chunks(document: Document, chunker: Chunker) -> Iterator[Chunk]:
+    passages = chunker.passages(document.text)
+    if not passages and document.title:
+        yield Chunk(f"{document.id}#0", document.id, "", 0, 0)
+    for n, passage in enumerate(passages):
+        text = document.text[passage.start : passage.end]
+        yield Chunk(f"{document.id}#{n}", document.id, text, passage.start, passage.end, passage.headings)
+
+
+def _reject_shared_ids(documents: Sequence[Document], chunks: Iterable[Chunk]) -> None:
+    ids = {document.id for document in documents if "#" in document.id}
+    for chunk in chunks if ids else ():
+        if chunk.id in ids:
+            raise CorpusError(
+                f"the document id '{chunk.id}' is also the id of a chunk of the document '{chunk.document_id}'; "
+                "rename one of the two documents"
+            )
+
+
+def _fingerprint(documents: Iterable[Document], chunks: Iterable[Chunk]) -> str:
+    """Each value goes in with its length, so that no two corpora look alike."""
+    digest = hashlib.sha256()
+    for document in documents:
+        for part in (document.id, document.title, document.text):
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(b"%d:" % len(data))
+            digest.update(data)
+    for chunk in chunks:
+        digest.update(f"{len(chunk.id)}:{chunk.id}{chunk.start}-{chunk.end}{chunk.headings!r}".encode())
+    return digest.hexdigest()

@@ -1,0 +1,59 @@
+"""Documents from JSONL: {"id", "title", "text", "lang" or "language"}; any other key is metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runner.data.fields import Fields
+from runner.data.jsonl import read_jsonl
+from runner.data.problems import ProblemLog, why_empty
+from runner.errors import CorpusError
+from runner.records import Document
+
+KNOWN = frozenset({"id", "_id", "title", "text", "lang", "language"})
+
+
+def read_documents(paths: Iterable[str], key: str, log: ProblemLog) -> list[Document]:
+    """In file order. A bad line and a second document of the same id are errors and left out.
+
+    Raises CorpusError when a file cannot be read or holds no usable document.
+    """
+    seen: dict[str, str] = {}
+    documents: list[Document] = []
+    for path in paths:
+        before = len(documents)
+        for line, data in read_jsonl(path, key, log, CorpusError):
+            fields = Fields(data, path, line, log)
+            document = _document(fields)
+            if document is not None and is_new(fields, document.id, seen):
+                documents.append(document)
+        log.stop_if_strict()
+        if len(documents) == before:
+            raise CorpusError(f"{key}: no documents in {path}{why_empty(log, path)}")
+    return documents
+
+
+def is_new(fields: Fields, id: str, seen: dict[str, str]) -> bool:
+    """Whether the id is the first of its kind; `seen` maps ids to where they stood."""
+    if id in seen:
+        fields.error("id", f"'{id}' is already the id of {seen[id]}; the first one counts")
+        return False
+    seen[id] = f"{fields.path}:{fields.line}"
+    return True
+
+
+def _document(fields: Fields) -> Document | None:
+    fields.warn_of_misspellings(KNOWN)
+    document_id = fields.required_text("id", "_id")
+    title = fields.text("title") or ""
+    text = fields.text("text")
+    if text is None and not fields.failed:
+        fields.wrong("text", "text", None)
+    language = fields.text("language", "lang")
+    if fields.failed:
+        return None
+    if not (text or title).strip():
+        fields.error("text", "expected text or a title, found neither")
+        return None
+    metadata = {name: value for name, value in fields.data.items() if name not in KNOWN}
+    return Document(document_id, text or "", title, language, metadata)

@@ -1,0 +1,130 @@
+"""Typed values of one JSON object. What does not fit is written to the log with file, line and field."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Mapping, Set
+from typing import Any
+
+from runner.data.jsonl import described
+from runner.data.problems import ProblemLog
+
+_NEAR = 0.8  # similarity from which an unknown key counts as a misspelling of a known one
+
+
+def clean(text: str) -> str:
+    """NFC, and U+FFFD for NUL, which many programs cut texts at."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return text
+    return unicodedata.normalize("NFC", text)
+
+
+class Fields:
+    """The object of one line. After reading its values, `failed` tells whether any of them was wrong.
+
+    null stands for an absent field everywhere.
+    """
+
+    __slots__ = ("data", "failed", "line", "log", "path", "prefix")
+
+    def __init__(self, data: Mapping[str, Any], path: str, line: int | None, log: ProblemLog, prefix: str = "") -> None:
+        self.data = data
+        self.path = path
+        self.line = line
+        self.log = log
+        self.prefix = prefix
+        self.failed = False
+
+    def error(self, field: str, message: str) -> None:
+        self.failed = True
+        self.log.error(self.path, message, self.line, self.prefix + field)
+
+    def warning(self, field: str, message: str) -> None:
+        self.log.warning(self.path, message, self.line, self.prefix + field)
+
+    def wrong(self, field: str, expected: str, value: object) -> None:
+        found = "nothing" if value is None and field not in self.data else described(value)
+        self.error(field, f"expected {expected}, found {found}")
+
+    def text(self, *names: str) -> str | None:
+        """The first of these fields that is there, NFC; None when none is."""
+        for name in names:
+            value = self.data.get(name)
+            if isinstance(value, str):
+                return clean(value)
+            if value is not None:
+                self.wrong(name, "text", value)
+                return None
+        return None
+
+    def required_text(self, *names: str) -> str:
+        """Text that is not blank; an error and "" otherwise. The first name is the one to report."""
+        for name in names:
+            value = self.data.get(name)
+            if isinstance(value, str) and value and not value.isspace():
+                return clean(value)
+            if value is not None:
+                self.wrong(name, "text that is not blank", value)
+                return ""
+        self.wrong(names[0], "text", None)
+        return ""
+
+    def flag(self, name: str) -> bool | None:
+        value = self.data.get(name)
+        if isinstance(value, bool):
+            return value
+        self.wrong(name, "true or false", value)
+        return None
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts; () when it is absent."""
+        value = self.data.get(name)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            self.wrong(name, "a list of texts", value)
+            return ()
+        for index, item in enumerate(value):
+            if not isinstance(item, str):
+                self.wrong(f"{name}[{index}]", "text", item)
+        return tuple(clean(item) for item in value if isinstance(item, str))
+
+    def integer(self, name: str, at_least: int = 0) -> int | None:
+        value = self.data.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+            self.wrong(name, f"a whole number from {at_least}", value)
+            return None
+        return value
+
+    def items(self, name: str) -> list[Any] | None:
+        """A list of anything; None when it is absent."""
+        value = self.data.get(name)
+        if value is not None and not isinstance(value, list):
+            self.wrong(name, "a list", value)
+            return None
+        return value
+
+    def inner(self, field: str, data: Mapping[str, Any]) -> Fields:
+        """An object inside this one; its problems carry the outer field name."""
+        return Fields(data, self.path, self.line, self.log, f"{self.prefix}{field}.")
+
+    def warn_of_misspellings(self, known: Set[str]) -> None:
+        """Unknown keys are free to stand here, but not when they look like a known one that is absent."""
+        if self.data.keys() <= known:
+            return
+        absent = {_bare(name): name for name in known if name not in self.data}
+        for name in self.data:
+            if name not in known:
+                near = difflib.get_close_matches(_bare(name), absent, n=1, cutoff=_NEAR)
+                if near:
+                    meant = absent[near[0]]
+                    self.log.warn_once(self.path, f"unknown, ignored; did you mean '{meant}'?", self.line, name)
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")

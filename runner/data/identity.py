@@ -1,0 +1,38 @@
+"""Hashes that say whether two runs saw the same questions and labels (SHA-256, hex)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runner.records import Query
+from runner.store import fingerprint
+
+
+def queries_fingerprint(queries: Iterable[Query]) -> str:
+    """Ids and texts, in order. What another system returned for them is not part of it."""
+    return fingerprint([[query.id, query.text] for query in queries])
+
+
+def gold_fingerprint(queries: Iterable[Query]) -> str:
+    """Labels: answerable, grades, spans, chunks, answers. Neither the order of queries nor of labels counts.
+
+    Chunk labels of a query with spans are left out: they follow from the spans and the chunker.
+    """
+    return fingerprint(sorted(_labels(query) for query in queries))
+
+
+def given_fingerprint(queries: Iterable[Query]) -> str:
+    """What another system returned: rankings, contexts and answers, in order."""
+    return fingerprint([[query.id, _given(query)] for query in queries])
+
+
+def _labels(query: Query) -> list[object]:
+    spans = sorted([span.document_id, span.start or 0, span.end or 0, span.text or ""] for span in query.expected_spans)
+    chunks = [] if spans else sorted(set(query.expected_chunks))
+    return [query.id, query.answerable, sorted(query.relevance.items()), chunks, spans, sorted(set(query.answers))]
+
+
+def _given(query: Query) -> list[object]:
+    contexts = query.given.contexts
+    shown = None if contexts is None else [[context.id, context.title, context.text] for context in contexts]
+    return [query.given.ranking, shown, query.given.answer]

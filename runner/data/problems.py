@@ -1,0 +1,58 @@
+"""What is wrong in data files: collected while reading, shown all at once."""
+
+from __future__ import annotations
+
+from runner.errors import DataError
+from runner.records import DataProblem
+
+SHOWN = 20  # errors named in one message
+
+
+class ProblemLog:
+    """Problems in the order in which they were found."""
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self._problems: list[DataProblem] = []
+        self._warned: set[tuple[str, str]] = set()
+
+    @property
+    def problems(self) -> tuple[DataProblem, ...]:
+        return tuple(self._problems)
+
+    @property
+    def errors(self) -> list[DataProblem]:
+        return [problem for problem in self._problems if problem.severity == "error"]
+
+    def error(self, path: str, message: str, line: int | None = None, field: str | None = None) -> None:
+        self._problems.append(DataProblem("error", path, message, line, field))
+
+    def warning(self, path: str, message: str, line: int | None = None, field: str | None = None) -> None:
+        self._problems.append(DataProblem("warning", path, message, line, field))
+
+    def warn_once(self, path: str, message: str, line: int | None = None, field: str | None = None) -> None:
+        """The first time a file has this problem, whatever the line."""
+        if (path, message) not in self._warned:
+            self._warned.add((path, message))
+            self.warning(path, message, line, field)
+
+    def stop_if_strict(self) -> None:
+        """Raises DataError with the errors so far, if there are any and the run is strict."""
+        errors = self.errors
+        if self.strict and errors:
+            count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+            raise DataError(f"{count} in the data files (strict=true stops at them):\n{listed(errors)}")
+
+
+def listed(problems: list[DataProblem]) -> str:
+    """The first `SHOWN` problems, one a line, and how many more there are."""
+    lines = [f"  {problem}" for problem in problems[:SHOWN]]
+    if len(problems) > SHOWN:
+        lines.append(f"  … and {len(problems) - SHOWN} more")
+    return "\n".join(lines)
+
+
+def why_empty(problems: ProblemLog, path: str) -> str:
+    """What to add to "nothing usable in this file": the errors that its lines had."""
+    errors = [problem for problem in problems.errors if problem.path == path]
+    return f"; its lines have errors:\n{listed(errors)}" if errors else ""

@@ -1,0 +1,179 @@
+"""Queries from JSONL.
+
+    id, query           text
+    answerable          true or false
+    expected_notes      list of document ids, or {id: grade}; needed when answerable
+    expected_chunks     list of chunk ids
+    expected_spans      list of {"note" or "document", "start", "end"}, {"note", "text"} or texts
+    answers             list of known answers
+    language (lang), difficulty, tags
+    ranking             list of ids or of {"id", "score"}: what another system returned
+    contexts            list of texts or of {"id", "text", "title"}: what its generator saw
+    answer              text: what it said
+
+Other keys are free to stand there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runner.data.documents import is_new
+from runner.data.fields import Fields, clean
+from runner.data.jsonl import described, read_jsonl
+from runner.data.problems import ProblemLog, why_empty
+from runner.errors import DataError
+from runner.records import Context, Given, Query, Span
+
+KNOWN = frozenset(
+    {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
+    | {"difficulty", "tags", "ranking", "contexts", "answer", "created_at"}
+)
+MANY_NOTES = 2  # one gold note and one beside it; more make a question hard to score
+
+
+def read_queries(path: str, key: str, log: ProblemLog) -> dict[int, Query]:
+    """Queries by line number, in file order. A bad line and a repeated id are errors and left out.
+
+    Raises DataError when the file cannot be read or holds no usable query.
+    """
+    seen: dict[str, str] = {}
+    queries: dict[int, Query] = {}
+    for line, data in read_jsonl(path, key, log, DataError):
+        fields = Fields(data, path, line, log)
+        query = _query(fields)
+        if query is not None and is_new(fields, query.id, seen):
+            queries[line] = query
+    log.stop_if_strict()
+    if not queries:
+        raise DataError(f"{key}: no queries in {path}{why_empty(log, path)}")
+    return queries
+
+
+def _query(fields: Fields) -> Query | None:
+    fields.warn_of_misspellings(KNOWN)
+    query_id = fields.required_text("id")
+    text = fields.required_text("query")
+    answerable = fields.flag("answerable")
+    relevance = _relevance(fields)
+    query = Query(
+        id=query_id,
+        text=text,
+        answerable=bool(answerable),
+        relevance=relevance,
+        expected_chunks=fields.texts("expected_chunks"),
+        expected_spans=_spans(fields, relevance),
+        answers=fields.texts("answers"),
+        language=fields.text("language", "lang"),
+        difficulty=fields.text("difficulty"),
+        tags=fields.texts("tags"),
+        given=Given(_ranking(fields), _contexts(fields), fields.text("answer")),
+    )
+    if not fields.failed:
+        _check_answerable(fields, query)
+    return None if fields.failed else query
+
+
+def _check_answerable(fields: Fields, query: Query) -> None:
+    gold = [document_id for document_id, grade in query.relevance.items() if grade > 0]
+    if query.answerable and not gold:
+        fields.error("expected_notes", "an answerable question needs at least one gold note, found none")
+    if not query.answerable and (gold or query.expected_chunks or query.expected_spans):
+        field = next(name for name in ("expected_notes", "expected_chunks", "expected_spans") if fields.data.get(name))
+        fields.error(field, "a question with answerable=false has no gold, found some")
+    if len(gold) > MANY_NOTES:
+        fields.warning("expected_notes", f"{len(gold)} gold notes; more than {MANY_NOTES} make a question ambiguous")
+
+
+def _relevance(fields: Fields) -> dict[str, int]:
+    """Grades by document id; 1 for each id of a list."""
+    value = fields.data.get("expected_notes")
+    if not isinstance(value, dict):
+        return dict.fromkeys(fields.texts("expected_notes"), 1)
+    relevance = {}
+    for document_id, grade in value.items():
+        if isinstance(grade, int) and not isinstance(grade, bool):
+            relevance[clean(document_id)] = grade
+        else:
+            fields.error(
+                "expected_notes", f"expected a whole number as the grade of '{document_id}', found {described(grade)}"
+            )
+    return relevance
+
+
+def _spans(fields: Fields, relevance: dict[str, int]) -> tuple[Span, ...]:
+    spans = []
+    for index, item in enumerate(fields.items("expected_spans") or ()):
+        name = f"expected_spans[{index}]"
+        data = {"text": item} if isinstance(item, str) else item
+        if not isinstance(data, dict):
+            fields.wrong(name, "an object or text", item)
+            continue
+        inner = fields.inner(name, data)
+        span = _span(inner, relevance)
+        fields.failed |= inner.failed
+        if span is not None:
+            spans.append(span)
+    return tuple(spans)
+
+
+def _span(fields: Fields, relevance: dict[str, int]) -> Span | None:
+    document = fields.text("note", "document") or (next(iter(relevance)) if len(relevance) == 1 else None)
+    start, end, text = fields.integer("start"), fields.integer("end"), fields.text("text")
+    if fields.failed:
+        return None
+    if document is None:
+        fields.error("note", "expected the note that the span is in, found nothing")
+    elif (start is None) != (end is None) or (start is None and not text):
+        fields.error("start", "expected start and end, or text")
+    elif start is not None and end is not None and start >= end:
+        fields.error("end", f"expected more than start ({start}), found number {end}")
+    else:
+        return Span(document, start, end, text)
+    return None
+
+
+# --- what another system returned -------------------------------------------------------------------
+
+
+def _ranking(fields: Fields) -> tuple[tuple[str, float], ...] | None:
+    """Best first: by score, ties by id descending as bytes. Bare ids keep their order, scored 1/rank."""
+    items = fields.items("ranking")
+    if items is None:
+        return None
+    if all(isinstance(item, str) for item in items):
+        return tuple((clean(item), 1 / rank) for rank, item in enumerate(items, 1))
+    scored = [hit for index, item in enumerate(items) if (hit := _scored(fields, f"ranking[{index}]", item))]
+    return tuple(sorted(scored, key=lambda hit: (hit[1], hit[0].encode()), reverse=True))
+
+
+def _scored(fields: Fields, name: str, item: Any) -> tuple[str, float] | None:
+    if not isinstance(item, dict):
+        fields.wrong(name, 'either ids only or {"id", "score"} only', item)
+        return None
+    inner = fields.inner(name, item)
+    hit_id, score = inner.required_text("id"), item.get("score")
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        inner.wrong("score", "a number", score)
+    fields.failed |= inner.failed
+    return None if inner.failed else (hit_id, float(score or 0))
+
+
+def _contexts(fields: Fields) -> tuple[Context, ...] | None:
+    items = fields.items("contexts")
+    if items is None:
+        return None
+    return tuple(context for n, item in enumerate(items) if (context := _context(fields, n, item)) is not None)
+
+
+def _context(fields: Fields, n: int, item: Any) -> Context | None:
+    if isinstance(item, str):
+        return Context(f"context-{n + 1}", clean(item))
+    if not isinstance(item, dict):
+        fields.wrong(f"contexts[{n}]", 'text or {"id", "text"}', item)
+        return None
+    inner = fields.inner(f"contexts[{n}]", item)
+    text = inner.required_text("text")
+    context_id, title = inner.text("id"), inner.text("title")
+    fields.failed |= inner.failed
+    return None if inner.failed else Context(context_id or f"context-{n + 1}", text, title or "")

@@ -1,0 +1,200 @@
+"""Cuts a document into passages: at headings, then paragraphs, then sentences, then wherever it must be.
+
+Every character that is not white space is in at least one passage, and a passage is never longer than
+`max_chars`. Where a section has to be divided its parts come out about equally long. A cut inside a
+sentence prefers a line break, then white space, and does not part a letter from its combining marks.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
+from math import ceil
+
+from runner.text.markdown import fenced_spans, sections
+from runner.text.sentences import sentence_spans
+
+WINDOW = 20_000  # characters that are searched for sentences at a time
+
+_BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
+_JOINERS = "\u200d\ufe0e\ufe0f\u20e3"  # zero-width joiner, variation selectors, keycap
+
+Cut = Callable[[str, int, int, int], list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """`text[start:end]`, without white space at its ends; `headings` from the outermost to its own."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunker:
+    """`overlap` characters at most are repeated from the passage before, within a section.
+
+    With `headings`, a Markdown heading begins a new passage; sections shorter than `min_chars` stay
+    with the next one, as far as `max_chars` allows.
+    """
+
+    max_chars: int = 3000
+    min_chars: int = 200
+    overlap: int = 0
+    headings: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_chars < 20:
+            raise ValueError(f"max_chars: expected 20 or more, found {self.max_chars}")
+        if not 0 <= self.overlap <= self.max_chars // 2:
+            raise ValueError(f"overlap: expected 0 to half of max_chars ({self.max_chars // 2}), found {self.overlap}")
+
+    def passages(self, text: str) -> list[Passage]:
+        """In document order; none for a blank text."""
+        if not self.headings:
+            return list(self._section(text, 0, len(text), ()))
+        parts = _joined(sections(text), self.min_chars, self.max_chars)
+        return [passage for part in parts for passage in self._section(text, *part)]
+
+    def _section(self, text: str, start: int, end: int, headings: tuple[str, ...]) -> Iterator[Passage]:
+        start, end = _trimmed(text, start, end)
+        if end - start <= self.max_chars:
+            if start < end:
+                yield Passage(start, end, headings)
+            return
+        cuts = list(_cuts(text, start, end, self.max_chars - self.overlap, (_paragraphs, _windows, _sentences, _hard)))
+        for first, last in pairwise(_packed([start, *cuts, end], self.max_chars - self.overlap)):
+            begin = first if first == start else _overlapping(text, cuts, first, self.overlap)
+            trimmed = _trimmed(text, begin, last)
+            if trimmed[0] < trimmed[1]:
+                yield Passage(*trimmed, headings)
+
+
+Section = tuple[int, int, tuple[str, ...]]
+
+
+def _joined(parts: Sequence[Section], min_chars: int, max_chars: int) -> list[Section]:
+    """Short sections together with the one that follows, the last one with the one before.
+
+    What two sections share of their headings is what the joined one keeps.
+    """
+    joined: list[Section] = []
+    for part in parts:
+        if joined and _fit(joined[-1], part, max_chars) and joined[-1][1] - joined[-1][0] < min_chars:
+            joined[-1] = _together(joined[-1], part)
+        else:
+            joined.append(part)
+    if len(joined) > 1 and joined[-1][1] - joined[-1][0] < min_chars and _fit(joined[-2], joined[-1], max_chars):
+        last = joined.pop()
+        joined[-1] = _together(joined[-1], last)
+    return joined
+
+
+def _fit(first: Section, second: Section, max_chars: int) -> bool:
+    return second[1] - first[0] <= max_chars
+
+
+def _together(first: Section, second: Section) -> Section:
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(first[2], second[2], strict=False))
+    return first[0], second[1], tuple(title for title, _ in shared)
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+# --- where to cut -----------------------------------------------------------------------------------
+
+
+def _cuts(text: str, start: int, end: int, limit: int, levels: Sequence[Cut]) -> Iterator[int]:
+    """Offsets, ascending, strictly between start and end, that leave no piece longer than `limit`."""
+    if end - start <= limit:
+        return
+    bounds = [start, *levels[0](text, start, end, limit), end]
+    for first, last in pairwise(bounds):
+        if first != start:
+            yield first
+        yield from _cuts(text, first, last, limit, levels[1:])
+
+
+def _paragraphs(text: str, start: int, end: int, limit: int) -> list[int]:
+    fences = fenced_spans(text[start:end])
+    ends = (match.end() for match in _BLANK_LINES.finditer(text, start, end))
+    return [cut for cut in ends if cut < end and not any(a < cut - start < b for a, b in fences)]
+
+
+def _windows(text: str, start: int, end: int, limit: int) -> list[int]:
+    return _hard(text, start, end, max(limit, WINDOW))
+
+
+def _sentences(text: str, start: int, end: int, limit: int) -> list[int]:
+    return [start + first for first, _ in sentence_spans(text[start:end]) if first > 0]
+
+
+def _hard(text: str, start: int, end: int, limit: int) -> list[int]:
+    cuts = []
+    while end - start > limit:
+        start = _best_cut(text, start, start + limit)
+        cuts.append(start)
+    return cuts
+
+
+def _best_cut(text: str, start: int, latest: int) -> int:
+    """The last line break in the second half, else the last white space, else between two letters."""
+    middle = (start + latest) // 2
+    line = text.rfind("\n", middle, latest)
+    if line >= 0:
+        return line + 1
+    for cut in range(latest, middle, -1):
+        if text[cut - 1].isspace():
+            return cut
+    cut = latest
+    while cut > middle and not _between_letters(text, cut):
+        cut -= 1
+    return cut if cut > middle else latest
+
+
+def _between_letters(text: str, cut: int) -> bool:
+    """False inside what is read as one character: combining marks, joined emoji, flags, old Hangul."""
+    before, after = text[cut - 1], text[cut]
+    if unicodedata.category(after)[0] == "M" or after in _JOINERS or before == "\u200d":
+        return False
+    if "\U0001f3fb" <= after <= "\U0001f3ff" or "\u1160" <= after <= "\u11ff":  # skin tones, vowel and final jamo
+        return False
+    return not ("\U0001f1e6" <= before <= "\U0001f1ff" and "\U0001f1e6" <= after <= "\U0001f1ff")
+
+
+# --- how much goes together -------------------------------------------------------------------------
+
+
+def _packed(bounds: Sequence[int], limit: int) -> list[int]:
+    """Those of `bounds` between which the pieces are as few and as equally long as may be."""
+    chosen = [bounds[0]]
+    for index in range(1, len(bounds) - 1):
+        remaining = bounds[-1] - chosen[-1]
+        if remaining <= limit:
+            break
+        target = remaining / ceil(remaining / limit)
+        here, following = bounds[index] - chosen[-1], bounds[index + 1] - chosen[-1]
+        if following > limit or (here + following) / 2 > target:
+            chosen.append(bounds[index])
+    return [*chosen, bounds[-1]]
+
+
+def _overlapping(text: str, cuts: Sequence[int], first: int, overlap: int) -> int:
+    """Where a passage begins that repeats up to `overlap` characters before `first`."""
+    if overlap == 0:
+        return first
+    begin = next(cut for cut in cuts if cut >= first - overlap)
+    if begin < first:
+        return begin
+    spaces = (cut for cut in range(first - overlap, first) if text[cut - 1].isspace())
+    return next(spaces, first)

@@ -1,0 +1,104 @@
+"""The outline of a Markdown text: headings with their places, sections, and blocks of code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_MAY_HAVE_HEADING = re.compile(r"^ {0,3}(?:#|=+[ \t]*$|-+[ \t]*$)", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(?:>[ \t]*)*(`{3,}|~{3,})", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """`start` is the offset of its line, `level` 1 to 6, `title` plain text without markup."""
+
+    start: int
+    level: int
+    title: str
+
+
+def headings(text: str) -> list[Heading]:
+    """Headings by CommonMark, `#` and underlined ones; none in code, quotations, lists or comments."""
+    if _MAY_HAVE_HEADING.search(text) is None:
+        return []
+    tokens = _blocks().parse(text)
+    starts = _line_starts(text)
+    return [
+        Heading(starts[opening.map[0]], int(opening.tag[1]), plain_text(content.content))
+        for opening, content in pairwise(tokens)
+        if opening.type == "heading_open" and opening.level == 0 and opening.map is not None
+    ]
+
+
+def sections(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
+    """(start, end, titles of the headings it stands under, outermost first); together they are the text."""
+    parts: list[tuple[int, int, tuple[str, ...]]] = []
+    path: list[Heading] = []
+    start = 0
+    for heading in headings(text):
+        if heading.start > start:
+            parts.append((start, heading.start, _titles(path)))
+        path = [*(outer for outer in path if outer.level < heading.level), heading]
+        start = heading.start
+    return [*parts, (start, len(text), _titles(path))]
+
+
+def fenced_spans(text: str) -> list[tuple[int, int]]:
+    """Ranges of fenced code; a fence that is not closed runs to the end."""
+    spans: list[tuple[int, int]] = []
+    opening: re.Match[str] | None = None
+    for fence in _FENCE.finditer(text):
+        if opening is None:
+            opening = fence
+        elif fence[1][0] == opening[1][0] and len(fence[1]) >= len(opening[1]):
+            spans.append((opening.start(), fence.end()))
+            opening = None
+    return [*spans, (opening.start(), len(text))] if opening is not None else spans
+
+
+def plain_text(inline: str) -> str:
+    """Inline Markdown without its markup: `**Set** [up](x.md)` is `Set up`."""
+    return " ".join("".join(_texts(_inline().parseInline(inline))).split())
+
+
+def _texts(tokens: list[Token]) -> list[str]:
+    texts: list[str] = []
+    for token in tokens:
+        if token.children:
+            texts += _texts(token.children)
+        elif token.type in ("text", "code_inline"):
+            texts.append(token.content)
+        elif token.type in ("softbreak", "hardbreak"):
+            texts.append(" ")
+    return texts
+
+
+def _titles(path: list[Heading]) -> tuple[str, ...]:
+    return tuple(heading.title for heading in path if heading.title)
+
+
+def _line_starts(text: str) -> list[int]:
+    """Offsets of lines as CommonMark counts them."""
+    return [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", text))]
+
+
+@cache
+def _blocks() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").disable("inline")
+
+
+@cache
+def _inline() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark")
