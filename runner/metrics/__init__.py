@@ -1,0 +1,1 @@
+"""Numbers from rankings, answers and labels. Pure functions: no I/O, no clock, no randomness."""

@@ -1,0 +1,134 @@
+"""Six ranking measures at many cutoffs, for one query or for many, with the semantics of trec_eval.
+
+A relevant document has a grade above 0. A document listed twice counts once, at its best rank. A query
+without results scores 0; a query without any relevant document is not a ranking query and has no scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.metrics import ndcg
+from runner.metrics.average_precision import AVERAGE_PRECISION
+from runner.metrics.hit_rate import HIT_RATE
+from runner.metrics.precision import PRECISION
+from runner.metrics.recall import RECALL
+from runner.metrics.reciprocal_rank import RECIPROCAL_RANK
+
+MEASURES = (PRECISION, RECALL, HIT_RATE, ndcg.NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK)
+
+Id = TypeVar("Id", str, bytes)
+
+
+def ranked(scores: Mapping[Id, float]) -> list[Id]:
+    """Ids by score descending, ties by id descending. Strings of code points sort as their UTF-8 bytes do."""
+    return [document for _, document in sorted(zip(scores.values(), scores, strict=True), reverse=True)]
+
+
+def ranking_metrics(
+    ranked_ids: Sequence[str], relevance: Mapping[str, int], cutoffs: Sequence[int]
+) -> dict[str, float | None]:
+    """`{"precision@1": …, "recall@1": …}` for every measure and cutoff (>= 1).
+
+    `ranked_ids` are document ids, best first; `relevance` maps every judged id to its grade. All values
+    are None when no judged document is relevant.
+    """
+    names = _names(tuple(cutoffs))
+    best = sorted((grade for grade in relevance.values() if grade > 0), reverse=True)
+    if not best:
+        return dict.fromkeys(names)
+    hits = _hits(ranked_ids, relevance, max(cutoffs, default=0))
+    values = [value for k in cutoffs for value in _at(k, hits, best)]
+    return dict(zip(names, values, strict=True))
+
+
+def score_rankings(
+    grades: NDArray[np.integer[Any]],
+    n_relevant: NDArray[np.integer[Any]],
+    ideal: NDArray[np.integer[Any]],
+    cutoffs: Sequence[int],
+) -> dict[str, NDArray[np.float64]]:
+    """The same for many queries at once: `{"precision@1": float64 [n_queries], …}`.
+
+    grades      [n_queries, depth]  grade of the document at each rank, best first, each document once;
+                                    0 for unjudged documents and past the end of a ranking
+    n_relevant  [n_queries]         relevant documents judged for the query; NaN results where 0
+    ideal       [n_queries, width]  judged grades in descending order, padded with 0; `width` may stop
+                                    at the largest cutoff
+    """
+    depth = max(cutoffs, default=0)
+    n_queries = len(grades)
+    query, column = np.nonzero(grades[:, :depth] > 0)
+    first = np.searchsorted(query, np.arange(n_queries))
+    rank = column + 1
+    hit = (np.arange(len(query)) - first[query] + 1, rank, grades[query, column])
+    gains = [np.broadcast_to(measure.gain(*hit), rank.shape) for measure in MEASURES]
+    dcg = _cumulative_gain(ideal[:, :depth])
+    scored = n_relevant > 0
+    results = {}
+    for k in cutoffs:
+        within = rank <= k
+        queries = query[within]
+        for measure, gain in zip(MEASURES, gains, strict=True):
+            total = np.bincount(queries, weights=gain[within], minlength=n_queries)
+            norm = measure.norm(k, n_relevant, dcg[:, min(k, dcg.shape[1]) - 1])
+            results[f"{measure.name}@{k}"] = np.divide(total, norm, out=np.full(n_queries, np.nan), where=scored)
+    return results
+
+
+def run_metrics(
+    ranked_ids: Sequence[str], relevance: Mapping[str, int], k: int, cutoffs: Sequence[int], prefix: str = ""
+) -> dict[str, float | None]:
+    """The metrics of one query as the files of a run name them.
+
+    `precision_at_k` … `map_at_k` and `mrr` at the run's own k, `precision_at_5` … `mrr_at_5` at each
+    cutoff, each with `prefix` in front (`keyword/`, `chunk/`).
+    """
+    values = ranking_metrics(ranked_ids, relevance, tuple(dict.fromkeys((k, *cutoffs))))
+    own = {_own_name(measure.name): values[f"{measure.name}@{k}"] for measure in MEASURES}
+    fixed = {f"{measure.name}_at_{cut}": values[f"{measure.name}@{cut}"] for cut in cutoffs for measure in MEASURES}
+    return {prefix + name: value for name, value in (own | fixed).items()}
+
+
+def _own_name(measure: str) -> str:
+    return measure if measure == RECIPROCAL_RANK.name else f"{measure}_at_k"
+
+
+@lru_cache(maxsize=64)
+def _names(cutoffs: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(f"{measure.name}@{k}" for k in cutoffs for measure in MEASURES)
+
+
+def _hits(ranked_ids: Sequence[str], relevance: Mapping[str, int], depth: int) -> list[tuple[int, int, int]]:
+    """(number, rank, grade) of each relevant document in the first `depth` places."""
+    hits: list[tuple[int, int, int]] = []
+    for rank, document in enumerate(islice(dict.fromkeys(ranked_ids), depth), 1):
+        grade = relevance.get(document, 0)
+        if grade > 0:
+            hits.append((len(hits) + 1, rank, grade))
+    return hits
+
+
+def _at(k: int, hits: Sequence[tuple[int, int, int]], best: Sequence[int]) -> list[float]:
+    within = [hit for hit in hits if hit[1] <= k]
+    if not within:
+        return [0.0] * len(MEASURES)
+    ideal = sum(ndcg.gain(rank, rank, grade) for rank, grade in enumerate(best[:k], 1))
+    return [
+        float(sum(measure.gain(*hit) for hit in within) / measure.norm(k, len(best), ideal)) for measure in MEASURES
+    ]
+
+
+def _cumulative_gain(grades: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+    """Discounted cumulative gain at each rank, float64 [n_queries, width] with a width of at least 1."""
+    if grades.shape[1] == 0:
+        return np.zeros((len(grades), 1))
+    ranks = np.arange(1, grades.shape[1] + 1)
+    dcg: NDArray[np.float64] = np.cumsum(ndcg.gain(ranks, ranks, np.maximum(grades, 0)), axis=1)
+    return dcg
