@@ -1,0 +1,22 @@
+"""The answers that the queries file carries: evaluate what another system generated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runner.errors import EvaluationError
+from runner.records import Answer, Context, Query
+from runner.text.citations import citations
+from runner.text.refusals import is_refusal
+
+
+class GivenGenerator:
+    """Returns `answer` of the query unchanged; [n] in it are citations, an empty answer is a refusal."""
+
+    async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        text = query.given.answer
+        if text is None:
+            raise EvaluationError(
+                f"query {query.id}: answer: missing, and generator=given needs it in the queries file"
+            )
+        return Answer(text, refused=not text.strip() or is_refusal(text), citations=citations(text))

@@ -1,0 +1,170 @@
+"""Sentences of Korean and English prose, chat and Markdown.
+
+A sentence ends at an end mark, or without one after a formal or polite Korean ending (합니다, 했어요).
+Headings, list items (also those numbered within a line), table rows and the lines of a code block are
+sentences of their own. A line break ends a sentence unless the line looks wrapped: it is at least
+`WRAPPED_WIDTH` columns wide, or the next line starts with a small letter.
+
+Kept whole: decimals and 1.2억, $10,000, v0.4, addresses and file names, abbreviations (e.g., Dr., U.S.),
+initials, list numbers, dates (2024. 3. 5.), ellipses, quotations and parentheses of up to 200 characters.
+A citation such as [1] belongs to the sentence before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+WRAPPED_WIDTH = 50
+
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s|\s*\|.*\|\s*$|\s*([-=*_])(\s*\1){2,}\s*$")
+_ITEM = re.compile(r"\s*(?:>\s*)?(?:[-*+•‣▪]|\(?\d{1,3}[.)]|[A-Za-z가-하][.)])\s+(?=\S)")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_NUMBERED = re.compile(r"(?<!\S)\(?(\d{1,2})[.)](?=\s+\S)")
+_END = re.compile(r"([.!?。！？…]+)([\"'”’»)\]」』】*_]*)((?:\s*\[\d+(?:\s*,\s*\d+)*\])*)(?=\s|$|[가-힣])")
+_BARE_ENDING = re.compile(
+    r"[가-힣](?:니다|니까|세요|셔요|십시오|네요|군요|거든요|잖아요|어요|아요|해요|예요|에요|지요|죠)(?=\s+[가-힣A-Za-z0-9])"
+)
+_WHOLE = re.compile(
+    r"“[^”]{1,200}”|‘[^’]{1,200}’|「[^」]{1,200}」|『[^』]{1,200}』|(?<![A-Za-z0-9])\"(?=\S)[^\"]{1,200}\""
+    r"|(?<!\w)'(?=\S)[^'\n]{1,200}'(?!\w)|\([^()]{1,200}\)|`[^`]{1,200}`"
+    r"|\d{4}\.\s?\d{1,2}\.\s?\d{1,2}\.(?=\s)"
+)
+_WORD_BEFORE = re.compile(r"[^\s(\[\"“‘'「『]+$")
+_QUOTING = re.compile(r"(?:이?라[고며는]|이라면서|라면서|하[고며는]|하면서|[고며]|만)(?![가-힣])")
+_KOREAN_END = re.compile(r"[다요죠까]$")
+
+_BEFORE_NAME = frozenset(
+    "mr mrs ms dr prof gen col rev gov sen rep lt capt sgt hon pres vs e.g i.e cf al approx dept est ca viz mt".split()
+)
+_BEFORE_NUMBER = frozenset("no nos fig figs p pp sec ch vol eq art st ver v".split())
+_MAY_END = frozenset("etc inc ltd co corp jr sr bros ph.d a.m p.m st ave".split())
+_STARTERS = frozenset(
+    """a an the this that these those it its he she they we you i his her their our your my there here in on at for from
+    to as if when while after before since although however but and so then also no not what who which where why how
+    do does did is are was were can could will would should may some many most all each both one two""".split()
+)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences in order, white space collapsed, Markdown markers kept; none without a letter or digit."""
+    return [" ".join(text[start:end].split()) for start, end in sentence_spans(text)]
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """(start, end) of each sentence in `text`, in order and disjoint; all letters and digits are covered."""
+    pieces = (piece for block in _blocks(text) for piece in _sentences_of(text, *block))
+    trimmed = (_trim(text, *piece) for piece in pieces)
+    return [(start, end) for start, end in trimmed if any(character.isalnum() for character in text[start:end])]
+
+
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip())
+    return start, max(start, start + len(piece.strip()))
+
+
+# --- blocks: headings, items, paragraphs ------------------------------------------------------------
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Character ranges that no sentence crosses."""
+    start, offset, previous, in_fence = 0, 0, "", False
+    for line in text.splitlines(keepends=True):
+        fence = _FENCE.match(line) is not None
+        if offset and (fence or in_fence or not _continues(previous, line)):
+            yield start, offset
+            start = offset
+        in_fence ^= fence
+        previous = line
+        offset += len(line)
+    if start < offset:
+        yield start, offset
+
+
+def _continues(previous: str, line: str) -> bool:
+    """Whether a paragraph or item goes on in the next line."""
+    if not previous.strip() or not line.strip() or any(_HEADING.match(each) for each in (previous, line)):
+        return False
+    if _ITEM.match(line):
+        return False
+    return line.lstrip()[0].islower() or _width(previous.strip()) >= WRAPPED_WIDTH
+
+
+def _width(line: str) -> int:
+    return sum(2 if "ᄀ" <= character <= "힣" else 1 for character in line)
+
+
+# --- sentences of one block -------------------------------------------------------------------------
+
+
+def _sentences_of(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    block = text[start:end]
+    cut = 0
+    for boundary in sorted(set(_boundaries(block))):
+        yield start + cut, start + boundary
+        cut = boundary
+    yield start + cut, end
+
+
+def _boundaries(block: str) -> Iterator[int]:
+    whole = [match.span() for match in _WHOLE.finditer(block)]
+    numbers = _numbering(block)
+    yield from (first for first, _ in numbers if first > 0)
+    marker = _ITEM.match(block)
+    after_marker = marker.end() if marker else 0
+    for match in _END.finditer(block):
+        inside = any(first < match.end(2) < last for first, last in whole)
+        is_number = match.start(1) < after_marker or any(first < match.end(1) <= last for first, last in numbers)
+        if not inside and not is_number and _ends(block, match):
+            yield match.end()
+    for match in _BARE_ENDING.finditer(block):
+        if not any(first < match.end() < last for first, last in whole) and _ends_bare(block, match):
+            yield match.end()
+
+
+def _numbering(block: str) -> list[tuple[int, int]]:
+    """Markers of a list numbered within a line: 1. … 2. … (at least two, counting up from one)."""
+    chain: list[tuple[int, int]] = []
+    for match in _NUMBERED.finditer(block):
+        if int(match[1]) == len(chain) + 1:
+            chain.append(match.span())
+    return chain if len(chain) > 1 else []
+
+
+def _ends_bare(block: str, match: re.Match[str]) -> bool:
+    if match[0].endswith(("니다", "니까")) and (ord(match[0][0]) - 0xAC00) % 28 != 17:  # 17: final ㅂ (합니다)
+        return False
+    return _QUOTING.match(block[match.end() :].lstrip()) is None
+
+
+def _ends(block: str, match: re.Match[str]) -> bool:
+    mark, closers, rest = match[1], match[2], block[match.end() :]
+    following = rest.lstrip()
+    if not following:
+        return False  # the end of the block anyway
+    before = block[: match.start()]
+    if following == rest:  # Korean text goes on without a space
+        return not closers and (mark[-1] != "." or _KOREAN_END.search(before) is not None) and not _QUOTING.match(rest)
+    if closers and (following[0].islower() or _QUOTING.match(following)):
+        return False
+    if "…" in mark or ".." in mark:
+        capital = following[0].isupper() and not re.match(r"I\b", following)
+        return capital or _KOREAN_END.search(before) is not None
+    return mark != "." or bool(closers) or _full_stop_ends(before, following)
+
+
+def _full_stop_ends(before: str, following: str) -> bool:
+    found = _WORD_BEFORE.search(before)
+    word = found[0] if found else ""
+    key = word.lower()
+    if word.isdigit() and len(word) <= 2 and re.search(r"(?:^|[.:;!?])\s*$", before[: -len(word)]):
+        return False  # a list number
+    if key in _BEFORE_NUMBER and following[0].isdigit():
+        return False
+    if key in _BEFORE_NAME:
+        return False
+    initial = re.fullmatch(r"[A-Z]|(?:[A-Za-z]\.)+[A-Za-z]", word) is not None
+    if initial or key in _MAY_END:
+        return re.split(r"[\s,]", following, maxsplit=1)[0].lower() in _STARTERS and following[0].isupper()
+    return not (following[0].islower() and word[:1].isupper() and len(word) <= 5)
