@@ -1,0 +1,127 @@
+"""Exact match and token F1 of an answer against the known answers of a question; the best known answer counts.
+
+The formulas are those of SQuAD (Rajpurkar et al., 2016) and KorQuAD 1.0 (Lim et al., 2019); both ignore
+case, punctuation and space, SQuAD also a, an and the. What `normalised` and the comparisons do exactly,
+and where that differs:
+
+- Unicode NFKC and case folding: １９８９ = 1989, ㎏ = kg. Citation marks such as [2] are dropped: they are
+  not part of the answer.
+- Punctuation and symbols between two letters are deleted (U.S. = US), as SQuAD does; elsewhere they are
+  spaces. Numbers keep what changes their value: a decimal point and a minus sign stay (2.5 is not 25, -5
+  is not 5, .5 = 0.5), a thousands comma goes (1,000 = 1000), and other marks between digits separate
+  (1939-1945 is two numbers). Both official scripts delete all of these.
+- An article goes only where another word follows, so that the answers A, Vitamin A and The The remain.
+- Text of which nothing would be left (++) stays as it is, so that it equals only itself.
+- Tokens are words, except that each Hangul syllable, Chinese character or kana is a token of its own
+  (the mixed segmentation of CMRC 2018, Cui et al., 2019). KorQuAD compares all single characters; here
+  a number or a Latin word is compared whole, so 1989 and 1998 have nothing in common.
+- Spaces beside Hangul do not count (아랍 에미리트 = 아랍에미리트), and for exact match a Korean answer may
+  carry one particle or copula more than the known answer (임수경입니다 = 임수경) where the sounds agree.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from runner.text.citations import without_citations
+
+_CJK = r"\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_MARKS = re.compile(r"(?:[^\w\s]|_)+")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_ARTICLE = re.compile(rf"\b(?:a|an|the)\s+(?=[^\W{_CJK}])")
+_SPACE_BY_CJK = re.compile(rf"(?<=[{_CJK}])\s+|\s+(?=[{_CJK}])")
+_TOKEN = re.compile(rf"[{_CJK}]|[^\s{_CJK}]+")
+_ONLY_CJK = re.compile(rf"[{_CJK}]")
+
+# What may follow a Korean noun: after a final consonant, after a vowel, after either.
+_AFTER_CONSONANT = frozenset(["은", "이", "을", "과", "으로", "이에요", "이라고", "이며", "이고"])
+_AFTER_VOWEL = frozenset(["는", "가", "를", "와", "다", "예요", "였다", "였습니다", "라고", "며", "고"])
+_AFTER_ANY = frozenset(
+    ["의", "에", "에서", "에게", "로", "도", "만", "까지", "부터", "이다", "입니다", "이었다", "이었습니다"]
+)
+
+
+def exact_match(answer: str, known: Sequence[str]) -> float | None:
+    """1.0 when the answer is one of the known answers, else 0.0; None when no answer is known."""
+    return _best(lambda one: float(_same(answer, one)), known)
+
+
+def token_f1(answer: str, known: Sequence[str]) -> float | None:
+    """Harmonic mean of token precision and recall, tokens counted as a bag; None when no answer is known."""
+    return _best(lambda one: _f1(tokens(answer), tokens(one)), known)
+
+
+def answer_matches(answer: str, known: Sequence[str], min_f1: float = 0.5) -> bool | None:
+    """Whether the answer is right: a known answer, one with token F1 of at least `min_f1`, or a text in
+    which all tokens of a known answer stand together from the start of a word. None when none is known."""
+    if not known:
+        return None
+    return any(
+        _same(answer, one) or _f1(tokens(answer), tokens(one)) >= min_f1 or contains(answer, one) for one in known
+    )
+
+
+def contains(answer: str, known: str) -> bool:
+    """Whether the tokens of a known answer stand together in the answer, from the start of a word."""
+    wanted = tokens(known)
+    words = [tokens(word) for word in normalised(answer).split()]
+    found = [token for word in words for token in word]
+    starts = {0}
+    for word in words:
+        starts.add(max(starts) + len(word))
+    return bool(wanted) and any(found[start : start + len(wanted)] == wanted for start in starts)
+
+
+@lru_cache(maxsize=4096)
+def normalised(text: str) -> str:
+    """The form in which answers are compared: words and numbers, one space between them."""
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", without_citations(text)).casefold())
+    words = _ARTICLE.sub("", " ".join(_MARKS.sub(_mark, _THOUSANDS.sub("", plain)).split()))
+    return words or " ".join(plain.split())
+
+
+def tokens(text: str) -> list[str]:
+    """Words of the normalised text; Hangul syllables, Chinese characters and kana one by one."""
+    return _TOKEN.findall(normalised(text))
+
+
+def _mark(match: re.Match[str]) -> str:
+    """What stays of a run of characters that are neither letters, digits nor space."""
+    run, text = match[0], match.string
+    before = text[match.start() - 1 : match.start()]
+    after = text[match.end() : match.end() + 1]
+    accents = "".join(char for char in run if unicodedata.category(char).startswith("M"))
+    if accents:
+        return accents
+    if run == "." and after.isdigit() and not before.isalpha():
+        return "." if before.isdigit() else " 0."
+    if run[-1] in "-−" and after.isdigit() and not before.isalnum():
+        return " -"
+    between = before.isalnum() and after.isalnum() and not _ONLY_CJK.search(before + after)
+    return "" if between and not (before.isdigit() and after.isdigit()) else " "
+
+
+def _same(answer: str, known: str) -> bool:
+    ours, theirs = (_SPACE_BY_CJK.sub("", normalised(text)) for text in (answer, known))
+    return ours == theirs or (ours.startswith(theirs) and _is_ending(ours[len(theirs) :], theirs[-1:]))
+
+
+def _is_ending(ending: str, last: str) -> bool:
+    """Whether a particle or copula may stand after a noun with this last character."""
+    if not "가" <= last <= "힣":  # nobody knows how a digit or a Latin letter ends when read aloud
+        return bool(last) and ending in _AFTER_CONSONANT | _AFTER_VOWEL | _AFTER_ANY
+    has_final_consonant = (ord(last) - ord("가")) % 28 > 0
+    return ending in _AFTER_ANY or ending in (_AFTER_CONSONANT if has_final_consonant else _AFTER_VOWEL)
+
+
+def _f1(answer: Sequence[str], known: Sequence[str]) -> float:
+    shared = sum((Counter(answer) & Counter(known)).values())
+    return 2 * shared / (len(answer) + len(known)) if shared else 0.0
+
+
+def _best(score: Callable[[str], float], known: Sequence[str]) -> float | None:
+    return max(map(score, known), default=None)

@@ -1,0 +1,120 @@
+"""Where a question was lost, and which of the known failure patterns it shows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Answerability = Literal["true_positive", "false_positive", "false_negative", "true_negative"]
+LostAt = Literal[
+    "none",
+    "not_in_corpus",
+    "not_retrieved",
+    "below_k",
+    "wrong_answer",
+    "answered_unanswerable",
+    "refused_answerable",
+]
+Pattern = Literal["ideal", "hallucination_risk", "context_mismatch", "overall_problem"]
+Cross = Literal[
+    "retrieval_high_generation_high",
+    "retrieval_high_generation_low",
+    "retrieval_low_generation_high",
+    "retrieval_low_generation_low",
+]
+
+
+def predicted_unanswerable(best_relevance: float | None, min_score: float, refused: bool | None = None) -> bool:
+    """Whether a system said "no answer here": it refused, found nothing (`best_relevance` None), or its
+    best hit is less relevant than `min_score`."""
+    return bool(refused) or best_relevance is None or best_relevance < min_score
+
+
+def answerability(predicted_unanswerable: bool, answerable: bool) -> Answerability:
+    """The field of the 2x2 table; unanswerable is the positive class."""
+    if predicted_unanswerable:
+        return "false_positive" if answerable else "true_positive"
+    return "true_negative" if answerable else "false_negative"
+
+
+def unanswerable_values(label: Answerability) -> dict[str, float | None]:
+    """What one question adds to `unanswerable_precision`, `_recall` and `_f1`, as terms of (weighted) means.
+
+    Precision is the mean over questions predicted unanswerable, recall the mean over unanswerable
+    questions. F1 = 2 tp / (predicted + actual) is the mean with the weights of `unanswerable_weights`.
+    """
+    hit = float(label == "true_positive")
+    return {
+        "unanswerable_precision": hit if label in ("true_positive", "false_positive") else None,
+        "unanswerable_recall": hit if label in ("true_positive", "false_negative") else None,
+        "unanswerable_f1": hit if label != "true_negative" else None,
+    }
+
+
+def unanswerable_weights(label: Answerability) -> dict[str, float]:
+    """Weight 2 in F1 for a question that is both predicted and actually unanswerable; 1 otherwise."""
+    return {"unanswerable_f1": 2.0} if label == "true_positive" else {}
+
+
+def answered_rightly(
+    matches: bool | None, faithfulness: float | None, answer_relevancy: float | None, high: float
+) -> bool | None:
+    """Whether the answer is right: it matches a known answer or, where none is known (`matches` None), it
+    is judged faithful and relevant above `high`. None when there is neither."""
+    if matches is not None:
+        return matches
+    if faithfulness is None or answer_relevancy is None:
+        return None
+    return faithfulness > high and answer_relevancy > high
+
+
+def lost_at(
+    *,
+    answerable: bool,
+    gold_in_corpus: bool,
+    gold_rank: int | None,
+    k: int,
+    refused: bool | None = None,
+    right: bool | None = None,
+    certain: bool = False,
+) -> LostAt:
+    """The first place where a question was lost; `none` when it was not, as far as can be told.
+
+    `gold_rank` is the rank (from 1) of the first gold document, None when the whole ranking has none.
+    `refused` and `right` are None without a generator or a verdict. `certain` says that `right` comes
+    from known answers: then a right answer is no loss even if it came from a document that is not gold,
+    while a judge's approval of such an answer does not hide that retrieval missed the gold document.
+    """
+    if not answerable:
+        return "answered_unanswerable" if refused is False else "none"
+    if right and certain:
+        return "none"
+    if not gold_in_corpus:
+        return "not_in_corpus"
+    if gold_rank is None:
+        return "not_retrieved"
+    if gold_rank > k:
+        return "below_k"
+    if refused:
+        return "refused_answerable"
+    return "wrong_answer" if right is False else "none"
+
+
+def pattern(faithfulness: float | None, answer_relevancy: float | None, high: float) -> Pattern | None:
+    """Which of the four combinations of faithfulness and relevancy; None without both judgements."""
+    if faithfulness is None or answer_relevancy is None:
+        return None
+    if faithfulness > high:
+        return "ideal" if answer_relevancy > high else "context_mismatch"
+    return "hallucination_risk" if answer_relevancy > high else "overall_problem"
+
+
+def cross(
+    recall: float | None, faithfulness: float | None, answer_relevancy: float | None, high: float
+) -> Cross | None:
+    """Retrieval (recall at k) against generation, which is high when both judgements are; None when one is missing."""
+    combined = pattern(faithfulness, answer_relevancy, high)
+    if recall is None or combined is None:
+        return None
+    if recall > high:
+        return "retrieval_high_generation_high" if combined == "ideal" else "retrieval_high_generation_low"
+    return "retrieval_low_generation_high" if combined == "ideal" else "retrieval_low_generation_low"
