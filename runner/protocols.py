@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,10 @@ from runner.records import (
 
 class Workspace(Protocol):
     """Where components keep what is expensive to build."""
+
+    @property
+    def root(self) -> Path:
+        """The folder of all of it; a store that grows while it is used keeps a database of its own here."""
 
     @property
     def cold(self) -> bool:
@@ -67,6 +71,17 @@ class Retriever(Protocol):
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """The `depth` best chunks for each query (fewer when fewer match)."""
+
+
+@runtime_checkable
+class CachedRetriever(Retriever, Protocol):
+    """A retriever that asks a model, perhaps a paid one, and remembers what it said."""
+
+    def is_cached(self, queries: Sequence[Query]) -> list[bool]:
+        """Which queries would be answered from memory, so that their latency means nothing."""
+
+    def warm_up(self) -> None:
+        """Load what a first search would load. Pays nothing and remembers nothing."""
 
 
 class Generator(Protocol):
