@@ -1,0 +1,9 @@
+"""What a finished run or sweep looks like to a person: terminal panels and summary.md."""
+
+from runner.report.case import case_view
+from runner.report.panels import panels
+from runner.report.summary import write
+from runner.report.sweep_files import write_sweep
+from runner.report.sweep_table import sweep_table
+
+__all__ = ["case_view", "panels", "sweep_table", "write", "write_sweep"]

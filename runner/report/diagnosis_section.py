@@ -1,0 +1,81 @@
+"""Sections of summary.md that say what is wrong and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runner.report.diagnosis import PATTERNS, Diagnosis, cross_name, diagnose
+from runner.report.document import Document, section
+from runner.report.markdown import bold, escape, numbered, table
+from runner.report.wording import Wording
+
+
+def pattern(document: Document) -> str:
+    """The pattern of the run with symptom, cause and remedies, and how many cases show which pattern."""
+    say, counts = document.say, document.counts.get("pattern") or {}
+    found = diagnose(document.summary, document.high)
+    if found is None:
+        judged = "mean_faithfulness" in document.metrics and document.run.get("evaluation_type") != "retrieval_only"
+        return section(say("head.diagnosis"), escape(say("diagnosis.none"))) if judged else ""
+    return section(say("head.diagnosis"), *_pattern(found, say), *_pattern_counts(found, counts, say))
+
+
+def _pattern(found: Diagnosis, say: Wording) -> list[str]:
+    key = f"pattern.{found.pattern}"
+    line = say(
+        "diagnosis.run",
+        faithfulness=f"{found.faithfulness:.4f}",
+        faithfulness_level=_level(found.is_high(found.faithfulness), say),
+        relevancy=f"{found.relevancy:.4f}",
+        relevancy_level=_level(found.is_high(found.relevancy), say),
+        high=found.high,
+    )
+    remedies = [say.texts[f"{key}.remedy.{n}"] for n in (1, 2, 3) if f"{key}.remedy.{n}" in say.texts]
+    return [
+        bold(say(key)),
+        escape(line),
+        escape(say("diagnosis.symptom", text=say(f"{key}.symptom"))),
+        escape(say("diagnosis.cause", text=say(f"{key}.cause"))),
+        f"{escape(say('diagnosis.remedies'))}\n\n{numbered(remedies)}",
+    ]
+
+
+def _pattern_counts(found: Diagnosis, counts: Mapping[str, int], say: Wording) -> list[str]:
+    total = sum(counts.values())
+    if not total:
+        return []
+    rows = [
+        [
+            bold(say(f"pattern.{name}")) if name == found.pattern else say(f"pattern.{name}"),
+            _level(faithful, say),
+            _level(relevant, say),
+            str(counts.get(name, 0)),
+            f"{counts.get(name, 0) / total:.1%}",
+        ]
+        for (faithful, relevant), name in PATTERNS.items()
+    ]
+    headers = [say("diagnosis.pattern"), say("metric.faithfulness"), say("metric.answer_relevancy")]
+    headers += [say("diagnosis.count"), say("diagnosis.share")]
+    return [escape(say("diagnosis.cases")), table(headers, rows, right=(3, 4))]
+
+
+def cross(document: Document) -> str:
+    """Retrieval against generation: the diagnosis of each corner, the corner of this run, the cases in each."""
+    say, counts = document.say, document.counts.get("cross") or {}
+    found = diagnose(document.summary, document.high)
+    own = found.cross if found else None
+    if own is None and not counts:
+        return ""
+    rows = []
+    for retrieval, generation in ((True, True), (True, False), (False, True), (False, False)):
+        name = cross_name(retrieval, generation)
+        text = say(f"cross.{name}")
+        cells = [_level(retrieval, say), _level(generation, say), bold(text) if name == own else text]
+        rows.append([*cells, str(counts.get(name, 0)), f"← {say('cross.run')}" if name == own else ""])
+    headers = [say("cross.retrieval"), say("cross.generation"), say("cross.diagnosis"), say("diagnosis.count"), ""]
+    explain = escape(say("cross.explain", high=document.high))
+    return section(say("head.cross"), explain, table(headers, rows, right=(3,)))
+
+
+def _level(high: bool, say: Wording) -> str:
+    return say("level.high" if high else "level.low")

@@ -1,0 +1,55 @@
+"""What every section of summary.md reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runner.report.diagnosis import threshold
+from runner.report.folder import RunFolder
+from runner.report.wording import Wording, wording_of
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One run, the words to tell it in, and the mean above which a metric counts as high."""
+
+    folder: RunFolder
+    say: Wording
+    high: float
+
+    @classmethod
+    def of(cls, folder: RunFolder) -> Document:
+        return cls(folder, wording_of(folder.run), threshold(folder.run))
+
+    @property
+    def run(self) -> Mapping[str, Any]:
+        return self.folder.run
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        return self.folder.summary
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        return self.summary.get("metrics") or {}
+
+    @property
+    def counts(self) -> Mapping[str, Any]:
+        return self.summary.get("counts") or {}
+
+    @property
+    def cases(self) -> Mapping[str, int]:
+        return {"total": 0, "ok": 0, "failed": 0, "timeout": 0, "pending": 0, **(self.summary.get("cases") or {})}
+
+    @property
+    def k(self) -> int | None:
+        k = self.summary.get("k", self.run.get("k"))
+        return None if k is None else int(k)
+
+
+def section(heading: str, *blocks: str, level: int = 2) -> str:
+    """A heading and the blocks below it; nothing at all when every block is empty."""
+    filled = [block for block in blocks if block]
+    return "\n\n".join([f"{'#' * level} {heading}", *filled]) if filled else ""

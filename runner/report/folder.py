@@ -1,0 +1,85 @@
+"""Reading what a run or a sweep left in its folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from runner.errors import InputError
+
+CONTENTS = (
+    "a run folder holds run.json, summary.json, per_item.jsonl and errors.jsonl; "
+    "a sweep folder holds sweep.json and one folder per run"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """run.json and summary.json of one run (an empty mapping where the run never got that far)."""
+
+    path: Path
+    run: Mapping[str, Any]
+    summary: Mapping[str, Any]
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """The rows of per_item.jsonl in file order, one at a time."""
+        return lines(self.path / "per_item.jsonl")
+
+    def errors(self) -> Iterator[Mapping[str, Any]]:
+        return lines(self.path / "errors.jsonl")
+
+
+def is_sweep(folder: Path) -> bool:
+    return (folder / "sweep.json").is_file()
+
+
+def open_run(folder: Path) -> RunFolder:
+    """Raises InputError when `folder` is not the folder of a run."""
+    run = read_json(folder / "run.json", "run")
+    summary = read_json(folder / "summary.json", "run") if (folder / "summary.json").is_file() else {}
+    return RunFolder(folder, run, summary)
+
+
+def open_sweep(folder: Path) -> Mapping[str, Any]:
+    """sweep.json. Raises InputError when `folder` is not the folder of a sweep."""
+    return read_json(folder / "sweep.json", "sweep")
+
+
+def read_json(path: Path, kind: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        what = f"not a {kind} folder: no {path.name} in it" if path.parent.is_dir() else "no such folder"
+        raise InputError(f"{path.parent}: {what} ({CONTENTS})") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+def lines(path: Path) -> Iterator[Mapping[str, Any]]:
+    """The JSON objects of a file, one a line. A line torn by a crash is passed over; no file, no lines."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            value = _object(line)
+            if value is not None:
+                yield value
+
+
+def _object(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        try:
+            value = json.loads(line)  # orjson refuses lone surrogates
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None

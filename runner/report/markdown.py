@@ -1,0 +1,76 @@
+"""Markdown out of text that nobody has vetted."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+_PUNCTUATION = re.compile(r"([\\`*_\[\]|~#$!])")
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_SPACE = re.compile(r"\s+")
+_AT_LINE_START = re.compile(r"^([-+=:]|\d+(?=[.)]))")
+
+
+class Markdown(str):
+    """Text that is Markdown already and is not escaped again."""
+
+    __slots__ = ()
+
+
+def escape(text: str) -> Markdown:
+    """One line of Markdown that shows `text`: no table cell, tag, link or block breaks out of it.
+
+    White space is folded; control and invisible direction characters become U+FFFD.
+    """
+    if isinstance(text, Markdown):
+        return text
+    line = "".join(_visible(character) for character in _SPACE.sub(" ", text).strip())
+    line = _PUNCTUATION.sub(r"\\\1", line.translate(_ENTITIES))
+    return Markdown(_AT_LINE_START.sub(_no_block, line))
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most `limit` characters, white space folded."""
+    line = _SPACE.sub(" ", text).strip()
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def bold(text: str) -> Markdown:
+    return Markdown(f"**{escape(text)}**")
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """A table; columns numbered in `right` are right-aligned. Cells are escaped."""
+    rule = ["---:" if column in right else "---" for column in range(len(headers))]
+    return "\n".join(_row(cells) for cells in [headers, [Markdown(cell) for cell in rule], *rows])
+
+
+def quote(paragraphs: Iterable[str]) -> str:
+    return "\n>\n".join(f"> {escape(text)}" for text in paragraphs)
+
+
+def numbered(items: Iterable[str]) -> str:
+    return "\n".join(f"{number}. {escape(item)}" for number, item in enumerate(items, start=1))
+
+
+def code_block(text: str, language: str = "") -> str:
+    """Fenced with more backticks than the text holds in a row."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{''.join(_visible(c) if c != chr(10) else c for c in text)}\n{fence}"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(escape(cell) for cell in cells) + " |"
+
+
+def _visible(character: str) -> str:
+    category = unicodedata.category(character)
+    hidden = category in ("Cc", "Cs", "Co") or (category == "Cf" and character not in "\u200c\u200d")
+    return "\ufffd" if hidden else character
+
+
+def _no_block(match: re.Match[str]) -> str:
+    mark = match[1]
+    return f"{mark}\\" if mark.isdigit() else f"\\{mark}"

@@ -1,0 +1,111 @@
+"""Sections of summary.md that show metrics: the key table, legs, fixed cutoffs, slices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner.report import metric
+from runner.report.document import Document, section
+from runner.report.markdown import Markdown, bold, escape, table
+from runner.report.metric import Value
+
+AT_CUTOFF = ("precision", "recall", "hit_rate", "mrr", "ndcg", "map")
+MAX_SLICES = 30
+
+
+def main(document: Document) -> str:
+    say, metrics = document.say, document.metrics
+    names = [*metric.result_names(metrics), *metric.GENERATION, *metric.UNANSWERABLE]
+    values = metric.values(metrics, names)
+    if not values:
+        return section(say("head.metrics"), escape(say("metrics.none")))
+    counted = [value for value in values if value.partly_scored and value.scored_only != value.value]
+    headers = [say("metrics.metric"), say("head.value"), say("interval"), say("scored")]
+    headers += [say("metrics.scored_only")] * bool(counted)
+    headers += [say("metrics.grade"), say("metrics.reading")]
+    rows = [_key_row(document, value, bool(counted)) for value in values]
+    notes = [say("metrics.grades")]
+    if any(value.partly_scored for value in values):
+        notes.append(say("metrics.unscored" if counted else "metrics.excluded"))
+    right = (1, 2, 3, 4) if counted else (1, 2, 3)
+    return section(say("head.metrics"), table(headers, rows, right), *(escape(note) for note in notes))
+
+
+def _key_row(document: Document, value: Value, counted: bool) -> list[str]:
+    say = document.say
+    grade = None if metric.UNGRADED in value.name else metric.grade(value.value)
+    cells: list[str] = [
+        metric.label(value.name, document.k, say),
+        bold(metric.four(value.value, say)),
+        Markdown(metric.interval(value.low, value.high)),
+        f"{value.n_scored}/{value.n}",
+    ]
+    if counted:
+        cells.append(metric.four(value.scored_only, say) if value.partly_scored else "")
+    reading = say.texts.get(f"reading.{value.name}.{grade}", "")
+    return [*cells, say(f"grade.{grade}") if grade else "", reading]
+
+
+def legs(document: Document) -> str:
+    """Each leg beside the fusion that was made of them."""
+    say, metrics = document.say, document.metrics
+    names = metric.legs(metrics)
+    shown = [name for name in metric.RETRIEVAL if any(f"{leg}/{name}" in metrics for leg in names)]
+    if not shown:
+        return ""
+    rows = [
+        [metric.label(name, document.k, say), *(_cell(document, prefix + name) for prefix in ["", *_prefixes(names)])]
+        for name in shown
+    ]
+    headers = [say("metrics.metric"), say("legs.fusion"), *names]
+    return section(say("head.legs"), table(headers, rows, right=range(1, len(headers))), level=3)
+
+
+def _prefixes(names: Sequence[str]) -> list[str]:
+    return [f"{name}/" for name in names]
+
+
+def cutoffs(document: Document) -> str:
+    say = document.say
+    found = metric.cutoffs(document.metrics)
+    rows = [[str(cutoff), *(_cell(document, f"{name}_at_{cutoff}") for name in AT_CUTOFF)] for cutoff in found]
+    headers = [say("cutoffs.cutoff"), *(say(f"metric.{name}") for name in AT_CUTOFF)]
+    return section(say("head.cutoffs"), table(headers, rows, right=range(7)) if rows else "", level=3)
+
+
+def _cell(document: Document, name: str) -> str:
+    return metric.four(metric.value_of(document.metrics, name).value, document.say)
+
+
+def slices(document: Document) -> str:
+    say = document.say
+    shown = [value.name for value in metric.values(document.metrics, metric.MAIN)]
+    if not shown:
+        return ""
+    blocks = [_slice(document, dimension, groups, shown) for dimension, groups in metric.slices(document.summary)]
+    return section(say("head.slices"), *([escape(say("slices.explain")), *blocks] if blocks else []))
+
+
+def _slice(document: Document, dimension: str, groups: Mapping[str, Any], shown: Sequence[str]) -> str:
+    say = document.say
+    ordered = sorted(groups, key=lambda name: (-_size(groups[name]), name))
+    rows = [[name, *(slice_cell(groups[name], metric_, say("none")) for metric_ in shown)] for name in ordered]
+    headers = [say.name("slice", dimension), *(metric.label(name, document.k, say) for name in shown)]
+    more = escape(say("slices.more", count=len(rows) - MAX_SLICES)) if len(rows) > MAX_SLICES else ""
+    return "\n\n".join(filter(None, [table(headers, rows[:MAX_SLICES], right=range(1, len(headers))), more]))
+
+
+def _size(metrics: Mapping[str, Any]) -> int:
+    return max((metric.value_of(metrics, name).n for name in metrics), default=0)
+
+
+def slice_cell(metrics: Mapping[str, Any], name: str, none: str) -> str:
+    """`0.85 [0.78, 0.91] (40)`; with unscored cases `(38/40)`."""
+    value = metric.value_of(metrics, name)
+    if value.value is None:
+        return none
+    count = f"{value.n_scored}/{value.n}" if value.partly_scored else str(value.n)
+    return Markdown(
+        f"{value.value:.2f} {metric.interval(value.low, value.high, digits=2)} ({count})".replace("  ", " ")
+    )

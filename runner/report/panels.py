@@ -1,0 +1,151 @@
+"""Results of a run for the terminal. Fits 80 columns, needs no colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from runner.report import metric
+from runner.report.metric import Value
+from runner.report.wording import Wording, wording_of
+
+WIDTH = 78
+LEG_METRICS = ("recall_at_k", "ndcg_at_k")
+
+
+def panels(run: Mapping[str, Any], summary: Mapping[str, Any]) -> list[RenderableType]:
+    """Evaluation results, generation metrics (where there are any) and details, in the run's language."""
+    say = wording_of(run)
+    metrics = summary.get("metrics") or {}
+    k = summary.get("k")
+    title = say("panel.results") if k is None else say("panel.results_k", k=k)
+    results = metric.values(metrics, [*metric.result_names(metrics), *_leg_names(metrics)])
+    generation = metric.values(metrics, metric.GENERATION)
+    footnote = _footnote(summary, say)
+    details = _details(run, summary, say)
+    shown: list[RenderableType] = [_panel(title, [_table(results, k, say)], say("panel.run", id=run.get("id", "")))]
+    if generation:
+        shown.append(_panel(say("panel.generation"), [_table(generation, k, say), *footnote]))
+    shown.append(_panel(say("panel.details"), details if generation else [*details, *footnote]))
+    return shown
+
+
+def _footnote(summary: Mapping[str, Any], say: Wording) -> list[RenderableType]:
+    baselines = (summary.get("facts") or {}).get("baselines")
+    return [Text(), Text(say("baselines", names=", ".join(baselines)), style="dim")] if baselines else []
+
+
+def _leg_names(metrics: Mapping[str, Any]) -> list[str]:
+    return [f"{leg}/{name}" for leg in metric.legs(metrics) for name in LEG_METRICS]
+
+
+def _panel(title: str, parts: Sequence[RenderableType], subtitle: str = "") -> Panel:
+    return Panel(
+        Group(*parts),
+        title=Text(title, style="bold"),
+        subtitle=Text(subtitle) if subtitle else None,
+        width=WIDTH,
+    )
+
+
+def _table(values: Iterable[Value], k: int | None, say: Wording) -> RenderableType:
+    """Metric, value, interval, scored / applicable."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column()
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    for value in values:
+        table.add_row(
+            Text(f"{metric.label(value.name, k, say)}:"),
+            Text(metric.four(value.value, say), style="bold"),
+            Text(metric.interval(value.low, value.high), style="dim"),
+            Text(f"{value.n_scored}/{value.n}", style="bold red" if value.partly_scored else "dim"),
+        )
+    return table if table.row_count else Text(say("metrics.none"))
+
+
+def _details(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> list[RenderableType]:
+    metrics, counts = summary.get("metrics") or {}, summary.get("counts") or {}
+    blocks: list[list[RenderableType]] = [[_facts(run, summary, say)]]
+    unanswerable = metric.values(metrics, metric.UNANSWERABLE)
+    if unanswerable:
+        blocks.append([_table(unanswerable, None, say), _two_by_two(counts.get("answerability") or {}, say)])
+    if counts.get("lost_at"):
+        blocks.append([_lost(counts["lost_at"], say)])
+    return [part for block in blocks for part in [*block, Text()]][:-1]
+
+
+def _facts(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> Table:
+    table = Table.grid(padding=(0, 2))
+    rows = [(say("ran.status"), say.name("status", str(run.get("status"))))]
+    if run.get("error_message"):
+        rows.append((say("worst.error"), str(run["error_message"])))
+    rows.append((say("panel.cases"), cases_line(summary, say)))
+    problems = summary.get("data_problems") or {}
+    if any(problems.values()):
+        rows.append((say("panel.data_problems"), say("data_problems.line", **problems)))
+    rows += [
+        (say("panel.latency", stage=say.name("stage", stage)), _percentiles(entry, say))
+        for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items()
+    ]
+    for name, text in rows:
+        table.add_row(Text(f"{name}:"), Text(text))
+    return table
+
+
+def cases_line(summary: Mapping[str, Any], say: Wording) -> str:
+    counts = {"total": 0, "ok": 0, "failed": 0, "timeout": 0, "pending": 0, **(summary.get("cases") or {})}
+    return say("cases.line_pending" if counts["pending"] else "cases.line", **counts)
+
+
+def _percentiles(entry: Mapping[str, Any], say: Wording) -> str:
+    if not entry.get("n"):
+        return say("panel.latency_none")
+    return say("panel.latency_value", p50=f"{entry['p50_ms']:.1f}", p95=f"{entry['p95_ms']:.1f}", n=entry["n"])
+
+
+def _two_by_two(counts: Mapping[str, int], say: Wording) -> Table:
+    """Rows: what the question is. Columns: what the system called it."""
+    table = Table(box=None, padding=(0, 3, 0, 0), title_justify="left")
+    table.add_column(Text(say("answerability.corner")))
+    table.add_column(Text(say("answerability.predicted_yes")), justify="right")
+    table.add_column(Text(say("answerability.predicted_no")), justify="right")
+    for name, cells in two_by_two(counts):
+        table.add_row(Text(say(f"answerability.{name}")), *(Text(str(cell)) for cell in cells))
+    return table
+
+
+def two_by_two(counts: Mapping[str, int]) -> list[tuple[str, tuple[int, int]]]:
+    """(row, (called unanswerable, answered)); unanswerable is the positive class."""
+    return [
+        ("is_yes", (counts.get("true_positive", 0), counts.get("false_negative", 0))),
+        ("is_no", (counts.get("false_positive", 0), counts.get("true_negative", 0))),
+    ]
+
+
+def _lost(counts: Mapping[str, int], say: Wording) -> RenderableType:
+    failing = lost_counts(counts)
+    if not failing:
+        return Text(say("lost.nothing"))
+    table = Table.grid(padding=(0, 3))
+    table.add_column()
+    table.add_column(justify="right")
+    for place, count in failing:
+        table.add_row(Text(f"  {say.name('lost_at', place)}"), Text(str(count)))
+    total = say("lost.total", failing=sum(count for _, count in failing), total=sum(counts.values()))
+    return Group(Text(f"{say('lost.title')} ({total}):"), table)
+
+
+def lost_counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """(place, failing questions), along the pipeline."""
+    order = (
+        "not_in_corpus", "not_retrieved", "below_k", "wrong_answer", "answered_unanswerable", "refused_answerable",
+    )  # fmt: skip
+    places = [*order, *sorted(set(counts) - {*order, "none"})]
+    return [(place, counts[place]) for place in places if counts.get(place)]

@@ -1,0 +1,148 @@
+"""Sections of summary.md about the run itself: what ran, how fast, and what was lost on the way."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from runner.report import metric
+from runner.report.document import Document, section
+from runner.report.markdown import Markdown, bold, code_block, escape, quote, table
+from runner.report.panels import cases_line, lost_counts, two_by_two
+
+CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
+
+
+def head(document: Document) -> str:
+    say, run = document.say, document.run
+    command = shlex.join(["python", "-m", "runner", *map(str, run.get("overrides") or ())])
+    title = f"# {escape(say('title', experiment=run.get('experiment', '')))}"
+    facts = table([say("head.property"), say("head.value")], _facts(document))
+    blocks = [title, _notes(document), section(say("head.ran"), facts, escape(say("ran.command")))]
+    return "\n\n".join(block for block in [*blocks, code_block(command, "sh")] if block)
+
+
+def _notes(document: Document) -> str:
+    say, status, cases = document.say, document.run.get("status"), document.cases
+    notes: list[str] = []
+    if status in ("partial", "failed", "running"):
+        done = cases["ok"] + cases["failed"] + cases["timeout"]
+        notes.append(bold(say(f"note.{status}", done=done, total=cases["total"])))
+    if document.run.get("error_message"):
+        notes.append(say("note.message", message=document.run["error_message"]))
+    baselines = (document.summary.get("facts") or {}).get("baselines")
+    if baselines:
+        notes.append(say("baselines", names=", ".join(baselines)))
+    return quote(notes)
+
+
+def _facts(document: Document) -> list[tuple[str, str]]:
+    say, run, choices = document.say, document.run, document.run.get("choices") or {}
+    k = document.k
+    values = {
+        "run": run.get("id"),
+        "sweep": run.get("sweep_id"),
+        "status": say.name("status", str(run.get("status"))),
+        "evaluation": run.get("evaluation_type"),
+        **{name: choices.get(name) for name in CHOICES},
+        "k": None if k is None else str(k),
+        "cases": cases_line(document.summary, say) if document.summary else None,
+        "git": _git(document),
+        "fingerprint": run.get("fingerprint"),
+        "versions": ", ".join(f"{name} {version}" for name, version in (run.get("versions") or {}).items()),
+        "created": run.get("created_at"),
+        "updated": run.get("updated_at"),
+    }
+    return [(say(f"ran.{name}"), str(value)) for name, value in values.items() if value]
+
+
+def _git(document: Document) -> str | None:
+    git = document.run.get("git")
+    if not git:
+        return None
+    commit = str(git.get("commit"))[:12]
+    return document.say("ran.git_dirty", commit=commit) if git.get("dirty") else commit
+
+
+def lost(document: Document) -> str:
+    say, counts = document.say, document.counts.get("lost_at")
+    if not counts:
+        return ""
+    failing, total = lost_counts(counts), sum(counts.values())
+    if not failing:
+        return section(say("lost.title"), escape(say("lost.nothing")))
+    rows = [
+        (say.name("lost_at", place), str(count), f"{count / total:.1%}", say.texts.get(f"lost_meaning.{place}", ""))
+        for place, count in failing
+    ]
+    headers = [say("lost.place"), say("diagnosis.count"), say("diagnosis.share"), say("lost.meaning")]
+    line = say("lost.total", failing=sum(count for _, count in failing), total=total)
+    return section(say("lost.title"), escape(f"{line}."), table(headers, rows, right=(1, 2)))
+
+
+def unanswerable(document: Document) -> str:
+    say, counts = document.say, document.counts.get("answerability")
+    if not counts or not metric.values(document.metrics, metric.UNANSWERABLE):
+        return ""
+    headers = [say(f"answerability.{name}") for name in ("corner", "predicted_yes", "predicted_no")]
+    rows = [(say(f"answerability.{name}"), *map(str, cells)) for name, cells in two_by_two(counts)]
+    return section(say("answerability.title"), table(headers, rows, right=(1, 2)))
+
+
+def latency(document: Document) -> str:
+    say, timing = document.say, document.summary.get("timing") or {}
+    total = document.cases["ok"]
+    rows = [
+        (
+            say.name("stage", stage),
+            *_percentiles(entry),
+            str(entry.get("n") or 0),
+            _latency_note(document, entry, total),
+        )
+        for stage, entry in (timing.get("latency") or {}).items()
+    ]
+    headers = [say("latency.stage"), "p50 (ms)", "p95 (ms)", "n", say("latency.note")]
+    measured = table(headers, rows, right=(1, 2, 3)) if rows else ""
+    return section(say("head.latency"), measured, _index(document, timing.get("index") or {}))
+
+
+def _percentiles(entry: Mapping[str, Any]) -> tuple[str, str]:
+    if not entry.get("n"):
+        return "–", "–"
+    return f"{entry['p50_ms']:.1f}", f"{entry['p95_ms']:.1f}"
+
+
+def _latency_note(document: Document, entry: Mapping[str, Any], total: int) -> str:
+    n = entry.get("n") or 0
+    if n == 0:
+        return document.say("latency.shared")
+    return document.say("latency.some", n=n, total=total) if n < total else ""
+
+
+def _index(document: Document, facts: Mapping[str, Any]) -> str:
+    words = []
+    if facts.get("build_s") is not None:
+        words.append(document.say("latency.build_s", value=f"{facts['build_s']:.2f}"))
+    if facts.get("size_bytes") is not None:
+        words.append(f"{facts['size_bytes'] / 2**20:.1f} MiB")
+    return escape(document.say("latency.index", facts=", ".join(words))) if words else ""
+
+
+def problems(document: Document) -> str:
+    say, found = document.say, document.summary.get("data_problems") or {}
+    stages = Counter(_stage(entry) for entry in document.folder.errors())
+    blocks: list[str] = []
+    if any(found.values()):
+        blocks.append(escape(say("problems.data", **found)))
+    if stages:
+        rows = [(say.name("stage", stage), str(count)) for stage, count in sorted(stages.items())]
+        blocks.append(table([say("problems.stage"), say("problems.count")], rows, right=(1,)))
+        blocks.append(escape(say("problems.pointer")))
+    return section(say("head.problems"), *(blocks or [Markdown(say("problems.none"))]))
+
+
+def _stage(entry: Mapping[str, Any]) -> str:
+    """A case that ended but whose judge failed carries no stage of its own."""
+    return "timeout" if entry.get("status") == "timeout" else str(entry.get("stage") or "judge")

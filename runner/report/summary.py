@@ -1,0 +1,43 @@
+"""summary.md of one run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from runner.report import diagnosis_section, metric_sections, run_sections, worst_section
+from runner.report.document import Document
+from runner.report.folder import open_run
+
+SECTIONS: tuple[Callable[[Document], str], ...] = (
+    run_sections.head,
+    metric_sections.main,
+    diagnosis_section.pattern,
+    diagnosis_section.cross,
+    metric_sections.legs,
+    metric_sections.cutoffs,
+    metric_sections.slices,
+    run_sections.lost,
+    run_sections.unanswerable,
+    run_sections.latency,
+    run_sections.problems,
+    worst_section.worst,
+)
+
+
+def write(folder: Path) -> None:
+    """Write summary.md from run.json, summary.json, per_item.jsonl and errors.jsonl. The same files give the
+    same bytes; a reader sees the old file or the new one. Raises InputError when `folder` is no run folder."""
+    replace_text(folder / "summary.md", render(Document.of(open_run(folder))))
+
+
+def render(document: Document) -> str:
+    sections = [section(document) for section in SECTIONS]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def replace_text(path: Path, text: str) -> None:
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch.write_text(text, encoding="utf-8")
+    scratch.replace(path)

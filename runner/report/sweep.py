@@ -1,0 +1,134 @@
+"""The runs of a sweep side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.errors import InputError
+from runner.report import metric
+from runner.report.folder import open_run, open_sweep
+from runner.report.wording import LANGUAGES, Wording, wording_of
+
+SHOWN = (*metric.MAIN, "unanswerable_f1", "exact_match", "token_f1")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One run of a sweep. `params` are its values of what differs between the runs."""
+
+    folder: str
+    overrides: Sequence[str]
+    params: Mapping[str, str]
+    status: str
+    exit_code: int | None
+    error_message: str | None
+    run: Mapping[str, Any]
+    summary: Mapping[str, Any]
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        return self.summary.get("metrics") or {}
+
+    def record(self) -> dict[str, Any]:
+        """The cell in summary.json."""
+        return {
+            "folder": self.folder,
+            "run_id": self.run.get("id"),
+            "overrides": list(self.overrides),
+            "params": {name: _number(value) for name, value in self.params.items()},
+            "status": self.status,
+            "exit_code": self.exit_code,
+            "error_message": self.error_message,
+            "fingerprint": self.run.get("fingerprint"),
+            "k": self.summary.get("k"),
+            "cases": self.summary.get("cases"),
+            "baselines": (self.summary.get("facts") or {}).get("baselines") or [],
+            "metrics": self.metrics,
+            "timing": {"latency": (self.summary.get("timing") or {}).get("latency") or {}},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    head: Mapping[str, Any]
+    cells: Sequence[Cell]
+    say: Wording
+
+    @property
+    def params(self) -> list[str]:
+        """Names of the overrides that differ between cells, in the order of the command line."""
+        return list(dict.fromkeys(name for cell in self.cells for name in cell.params))
+
+    @property
+    def metrics(self) -> list[str]:
+        """Main metrics that at least one cell has."""
+        return [name for name in SHOWN if any(metric.values(cell.metrics, [name]) for cell in self.cells)]
+
+    @property
+    def baselines(self) -> list[str]:
+        return sorted({name for cell in self.cells for name in cell.record()["baselines"]})
+
+    @property
+    def k(self) -> int | None:
+        """k where all cells share it; None where it differs."""
+        found = {cell.summary.get("k") for cell in self.cells if cell.summary}
+        return found.pop() if len(found) == 1 else None
+
+    def best(self, name: str) -> float | None:
+        """The highest value of a metric among completed cells, where there is something to compare."""
+        found = [metric.value_of(cell.metrics, name).value for cell in self.cells if cell.status == "completed"]
+        numbers = [value for value in found if value is not None]
+        return max(numbers) if len(set(numbers)) > 1 else None
+
+
+def read_sweep(folder: Path) -> Sweep:
+    """Raises InputError when `folder` is no sweep folder. Cells that never started have no metrics."""
+    head = open_sweep(folder)
+    listed = head.get("cells") or []
+    overrides = [_pairs(cell.get("overrides") or ()) for cell in listed]
+    differing = [
+        name
+        for name in dict.fromkeys(name for pairs in overrides for name in pairs)
+        if len({pairs.get(name) for pairs in overrides}) > 1
+    ]
+    cells = [_cell(folder, cell, pairs, differing) for cell, pairs in zip(listed, overrides, strict=True)]
+    say = next((wording_of(cell.run) for cell in cells if cell.run), LANGUAGES["en"])
+    return Sweep(head, cells, say)
+
+
+def _cell(folder: Path, listed: Mapping[str, Any], pairs: Mapping[str, str], differing: Sequence[str]) -> Cell:
+    run: Mapping[str, Any] = {}
+    summary: Mapping[str, Any] = {}
+    try:
+        opened = open_run(folder / str(listed["folder"]))
+        run, summary = opened.run, opened.summary
+    except InputError:
+        pass  # never started; sweep.json says why
+    return Cell(
+        str(listed["folder"]),
+        listed.get("overrides") or (),
+        {name: pairs[name] for name in differing if name in pairs},
+        str(listed.get("status") or run.get("status") or "pending"),
+        listed.get("exit_code"),
+        listed.get("error_message"),
+        run,
+        summary,
+    )
+
+
+def _pairs(overrides: Sequence[str]) -> dict[str, str]:
+    """`k` and `3` of `k=3`; a leading + or ~ is not part of the name."""
+    split = (override.partition("=") for override in overrides)
+    return {name.lstrip("+~"): value.strip("'\"") for name, _, value in split}
+
+
+def _number(value: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value

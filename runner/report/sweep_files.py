@@ -1,0 +1,98 @@
+"""summary.json, summary.md and cells.csv of a sweep."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+from runner.report import metric
+from runner.report.markdown import Markdown, bold, escape, quote, table
+from runner.report.metric_sections import slice_cell
+from runner.report.summary import replace_text
+from runner.report.sweep import Cell, Sweep, read_sweep
+
+SCHEMA = 1
+
+
+def write_sweep(folder: Path) -> None:
+    """Write summary.json, summary.md and cells.csv of a sweep from sweep.json and the folders of its runs.
+    The same files give the same bytes."""
+    sweep = read_sweep(folder)
+    record = {
+        "schema": SCHEMA,
+        **{name: sweep.head.get(name) for name in ("id", "experiment", "status")},
+        "params": sweep.params,
+        "cells": [cell.record() for cell in sweep.cells],
+    }
+    replace_text(folder / "summary.json", json.dumps(record, ensure_ascii=False, indent=2) + "\n")
+    replace_text(folder / "summary.md", _markdown(sweep))
+    replace_text(folder / "cells.csv", _csv(sweep))
+
+
+def _markdown(sweep: Sweep) -> str:
+    say = sweep.say
+    done = sum(cell.status == "completed" for cell in sweep.cells)
+    blocks = [
+        f"# {escape(say('sweep.title', experiment=sweep.head.get('experiment') or ''))}",
+        quote([say("baselines", names=", ".join(sweep.baselines))]) if sweep.baselines else "",
+        escape(say("sweep.cells", done=done, total=len(sweep.cells))),
+        _cells_table(sweep),
+        escape(say("sweep.explain")),
+        _failures(sweep),
+        escape(say("sweep.reports", example=f"{sweep.cells[0].folder}/summary.md")) if sweep.cells else "",
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _cells_table(sweep: Sweep) -> str:
+    say, names = sweep.say, sweep.metrics
+    headers = [say("sweep.folder"), *sweep.params, say("sweep.status")]
+    headers += [metric.label(name, sweep.k, say) for name in names]
+    rows = [
+        [
+            cell.folder,
+            *(cell.params.get(name, "") for name in sweep.params),
+            say.name("status", cell.status),
+            *(_markdown_cell(sweep, cell, name) for name in names),
+        ]
+        for cell in sweep.cells
+    ]
+    return table(headers, rows, right=range(2 + len(sweep.params), len(headers)))
+
+
+def _markdown_cell(sweep: Sweep, cell: Cell, name: str) -> str:
+    text = slice_cell(cell.metrics, name, sweep.say("none"))
+    value = metric.value_of(cell.metrics, name).value
+    if value is None or value != sweep.best(name):
+        return text
+    number, _, rest = text.partition(" ")
+    return Markdown(f"{bold(Markdown(number))} {rest}")
+
+
+def _failures(sweep: Sweep) -> str:
+    broken = [cell for cell in sweep.cells if cell.status != "completed"]
+    if not broken:
+        return ""
+    say = sweep.say
+    rows = [
+        [cell.folder, " ".join(cell.overrides), say.name("status", cell.status), cell.error_message or ""]
+        for cell in broken
+    ]
+    headers = [say("sweep.folder"), say("sweep.overrides"), say("sweep.status"), say("worst.error")]
+    return f"## {escape(say('sweep.failures'))}\n\n{table(headers, rows)}"
+
+
+def _csv(sweep: Sweep) -> str:
+    """One row a cell; `NAME`, `NAME_ci_low`, `NAME_ci_high` and `NAME_n_scored` of every metric of any cell."""
+    names = list(dict.fromkeys(name for cell in sweep.cells for name in cell.metrics))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    heads = [f"{name}{part}" for name in names for part in ("", "_ci_low", "_ci_high", "_n_scored")]
+    writer.writerow(["folder", "status", *sweep.params, *heads])
+    for cell in sweep.cells:
+        found = [metric.value_of(cell.metrics, name) for name in names]
+        numbers = [number for value in found for number in (value.value, value.low, value.high, value.n_scored)]
+        writer.writerow([cell.folder, cell.status, *(cell.params.get(name, "") for name in sweep.params), *numbers])
+    return out.getvalue()

@@ -1,0 +1,34 @@
+"""The words of a report in one language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runner.report.english import ENGLISH
+from runner.report.korean import KOREAN
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """`say("key", name=value)` is the sentence of that key, its placeholders filled."""
+
+    language: str
+    texts: Mapping[str, str]
+
+    def __call__(self, key: str, **values: Any) -> str:
+        return self.texts[key].format(**values) if values else self.texts[key]
+
+    def name(self, group: str, value: str) -> str:
+        """The word for a category; a category that has none stands for itself."""
+        return self.texts.get(f"{group}.{value}", value)
+
+
+LANGUAGES = {"en": Wording("en", ENGLISH), "ko": Wording("ko", KOREAN)}
+
+
+def wording_of(run: Mapping[str, Any]) -> Wording:
+    """The language that a run was configured with (`report.language`), English where it does not say."""
+    options = (run.get("config") or {}).get("report") or {}
+    return LANGUAGES.get(options.get("language", "en"), LANGUAGES["en"])

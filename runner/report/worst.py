@@ -1,0 +1,51 @@
+"""The cases that went worst, out of a stream of rows."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+SCORES = ("recall_at_k", "faithfulness", "answer_relevancy", "token_f1")
+RIGHT = ("true_positive", "true_negative")
+
+
+def worst_cases(rows: Iterable[Mapping[str, Any]], count: int) -> list[Mapping[str, Any]]:
+    """The `count` worst rows: failing questions first, then by mean score ascending, cases that never
+    ended after those that did, ties by id. Perfect cases are left out. Independent of the order of
+    `rows`, of which it holds `count` at a time."""
+    return heapq.nsmallest(count, (row for row in rows if not _perfect(row)), key=_merit)
+
+
+def lost_at(row: Mapping[str, Any]) -> str | None:
+    """The place where a failing question was lost."""
+    place = (row.get("labels") or {}).get("lost_at", "none")
+    return None if place == "none" else str(place)
+
+
+def scores(row: Mapping[str, Any]) -> dict[str, float | None]:
+    """The scores by which cases are compared; None where a score applies and is missing."""
+    metrics, unscored = row.get("metrics") or {}, row.get("unscored") or ()
+    return {name: metrics.get(name) for name in SCORES if metrics.get(name) is not None or name in unscored}
+
+
+def _merit(row: Mapping[str, Any]) -> tuple[bool, float, bool, str]:
+    failing = row.get("status") != "ok" or lost_at(row) is not None
+    return not failing, _mean(row), row.get("status") != "ok", str(row.get("id"))
+
+
+def _mean(row: Mapping[str, Any]) -> float:
+    """Mean of the scores; what is missing counts 0, and so does a wrong call on whether there is an answer."""
+    if row.get("status") != "ok":
+        return 0.0
+    found = [value or 0.0 for value in scores(row).values()]
+    called = (row.get("labels") or {}).get("answerability")
+    if called is not None:
+        found.append(1.0 if called in RIGHT else 0.0)
+    if not found:
+        found = [value for value in (row.get("metrics") or {}).values() if value is not None]
+    return sum(found) / len(found) if found else 1.0
+
+
+def _perfect(row: Mapping[str, Any]) -> bool:
+    return row.get("status") == "ok" and lost_at(row) is None and _mean(row) >= 1.0

@@ -1,0 +1,90 @@
+"""The section of summary.md with the worst cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runner.report.document import Document, section
+from runner.report.markdown import bold, escape, shorten
+from runner.report.metric import label
+from runner.report.wording import Wording
+from runner.report.worst import lost_at, scores, worst_cases
+
+COUNT = 10
+QUESTION, ANSWER, REASON = 400, 600, 400  # characters shown
+RANKS = 10
+
+
+def worst(document: Document) -> str:
+    say = document.say
+    found = worst_cases(document.folder.rows(), COUNT)
+    if not found:
+        done = any(True for _ in document.folder.rows())
+        return section(say("head.worst", count=COUNT), escape(say("worst.none"))) if done else ""
+    blocks = [_case(number, row, document) for number, row in enumerate(found, start=1)]
+    return section(say("head.worst", count=len(found)), escape(say("worst.order")), *blocks)
+
+
+def _case(number: int, row: Mapping[str, Any], document: Document) -> str:
+    say = document.say
+    place = lost_at(row)
+    reason = say.name("lost_at", place) if place else say.name("status", str(row.get("status")))
+    title = str(row.get("id")) if not place and row.get("status") == "ok" else f"{row.get('id')}: {reason}"
+    facts = [f"- {bold(name)}: {escape(text)}" for name, text in facts_of(row, document.k, say)]
+    return "\n\n".join([f"### {number}. {escape(shorten(title, 200))}", "\n".join(facts)])
+
+
+def facts_of(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tuple[str, str]]:
+    """(name, text) of everything that explains how a case went."""
+    output = row.get("output") or {}
+    if not isinstance(output, Mapping):
+        output = {}
+    if output.get("query"):
+        yield say("worst.question"), shorten(str(output["query"]), QUESTION)
+        yield say("worst.expected"), _expected(output, say)
+        if output.get("answers"):
+            yield say("worst.known"), shorten(" / ".join(map(str, output["answers"])), ANSWER)
+        yield say("worst.retrieved"), _retrieved(output, k, say)
+    if output.get("answer") is not None:
+        refused = f"{say('worst.refused')} " if output.get("refused") else ""
+        yield say("worst.answer"), refused + shorten(str(output["answer"]), ANSWER)
+    yield from _why(row, k, say)
+
+
+def _why(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tuple[str, str]]:
+    place = lost_at(row)
+    if place:
+        yield say("worst.why"), say.name("lost_at", place)
+    found = scores(row)
+    if found:
+        words = (f"{label(name, k, say)} {_score(value, say)}" for name, value in found.items())
+        yield say("worst.scores"), ", ".join(words)
+    for rubric, judgement in (row.get("judgements") or {}).items():
+        text = judgement.get("error") or judgement.get("reasoning")
+        if text:
+            yield say("worst.judge", rubric=say.name("metric", rubric)), shorten(str(text), REASON)
+    if row.get("error"):
+        yield say("worst.error"), shorten(str(row["error"]), REASON)
+
+
+def _score(value: float | None, say: Wording) -> str:
+    return say("worst.not_scored") if value is None else f"{value:.2f}"
+
+
+def _expected(output: Mapping[str, Any], say: Wording) -> str:
+    if not output.get("answerable", True):
+        return say("worst.expected_nothing")
+    return ", ".join(map(str, output.get("expected") or ())) or say("none")
+
+
+def _retrieved(output: Mapping[str, Any], k: int | None, say: Wording) -> str:
+    """The best documents to rank k with their relevance, the expected ones ticked."""
+    expected = set(output.get("expected") or ())
+    items = []
+    for rank, hit in enumerate((output.get("retrieved") or ())[: min(k or RANKS, RANKS)], start=1):
+        tick = " ✓" if hit.get("id") in expected else ""
+        title = f" {shorten(str(hit['title']), 60)}" if hit.get("title") else ""
+        relevance = "" if hit.get("relevance") is None else f" ({hit['relevance']:.2f})"
+        items.append(f"{rank}. {hit.get('id')}{tick}{title}{relevance}")
+    return "; ".join(items) or say("worst.retrieved_nothing")
