@@ -4,6 +4,6 @@ from runner.report.case import case_view
 from runner.report.panels import panels
 from runner.report.summary import write
 from runner.report.sweep_files import write_sweep
-from runner.report.sweep_table import sweep_table
+from runner.report.sweep_panels import sweep_panels
 
-__all__ = ["case_view", "panels", "sweep_table", "write", "write_sweep"]
+__all__ = ["case_view", "panels", "sweep_panels", "write", "write_sweep"]

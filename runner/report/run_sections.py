@@ -17,11 +17,17 @@ CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge"
 
 def head(document: Document) -> str:
     say, run = document.say, document.run
-    command = shlex.join(["python", "-m", "runner", *map(str, run.get("overrides") or ())])
+    command = shlex.join(["python", "-m", "runner", *_overrides(document)])
     title = f"# {escape(say('title', experiment=run.get('experiment', '')))}"
     facts = table([say("head.property"), say("head.value")], _facts(document))
     blocks = [title, _notes(document), section(say("head.ran"), facts, escape(say("ran.command")))]
     return "\n\n".join(block for block in [*blocks, code_block(command, "sh")] if block)
+
+
+def _overrides(document: Document) -> list[str]:
+    """What to repeat: not where the results went, nor where packages keep their configuration."""
+    given = map(str, document.run.get("overrides") or ())
+    return [override for override in given if not override.startswith(("out=", "hydra."))]
 
 
 def _notes(document: Document) -> str:

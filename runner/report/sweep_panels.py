@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -15,7 +15,7 @@ from runner.report.sweep import Cell, Sweep, read_sweep
 SHOWN = 5  # metrics; more do not fit 80 columns
 
 
-def sweep_table(folder: Path) -> RenderableType:
+def sweep_panels(folder: Path) -> list[RenderableType]:
     """What differs and the main metrics with their intervals, one row a cell; fits 80 columns."""
     sweep = read_sweep(folder)
     say, names = sweep.say, sweep.metrics[:SHOWN]
@@ -27,9 +27,9 @@ def sweep_table(folder: Path) -> RenderableType:
     for name in names:
         shown.add_column(Text(metric.label(name, sweep.k, say)), justify="right")
     for cell in sweep.cells:
-        shown.add_row(*_terminal_row(sweep, cell, names), end_section=False)
+        shown.add_row(*_terminal_row(sweep, cell, names))
     notes = [say("sweep.differs"), *_notes(sweep)]
-    return Group(shown, *(Text(note, style="dim") for note in notes))
+    return [shown, *(Text(note, style="dim") for note in notes)]
 
 
 def _terminal_row(sweep: Sweep, cell: Cell, names: Sequence[str]) -> Iterator[Text]:
