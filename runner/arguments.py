@@ -65,11 +65,12 @@ def checked(arguments: Sequence[str]) -> list[str]:
     result, problems = [], []
     for argument in map(quoted, arguments):
         try:
-            if not argument.startswith("-"):
-                parse(argument)
-            result.append(argument)
+            if argument.startswith("-") or parse(argument).key_or_group:
+                result.append(argument)
+                continue
         except HydraException:
-            problems.append(Problem(argument, "expected KEY=VALUE, +KEY=VALUE or ~KEY"))
+            pass
+        problems.append(Problem(argument, "expected KEY=VALUE, +KEY=VALUE or ~KEY"))
     if problems:
         raise ConfigError(problems)
     return result

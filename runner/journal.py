@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -30,6 +30,12 @@ class Journal:
         self._file = path.open("ab", buffering=0)
         self._end = self._file.tell()
         self._synced = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def __contains__(self, id: str) -> bool:
         return id in self._index

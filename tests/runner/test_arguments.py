@@ -1,0 +1,77 @@
+from pathlib import Path
+
+import pytest
+
+from runner.arguments import cells, checked, is_sweep, parse, quoted
+from runner.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("k=5", 5),
+        ("sample=0.5", 0.5),
+        ("strict=true", True),
+        ("case=null", None),
+        ("cutoffs=[1,3]", [1, 3]),
+        ("seed=1_000", "1_000"),
+        ("case=1_000", "1_000"),
+        ("case=12", "12"),
+        ("out=2024", "2024"),
+        ("out=실험 1/결과", "실험 1/결과"),
+        ("case=ko-질문-1", "ko-질문-1"),
+        ("dataset.corpus=~/x.jsonl", "~/x.jsonl"),
+        ("dataset.corpus=/d/a(1)#b.jsonl", "/d/a(1)#b.jsonl"),
+        ("dataset.corpus=/d/[x].jsonl", "/d/[x].jsonl"),
+        ("case=15<::>1|reference", "15<::>1|reference"),
+        ("x=it's", "it's"),
+        ("x=a\\b가", "a\\b가"),
+        ("x=끝\\", "끝\\"),
+        ("x='already, quoted'", "already, quoted"),
+        ("x=[가, b]", ["가", "b"]),
+        ("x={title: 제목}", {"title": "제목"}),
+        ("x=a=b", "a=b"),
+        ("x=", ""),
+    ],
+)
+def test_what_is_typed_is_what_hydra_reads(typed: str, value: object) -> None:
+    override = parse(quoted(typed))
+    assert not override.is_sweep_override()
+    assert override.value() == value
+
+
+@pytest.mark.parametrize(
+    "typed", ["k=3,5,10", "case=가,나", "retriever=keyword,hybrid", "k=range(1,4)", "x=choice(가,나)"]
+)
+def test_sweeps(typed: str) -> None:
+    assert is_sweep(quoted(typed))
+
+
+@pytest.mark.parametrize("typed", ["k=[3,5]", "x='a,b'", "k=3", "x={a: 1}", "~k", "--multirun"])
+def test_no_sweeps(typed: str) -> None:
+    assert not is_sweep(quoted(typed))
+
+
+def test_a_path_that_exists_may_hold_a_comma(tmp_path: Path) -> None:
+    path = tmp_path / "a,b (1).jsonl"
+    path.touch()
+    assert parse(quoted(f"dataset.corpus={path}")).value() == str(path)
+
+
+def test_cells_are_the_product_in_hydras_order() -> None:
+    assert cells(["a=1,2", "b=x", "c=y,z"]) == [
+        ["a=1", "b=x", "c=y"],
+        ["a=1", "b=x", "c=z"],
+        ["a=2", "b=x", "c=y"],
+        ["a=2", "b=x", "c=z"],
+    ]
+
+
+def test_what_is_no_override_is_named() -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked(["k=3", "=5", "k"])
+    assert str(caught.value) == (
+        "2 problems in the configuration:\n"
+        "  =5: expected KEY=VALUE, +KEY=VALUE or ~KEY\n"
+        "  k: expected KEY=VALUE, +KEY=VALUE or ~KEY"
+    )

@@ -1,0 +1,124 @@
+import asyncio
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.engine import Limits, run_case, run_cases
+from runner.errors import EvaluationError
+from runner.records import Judgement, Judgements, Row, Scores, Timing
+
+
+@dataclass(frozen=True)
+class Case:
+    id: str
+    language: str | None = None
+    difficulty: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Output:
+    text: str
+    timings: Mapping[str, Timing] = field(default_factory=dict)
+
+    def record(self) -> Mapping[str, Any]:
+        return {"text": self.text}
+
+
+class Echo:
+    """Cases named sleep, break, hang or nan misbehave."""
+
+    def __init__(self) -> None:
+        self.in_flight = self.most = 0
+
+    async def run(self, case: Case) -> Output:
+        self.in_flight += 1
+        self.most = max(self.most, self.in_flight)
+        try:
+            await asyncio.sleep(60 if case.id == "hang" else 0.001)
+            if case.id == "break":
+                raise ValueError("on purpose")
+            if case.id == "refuse":
+                raise EvaluationError("no such index")
+            return Output(case.id, {"retrieval": Timing(2.0)})
+        finally:
+            self.in_flight -= 1
+
+    async def judge(self, case: Case, output: Output) -> Judgements:
+        if case.id == "break-judge":
+            raise TimeoutError
+        return {"quality": Judgement(1.0, "fine")}
+
+    def score(self, case: Case, output: Output | None, judgements: Judgements) -> Scores:
+        if output is None:
+            return Scores({}, unscored=("quality",))
+        return Scores({"quality": math.nan if case.id == "nan" else 1.0, "other": None}, labels={"kind": "x"})
+
+
+def one(id: str, timeout_s: float = 5) -> Row:
+    return asyncio.run(run_case(Echo(), Case(id, "ko", "easy", ("t",)), timeout_s))
+
+
+def test_a_case_becomes_a_row() -> None:
+    row = one("a")
+    assert row.status == "ok" and row.error is None and row.stage is None
+    assert row.metrics == {"quality": 1.0, "other": None} and row.unscored == ()
+    assert row.output == {"text": "a"} and row.timings == {"retrieval": Timing(2.0)}
+    assert (row.language, row.difficulty, row.tags, row.labels) == ("ko", "easy", ("t",), {"kind": "x"})
+    assert row.judgements["quality"].reasoning == "fine"
+    assert row.latency_ms is not None and row.latency_ms >= 1
+
+
+def test_an_error_becomes_a_failed_row_that_says_what_would_have_been_scored() -> None:
+    row = one("break")
+    assert (row.status, row.stage, row.error) == ("failed", "run", "ValueError: on purpose")
+    assert row.metrics == {} and row.unscored == ("quality",)
+
+
+def test_our_own_errors_are_shown_without_their_class() -> None:
+    assert one("refuse").error == "no such index"
+
+
+def test_a_case_past_its_deadline_is_a_timeout() -> None:
+    row = one("hang", 0.02)
+    assert (row.status, row.stage, row.error) == ("timeout", "run", "the case did not end before its deadline")
+
+
+def test_a_timeout_of_the_judge_keeps_the_output() -> None:
+    row = one("break-judge")
+    assert (row.status, row.stage, row.output) == ("timeout", "judge", {"text": "break-judge"})
+
+
+def test_nan_is_a_failure_not_a_number() -> None:
+    row = one("nan")
+    assert row.metrics == {"quality": None, "other": None} and row.unscored == ("quality",)
+
+
+def test_every_case_once_and_never_more_in_flight_than_allowed() -> None:
+    evaluation, rows = Echo(), []
+    cases = [Case(str(number)) for number in range(50)]
+    assert asyncio.run(run_cases(evaluation, cases, Limits(7, 5), rows.append))
+    assert sorted(row.id for row in rows) == sorted(case.id for case in cases)
+    assert evaluation.most == 7
+
+
+def test_one_bad_case_costs_only_itself() -> None:
+    rows: list[Row] = []
+    asyncio.run(run_cases(Echo(), [Case("a"), Case("break"), Case("b")], Limits(2, 5), rows.append))
+    assert {row.id: row.status for row in rows} == {"a": "ok", "break": "failed", "b": "ok"}
+
+
+def test_cancelling_ends_the_loop_and_lets_what_follows_run() -> None:
+    rows: list[Row] = []
+
+    async def main() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().call_later(0.05, task.cancel)
+        complete = await run_cases(Echo(), [Case("a"), Case("hang"), Case("b")], Limits(1, 60), rows.append)
+        await asyncio.sleep(0.001)  # would raise if the cancellation were still pending
+        return f"complete={complete}"
+
+    assert asyncio.run(main()) == "complete=False"
+    assert [row.id for row in rows] == ["a"]

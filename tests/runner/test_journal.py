@@ -1,0 +1,94 @@
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.journal import Journal
+from runner.records import Judgement, Row, Status, Timing
+
+
+def row(id: str, status: Status = "ok", **fields: object) -> Row:
+    return Row(id=id, status=status, metrics={"recall_at_k": 1.0}, output={"query": "질문"}, latency_ms=1.5, **fields)  # type: ignore[arg-type]
+
+
+def write(path: Path, *rows: Row) -> Path:
+    with Journal(path) as journal:
+        for item in rows:
+            journal.append(item)
+    return path
+
+
+def ids(path: Path, wanted: Iterable[str]) -> list[str]:
+    with Journal(path) as journal:
+        return [found["id"] for found in journal.rows(wanted)]
+
+
+def test_rows_come_back_in_the_order_asked_for(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("c"), row("a"), row("b"))
+    assert ids(path, "abxc") == ["a", "b", "c"]
+
+
+def test_a_row_keeps_every_field(tmp_path: Path) -> None:
+    whole = row(
+        "가-1",
+        language="ko",
+        tags=("x",),
+        labels={"lost_at": "none"},
+        timings={"retrieval": Timing(2.5)},
+        judgements={"faithfulness": Judgement(0.5, "why")},
+    )
+    kept = json.loads(write(tmp_path / "per_item.jsonl", whole).read_text(encoding="utf-8"))
+    assert kept["id"] == "가-1" and kept["tags"] == ["x"] and kept["labels"] == {"lost_at": "none"}
+    assert kept["timings"] == {"retrieval": {"ms": 2.5, "live": True}}
+    assert kept["judgements"]["faithfulness"] == {"score": 0.5, "reasoning": "why", "error": None, "details": {}}
+
+
+def test_reopening_keeps_finished_rows_and_drops_failed_ones(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"))
+    with Journal(path) as again:
+        assert ("a" in again, "b" in again, "c" in again) == (True, False, False)
+        assert again.failed_before == 2
+    assert len(path.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_a_torn_last_line_is_survived(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b"))
+    path.write_bytes(path.read_bytes()[:-10])
+    assert ids(path, "ab") == ["a"]
+    write(path, row("b"), row("c"))
+    assert ids(path, "abc") == ["a", "b", "c"]
+
+
+def test_damaged_lines_in_the_middle_are_dropped(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b"), row("c"))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + b'{"id": 3}\n\xff\xfe\n[]\n' + lines[0] + lines[2])
+    assert ids(path, "abc") == ["a", "c"]
+    assert path.read_bytes() == lines[0] + lines[2]
+
+
+def test_a_lone_surrogate_in_an_answer_does_not_stop_the_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", Row("a", "ok", {}, {"answer": "half \ud800 emoji"}, None))
+    assert json.loads(path.read_text(encoding="utf-8"))["output"] == {"answer": "half ? emoji"}
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_opened(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
+    path = tmp_path_factory.mktemp("journal") / "per_item.jsonl"
+    path.write_bytes(noise)
+    write(path, row("z"))
+    assert ids(path, "z") == ["z"]
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=12, unique=True), st.integers(0, 12))
+def test_killed_and_resumed_equals_uninterrupted(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], cut: int
+) -> None:
+    path = write(tmp_path_factory.mktemp("journal") / "per_item.jsonl", *map(row, names[:cut]))
+    done = ids(path, names)
+    write(path, *(row(name) for name in names if name not in done))
+    assert ids(path, names) == names
+    assert len(path.read_bytes().splitlines()) == len(names)
