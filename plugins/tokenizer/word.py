@@ -1,0 +1,12 @@
+"""Lower-cased words. Korean words keep their particles, so few of them match: a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runner.text.tokens import words
+
+
+class WordTokenizer:
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        return [words(text) for text in texts]

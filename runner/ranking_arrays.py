@@ -1,0 +1,117 @@
+"""Rankings as flat arrays, in memory and on disk.
+
+table.npy table_offsets.npy        UTF-8 of all ids that occur, and where each begins
+latency_ms.npy                     float64 [n_queries], NaN where no live search was timed
+<n>-offsets.npy                    int64 [n_queries + 1]; n = 0 for the ranking, 1 … for its legs
+<n>-ids.npy <n>-scores.npy <n>-relevance.npy    int32 (place in the table), float64, float64
+legs.json                          names of the legs
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.records import Ranking
+
+COLUMNS = ("ids", "scores", "relevance")
+SMALL = 4096  # bytes; smaller files are read, not mapped
+
+Packed: TypeAlias = "tuple[array[int], array[float], array[float]]"
+
+
+@dataclass
+class RankingArrays:
+    """`ranking(n)` is made of slices when it is asked for; strings are decoded once."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    legs: tuple[str, ...]
+    strings: dict[int, str] = field(default_factory=dict)
+
+    def latency_ms(self, place: int) -> float | None:
+        latency = float(self.arrays["latency_ms"][place])
+        return None if np.isnan(latency) else latency
+
+    def latencies_ms(self) -> list[float]:
+        latencies = self.arrays["latency_ms"]
+        return [float(latency) for latency in latencies[~np.isnan(latencies)]]
+
+    def ranking(self, place: int) -> Ranking:
+        legs = {name: self._part(number, place, {}) for number, name in enumerate(self.legs, start=1)}
+        return self._part(0, place, legs)
+
+    def _part(self, number: int, place: int, legs: Mapping[str, Ranking]) -> Ranking:
+        begin, end = self.arrays[f"{number}-offsets"][place : place + 2]
+        numbers, scores, relevance = (self.arrays[f"{number}-{column}"][begin:end].tolist() for column in COLUMNS)
+        return Ranking(tuple(map(self._string, numbers)), tuple(scores), tuple(relevance), legs)
+
+    def _string(self, number: int) -> str:
+        if number not in self.strings:
+            begin, end = self.arrays["table_offsets"][number : number + 2]
+            self.strings[number] = self.arrays["table"][begin:end].tobytes().decode("utf-8", "surrogatepass")
+        return self.strings[number]
+
+    def write(self, folder: Path) -> None:
+        for name, values in self.arrays.items():
+            np.save(folder / f"{name}.npy", values, allow_pickle=False)
+        (folder / "legs.json").write_text(json.dumps(self.legs, ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> RankingArrays:
+        legs = json.loads((folder / "legs.json").read_text(encoding="utf-8"))
+        arrays = {
+            file.stem: np.load(file, mmap_mode="r" if file.stat().st_size > SMALL else None, allow_pickle=False)
+            for file in folder.glob("*.npy")
+        }
+        return cls(arrays, tuple(legs))
+
+
+class RankingPacker:
+    """Collects rankings in any order; about 20 bytes for each id that was found."""
+
+    def __init__(self, n_queries: int) -> None:
+        self._legs: tuple[str, ...] = ()
+        self._latency_ms = np.full(n_queries, np.nan)
+        self._packed: list[dict[str, Packed]] = [{} for _ in range(n_queries)]
+        self._numbers: dict[str, int] = {}
+
+    def add(self, place: int, ranking: Ranking, latency_ms: float | None) -> None:
+        if latency_ms is not None:
+            self._latency_ms[place] = latency_ms
+        self._legs = self._legs or tuple(ranking.legs)
+        self._packed[place] = {"": self._pack(ranking)} | {name: self._pack(leg) for name, leg in ranking.legs.items()}
+
+    def _pack(self, ranking: Ranking) -> Packed:
+        numbers = self._numbers
+        ids = array("i", [numbers.setdefault(name, len(numbers)) for name in ranking.ids])
+        return ids, array("d", ranking.scores), array("d", ranking.relevance)
+
+    def arrays(self) -> RankingArrays:
+        encoded = [name.encode("utf-8", "surrogatepass") for name in self._numbers]
+        arrays = {
+            "latency_ms": self._latency_ms,
+            "table": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+            "table_offsets": _offsets([len(name) for name in encoded]),
+        }
+        for number, name in enumerate(("", *self._legs)):
+            arrays |= {f"{number}-{column}": values for column, values in self._columns(name)}
+        return RankingArrays(arrays, self._legs)
+
+    def _columns(self, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
+        nothing: Packed = (array("i"), array("d"), array("d"))
+        packed = [rankings.get(name, nothing) for rankings in self._packed]
+        yield "offsets", _offsets([len(ids) for ids, _, _ in packed])
+        for place, (column, dtype) in enumerate(zip(COLUMNS, (np.int32, np.float64, np.float64), strict=True)):
+            parts = [np.frombuffer(one[place], dtype=dtype) for one in packed]
+            yield column, np.concatenate(parts) if parts else np.empty(0, dtype)
+
+
+def _offsets(lengths: Sequence[int]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(np.asarray(lengths, dtype=np.int64)))).astype(np.int64)

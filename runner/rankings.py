@@ -1,0 +1,166 @@
+"""The rankings of all queries: made once, kept on disk, shared by every cell that differs only in k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner import __version__
+from runner.protocols import Retriever, Workspace
+from runner.ranking_arrays import RankingArrays, RankingPacker
+from runner.records import Corpus, Query, Ranking
+from runner.searching import Searcher
+from runner.store import fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The ranking of one query (empty where `error` says why there is none).
+
+    `error` is "timeout" for a query over its deadline. `latency_ms` is there where a live search was
+    timed alone; `live` tells that this was in this run.
+    """
+
+    ranking: Ranking
+    latency_ms: float | None
+    live: bool
+    error: str | None
+
+
+class Rankings(Mapping[str, Ranked]):
+    """Query id -> Ranked, in the order of the queries. Entries are made when they are asked for.
+
+    `reused`: read from disk, so that latencies are those of the run that made it. `errors`: query id
+    -> what went wrong.
+    """
+
+    def __init__(
+        self, query_ids: Sequence[str], arrays: RankingArrays, errors: Mapping[str, str], *, reused: bool
+    ) -> None:
+        self._places = {query_id: place for place, query_id in enumerate(query_ids)}
+        self._arrays = arrays
+        self.errors = errors
+        self.reused = reused
+
+    @property
+    def latencies_ms(self) -> list[float]:
+        """Of live searches, each timed alone, in the order of the queries."""
+        return self._arrays.latencies_ms()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __getitem__(self, query_id: str) -> Ranked:
+        place = self._places[query_id]
+        latency_ms = self._arrays.latency_ms(place)
+        live = latency_ms is not None and not self.reused
+        return Ranked(self._arrays.ranking(place), latency_ms, live, self.errors.get(query_id))
+
+
+def rank_all(
+    retriever: Retriever,
+    queries: Sequence[Query],
+    corpus: Corpus,
+    *,
+    depth: int,
+    timeout_ms: float,
+    seed: int,
+    workspace: Workspace,
+    probe: int = 200,
+    warmup: int = 1,
+) -> Rankings:
+    """Rank every query to `depth` documents, or read what an earlier run ranked. Index first.
+
+    Up to `probe` queries, drawn with `seed`, are searched one at a time and timed, after `warmup` searches
+    that are not (none that could cost anything). A query that fails or takes longer than `timeout_ms`
+    has an error, and rankings with errors are not kept. The key leaves out everything but the corpus,
+    the retriever, the queries and the depth, so cells that differ in k alone rank once.
+    """
+    key = {
+        "runner": __version__,
+        "corpus": corpus.fingerprint,
+        "retriever": workspace.identity(retriever),
+        "queries": _query_fingerprint(queries),
+        "depth": depth,
+    }
+    query_ids = [query.id for query in queries]
+    made: list[Rankings] = []
+
+    def build(folder: Path) -> None:
+        searcher = Searcher(retriever, corpus, depth=depth, timeout_ms=timeout_ms)
+        arrays, errors = _search(searcher, queries, probe, warmup, seed)
+        made.append(Rankings(query_ids, arrays, errors, reused=False))
+        if errors:
+            raise _IncompleteError
+        arrays.write(folder)
+
+    try:
+        folder = workspace.folder("rankings", key, build)
+    except _IncompleteError:
+        return made[0]
+    return made[0] if made else Rankings(query_ids, RankingArrays.read(folder), {}, reused=True)
+
+
+def _search(
+    searcher: Searcher, queries: Sequence[Query], probe: int, warmup: int, seed: int
+) -> tuple[RankingArrays, dict[str, str]]:
+    from threadpoolctl import threadpool_limits
+
+    packer = RankingPacker(len(queries))
+    errors = {}
+    with threadpool_limits(limits=1):
+        for place, found in searcher.search_all(queries, probe=probe, warmup=warmup, seed=seed):
+            packer.add(place, found.ranking, found.latency_ms)
+            if found.error is not None:
+                errors[queries[place].id] = found.error
+    return packer.arrays(), errors
+
+
+class _IncompleteError(Exception):
+    """Some query has no ranking: nothing to keep."""
+
+
+def _query_fingerprint(queries: Sequence[Query]) -> str:
+    """Over what a retriever may look at, in order."""
+    seen = [
+        [
+            query.id,
+            query.text,
+            None if query.given.ranking is None else [[name, repr(score)] for name, score in query.given.ranking],
+            None if query.given.contexts is None else [context.id for context in query.given.contexts],
+        ]
+        for query in queries
+    ]
+    return fingerprint(seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Documents, best first: score descending, ties by document id descending (as bytes).
+
+    Each stands where its best chunk does: `chunks`, `scores` and `relevance` are of that chunk.
+    """
+
+    ids: tuple[str, ...]
+    chunks: tuple[str, ...]
+    scores: tuple[float, ...]
+    relevance: tuple[float, ...]
+
+
+def documents(ranking: Ranking, corpus: Corpus) -> Documents:
+    """A ranking of chunks as one of documents. An id that is no chunk of the corpus stands for itself."""
+    best: dict[str, int] = {}
+    for place, chunk_id in enumerate(ranking.ids):
+        best.setdefault(corpus.document_of(chunk_id), place)
+    ordered = sorted(best.items(), key=lambda item: (ranking.scores[item[1]], item[0]), reverse=True)
+    places = [place for _, place in ordered]
+    return Documents(
+        ids=tuple([document_id for document_id, _ in ordered]),
+        chunks=tuple([ranking.ids[place] for place in places]),
+        scores=tuple([ranking.scores[place] for place in places]),
+        relevance=tuple([ranking.relevance[place] for place in places]),
+    )

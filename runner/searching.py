@@ -1,0 +1,161 @@
+"""Searching all queries: a timed probe, the rest in batches, and a deadline on every attempt."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import TypeVar
+
+import numpy as np
+
+from runner.errors import EvaluationError, InputError, RunnerError
+from runner.protocols import CachedRetriever, Retriever
+from runner.records import Corpus, Query, Ranking
+from runner.worker import Worker
+
+T = TypeVar("T")
+
+BATCH = 64
+TIMEOUT = "timeout"
+EMPTY = Ranking((), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came back for one query. `latency_ms` only where a live search was timed alone."""
+
+    ranking: Ranking = EMPTY
+    latency_ms: float | None = None
+    error: str | None = None
+
+
+class Searcher:
+    """Searches one retriever until every query has `depth` documents or its chunks are exhausted."""
+
+    def __init__(self, retriever: Retriever, corpus: Corpus, *, depth: int, timeout_ms: float) -> None:
+        self._retriever = retriever
+        self._cached = retriever if isinstance(retriever, CachedRetriever) else None
+        self._corpus = corpus
+        self._depth = depth
+        self._timeout_s = timeout_ms / 1000
+        self._worker = Worker()
+
+    def search_all(
+        self, queries: Sequence[Query], *, probe: int, warmup: int, seed: int
+    ) -> Iterator[tuple[int, Found]]:
+        """Each query once, as (place in `queries`, what was found), the timed probe first."""
+        chosen = np.random.default_rng(seed).permutation(len(queries))[:probe]
+        timed = sorted(chosen.tolist())
+        untimed = sorted(set(range(len(queries))) - set(timed))
+        try:
+            self._warm_up([queries[place] for place in timed[:warmup]])
+            yield from self._probe(queries, timed)
+            for start in range(0, len(untimed), BATCH):
+                places = untimed[start : start + BATCH]
+                batch = [queries[place] for place in places]
+                yield from zip(places, self._deepened(batch, self._batch(batch, self._first_depth)), strict=True)
+        finally:
+            self._worker.close()
+
+    # --- one at a time, on the clock --------------------------------------------------------------
+
+    def _probe(self, queries: Sequence[Query], places: Sequence[int]) -> Iterator[tuple[int, Found]]:
+        for place in places:
+            query = queries[place]
+            live = self._cached is None or not self._cached.is_cached([query])[0]
+            found = self._single(query, self._first_depth)
+            if not live:
+                found = replace(found, latency_ms=None)
+            yield place, self._deepened([query], [found])[0]
+
+    def _warm_up(self, queries: Sequence[Query]) -> None:
+        if self._cached is not None and queries:
+            self._attempt(self._cached.warm_up, self._timeout_s)
+            return
+        for query in queries:
+            self._single(query, self._first_depth)
+
+    def _single(self, query: Query, depth: int) -> Found:
+        def timed() -> Found:
+            start = time.perf_counter()
+            ranking = self._search([query], depth)[0]
+            return Found(ranking, (time.perf_counter() - start) * 1000)
+
+        found = self._attempt(timed, self._timeout_s)
+        return found if isinstance(found, Found) else Found(error=found)
+
+    # --- many at a time ---------------------------------------------------------------------------
+
+    def _batch(self, queries: Sequence[Query], depth: int) -> list[Found]:
+        """A batch that fails or is late is searched again query by query: a bad query costs only itself.
+
+        A batch that may be paid for gets the time of all its queries: leaving it behind would pay twice.
+        """
+        timeout_s = self._timeout_s * (1 if self._cached is None else len(queries))
+        rankings = self._attempt(lambda: self._search(queries, depth), timeout_s)
+        if isinstance(rankings, str):
+            return [replace(self._single(query, depth), latency_ms=None) for query in queries]
+        return [Found(ranking) for ranking in rankings]
+
+    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        rankings = self._retriever.search(queries, depth)
+        if len(rankings) != len(queries):
+            raise EvaluationError(f"the retriever returned {len(rankings)} rankings for {len(queries)} queries")
+        return rankings
+
+    def _attempt(self, function: Callable[[], T], timeout_s: float) -> T | str:
+        """The result, or what went wrong. What is wrong with the configuration is wrong for all: it raises."""
+        try:
+            return self._worker.call(function, timeout_s)
+        except TimeoutError as error:
+            return str(error) or TIMEOUT
+        except InputError:
+            raise
+        except Exception as error:
+            return str(error) if isinstance(error, RunnerError) else f"{type(error).__name__}: {error}"
+
+    # --- to the depth asked for -------------------------------------------------------------------
+
+    @property
+    def _first_depth(self) -> int:
+        """In chunks. Where documents have several chunks, more chunks than documents are needed."""
+        per_document = ceil(len(self._corpus.chunks) / max(1, len(self._corpus.documents)))
+        return self._depth * min(max(1, per_document), 4)
+
+    def _deepened(self, queries: Sequence[Query], found: list[Found]) -> list[Found]:
+        """Searches again, twice as deep each time, where documents are missing that deeper chunks may have."""
+        depth = self._first_depth
+        while depth < len(self._corpus.chunks):
+            places = [place for place, one in enumerate(found) if self._lacks_documents(one.ranking, depth)]
+            if not places:
+                break
+            depth *= 2
+            for place, deeper in zip(places, self._batch([queries[place] for place in places], depth), strict=True):
+                found[place] = replace(deeper, latency_ms=found[place].latency_ms if deeper.error is None else None)
+        return [replace(one, ranking=self._trimmed(one.ranking)) for one in found]
+
+    def _lacks_documents(self, ranking: Ranking, depth: int) -> bool:
+        """False where the chunks that match are exhausted."""
+        if any(self._lacks_documents(leg, depth) for leg in ranking.legs.values()):
+            return True
+        return len(ranking.ids) >= depth and len(set(map(self._corpus.document_of, ranking.ids))) < self._depth
+
+    def _trimmed(self, ranking: Ranking) -> Ranking:
+        """The first `depth` chunks, then only chunks that bring a new document, to `depth` documents."""
+        seen: set[str] = set()
+        kept = []
+        for place, chunk_id in enumerate(ranking.ids):
+            if place >= self._depth and len(seen) >= self._depth:
+                break
+            document = self._corpus.document_of(chunk_id)
+            if place < self._depth or document not in seen:
+                kept.append(place)
+            seen.add(document)
+        return Ranking(
+            ids=tuple([ranking.ids[place] for place in kept]),
+            scores=tuple([ranking.scores[place] for place in kept]),
+            relevance=tuple([ranking.relevance[place] for place in kept]),
+            legs={name: self._trimmed(leg) for name, leg in ranking.legs.items()},
+        )

@@ -1,0 +1,25 @@
+"""The order of a ranking: score descending, ties by id descending (as bytes)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def byte_ranks(ids: Sequence[str]) -> NDArray[np.int64]:
+    """Place of each id in ascending byte order. UTF-8 sorts as its code points do."""
+    ranks = np.empty(len(ids), dtype=np.int64)
+    ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    return ranks
+
+
+def best(scores: NDArray[np.float64], ranks: NDArray[np.int64], depth: int) -> NDArray[np.int64]:
+    """Positions of the `depth` highest scores, in ranking order; `ranks` decide between equal ones."""
+    candidates = np.arange(len(scores))
+    if 0 < depth < len(scores):
+        lowest = np.partition(scores, len(scores) - depth)[len(scores) - depth]
+        candidates = np.flatnonzero(scores >= lowest)
+    order = np.lexsort((ranks[candidates], scores[candidates]))[::-1]
+    return candidates[order[:depth]]
