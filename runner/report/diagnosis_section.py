@@ -30,13 +30,14 @@ def _pattern(found: Diagnosis, say: Wording) -> list[str]:
         relevancy_level=_level(found.is_high(found.relevancy), say),
         high=found.high,
     )
+    suffix = "_ideal" if found.pattern == "ideal" else ""
     remedies = [say.texts[f"{key}.remedy.{n}"] for n in (1, 2, 3) if f"{key}.remedy.{n}" in say.texts]
     return [
         bold(say(key)),
         escape(line),
         escape(say("diagnosis.symptom", text=say(f"{key}.symptom"))),
-        escape(say("diagnosis.cause", text=say(f"{key}.cause"))),
-        f"{escape(say('diagnosis.remedies'))}\n\n{numbered(remedies)}",
+        escape(say(f"diagnosis.cause{suffix}", text=say(f"{key}.cause"))),
+        f"{escape(say(f'diagnosis.remedies{suffix}'))}\n\n{numbered(remedies)}",
     ]
 
 

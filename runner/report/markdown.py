@@ -6,10 +6,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-_PUNCTUATION = re.compile(r"([\\`*_\[\]|~#$!])")
+# An underscore inside a word is harmless.
+_PUNCTUATION = re.compile(r"([\\`*\[\]|~#$]|(?<![^\W_])_|_(?![^\W_]))")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _SPACE = re.compile(r"\s+")
-_AT_LINE_START = re.compile(r"^([-+=:]|\d+(?=[.)]))")
+_AT_LINE_START = re.compile(r"^([-+=:]|\d+(?=[.)](?:\s|$)))")
 
 
 class Markdown(str):

@@ -57,6 +57,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         "cases": cases_line(document.summary, say) if document.summary else None,
         "git": _git(document),
         "fingerprint": run.get("fingerprint"),
+        "identity": ", ".join(f"{name} {digest[:12]}" for name, digest in (run.get("identity") or {}).items()),
         "versions": ", ".join(f"{name} {version}" for name, version in (run.get("versions") or {}).items()),
         "created": run.get("created_at"),
         "updated": run.get("updated_at"),

@@ -13,10 +13,10 @@ from runner.report.folder import open_run
 SECTIONS: tuple[Callable[[Document], str], ...] = (
     run_sections.head,
     metric_sections.main,
-    diagnosis_section.pattern,
-    diagnosis_section.cross,
     metric_sections.legs,
     metric_sections.cutoffs,
+    diagnosis_section.pattern,
+    diagnosis_section.cross,
     metric_sections.slices,
     run_sections.lost,
     run_sections.unanswerable,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -19,25 +20,29 @@ def sweep_panels(folder: Path) -> list[RenderableType]:
     """What differs and the main metrics with their intervals, one row a cell; fits 80 columns."""
     sweep = read_sweep(folder)
     say, names = sweep.say, sweep.metrics[:SHOWN]
-    shown = Table(title=Text(say("sweep.panel", id=sweep.head.get("id", "")), style="bold"), title_justify="left")
+    title = Text(say("sweep.panel", id=sweep.head.get("id", "")), style="bold")
+    shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in sweep.params or [say("sweep.folder")]:
         shown.add_column(Text(name), overflow="fold")
-    if any(cell.status != "completed" for cell in sweep.cells):
-        shown.add_column(Text(say("sweep.status")))
     for name in names:
-        shown.add_column(Text(metric.label(name, sweep.k, say)), justify="right")
+        heading = say.texts.get(f"short.{name}") or metric.label(name, sweep.k, say)
+        shown.add_column(Text(heading), justify="right", no_wrap=True)
     for cell in sweep.cells:
-        shown.add_row(*_terminal_row(sweep, cell, names))
-    notes = [say("sweep.differs"), *_notes(sweep)]
-    return [shown, *(Text(note, style="dim") for note in notes)]
+        shown.add_row(*_params(sweep, cell), *_numbers(sweep, cell, names))
+    return [shown, *(Text(note, style="dim") for note in [say("sweep.differs"), *_notes(sweep)])]
 
 
-def _terminal_row(sweep: Sweep, cell: Cell, names: Sequence[str]) -> Iterator[Text]:
+def _params(sweep: Sweep, cell: Cell) -> Iterator[Text]:
     yield from (Text(cell.params.get(name, "")) for name in sweep.params)
     if not sweep.params:
         yield Text(cell.folder)
-    if any(other.status != "completed" for other in sweep.cells):
-        yield Text(sweep.say.name("status", cell.status))
+
+
+def _numbers(sweep: Sweep, cell: Cell, names: Sequence[str]) -> Iterator[Text]:
+    """Value over interval; of a run that is not completed only that."""
+    if cell.status != "completed":
+        yield Text(sweep.say.name("status", cell.status), style="bold red")
+        return
     for name in names:
         value = metric.value_of(cell.metrics, name)
         style = "bold" if value.value is not None and value.value == sweep.best(name) else ""
