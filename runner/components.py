@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 T = TypeVar("T")
+OPTION = re.compile(r"\$\{(\w[\w.]*)\}")
 Visit = Callable[[str, str, dict[str, Any]], T]
 
 # Settings that decide how long something may take, not what comes out of it.
@@ -38,6 +40,7 @@ class Walk(Generic[T]):
     problems: list[Problem] = field(default_factory=list)
     memo: dict[int, T] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)  # a setting -> the option it takes its value from
 
     def component(self, node: DictConfig) -> T:
         if id(node) not in self.memo:
@@ -49,6 +52,10 @@ class Walk(Generic[T]):
         return self.memo[id(node)]
 
     def _item(self, parent: DictConfig | ListConfig, name: Any) -> Any:
+        if OmegaConf.is_interpolation(parent, name):
+            raw = str(parent._get_node(name)._value())  # type: ignore[union-attr]
+            if option := OPTION.fullmatch(raw):
+                self.aliases[parent._get_full_key(name)] = option.group(1)
         try:
             return self._value(parent[name])
         except MissingMandatoryValue:
@@ -83,7 +90,9 @@ def check(node: DictConfig) -> tuple[list[Problem], set[str]]:
 
     walk.visit = visit
     walk.component(node)
-    return problems, set(walk.keys)
+    return [Problem(walk.aliases.get(problem.key, problem.key), problem.message) for problem in problems], set(
+        walk.keys
+    )
 
 
 def identity(node: DictConfig) -> str:
@@ -129,7 +138,7 @@ def _identify(key: str, target: str, arguments: dict[str, Any]) -> str:
 def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[str]) -> list[Problem]:
     try:
         schema = _schema(target)
-    except (ImportError, AttributeError, NameError, TypeError) as error:
+    except (ImportError, AttributeError, NameError, TypeError, ValueError) as error:
         return [Problem(f"{key}._target_", f"cannot load '{target}': {error}")]
     given = {name: value for name, value in arguments.items() if f"{key}.{name}" not in known_bad}
     problems = [

@@ -80,16 +80,13 @@ class RunOptions(Strict):
 
 
 def problems_of(cfg: DictConfig) -> list[Problem]:
-    """Everything wrong with one composed configuration (without its `hydra` node)."""
+    """Everything wrong with one composed configuration (without its `hydra` node), one problem a key."""
     problems = _option_problems(cfg)
     if not _is_component(cfg, "evaluation"):
         return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
-    seen: set[str] = set()
     for name in [name for name in _names(cfg) if _is_component(cfg, name)]:
-        found, _ = check(_node(cfg, name))
-        problems += [problem for problem in found if str(problem) not in seen]
-        seen.update(str(problem) for problem in found)
-    return problems
+        problems += check(_node(cfg, name))[0]
+    return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]
 
 
 def validate(cfg: DictConfig) -> RunOptions:
@@ -142,7 +139,7 @@ def _option_problems(cfg: DictConfig) -> list[Problem]:
     try:
         RunOptions.model_validate(_options(cfg))
     except ValidationError as error:
-        return _merge_branches([_option_problem(cfg, dict(item)) for item in error.errors()])
+        return [_option_problem(cfg, dict(item)) for item in error.errors()]
     except OmegaConfBaseException as error:
         return [Problem(str(error.full_key or ""), str(error).splitlines()[0])]
     return []
@@ -171,8 +168,3 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
 def evaluation_name(cfg: DictConfig) -> str:
     """The choice of conf/evaluation, which is also the name of its module."""
     return str(OmegaConf.select(cfg, "evaluation._target_", default="this..")).split(".")[-2]
-
-
-def _merge_branches(problems: list[Problem]) -> list[Problem]:
-    """pydantic reports each branch of a union; one line a key is enough."""
-    return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]

@@ -1,0 +1,141 @@
+from typing import Annotated, Any, Literal, Protocol
+
+import pytest
+from omegaconf import DictConfig, OmegaConf
+from pydantic import Field
+
+from runner.components import build, check, identity, load
+from runner.errors import ConfigError
+
+
+class Wheel(Protocol):
+    def turn(self) -> int: ...
+
+
+class RoundWheel:
+    def __init__(self, *, spokes: Annotated[int, Field(ge=3)] = 8, style: Literal["steel", "wood"] = "steel") -> None:
+        self.spokes, self.style = spokes, style
+
+    def turn(self) -> int:
+        return self.spokes
+
+
+class Cart:
+    def __init__(
+        self, *, front: Wheel, rear: Wheel, name: str, timeout_ms: int = 5, names: list[str] | None = None
+    ) -> None:
+        self.front, self.rear, self.name, self.names = front, rear, name, names
+
+
+def config(yaml: str = "", name: str = "n${size}") -> DictConfig:
+    text = f"""
+wheel: {{_target_: {__name__}.RoundWheel, spokes: 6}}
+size: 3
+evaluation:
+  _target_: {__name__}.Cart
+  front: ${{wheel}}
+  rear: ${{wheel}}
+  name: {name}
+  timeout_ms: 1
+"""
+    merged = OmegaConf.merge(OmegaConf.create(text), OmegaConf.create(yaml or "{}"))
+    assert isinstance(merged, DictConfig)
+    return merged
+
+
+def problems(yaml: str, name: str = "n${size}") -> list[str]:
+    return [str(problem) for problem in check(config(yaml, name).evaluation)[0]]
+
+
+def test_a_shared_part_is_built_once() -> None:
+    built = build(config().evaluation)
+    assert built.root.front is built.root.rear
+    assert (built.root.front.spokes, built.root.name) == (6, "n3")
+    assert set(built.parts) == {"evaluation", "wheel"}
+
+
+def test_lists_and_nested_mappings_arrive_as_plain_values() -> None:
+    built = build(config("evaluation: {names: [a, '${size}']}").evaluation)
+    assert built.root.names == ["a", 3]
+
+
+def test_every_problem_is_found_at_once() -> None:
+    found = problems("wheel: {spokes: 2, style: wod, spoke: 1}\nevaluation: {name: 3, rear: none}")
+    assert found == [
+        "wheel.spokes: expected greater than or equal to 3, got 2",
+        "wheel.style: expected 'steel' or 'wood', got 'wod'; did you mean 'wood'?",
+        "wheel.spoke: unknown setting; did you mean 'spokes'?",
+        "evaluation.rear: expected a component (a mapping with _target_)",
+        "evaluation.name: expected a valid string, got 3",
+    ]
+
+
+def test_a_bool_is_no_number() -> None:
+    assert problems("wheel: {spokes: true}") == ["wheel.spokes: expected a valid integer, got True"]
+
+
+def test_a_required_value_is_named_with_the_way_to_give_it() -> None:
+    assert problems("", name="???") == ["evaluation.name: a value is required; give one with evaluation.name=VALUE"]
+
+
+def test_a_value_taken_from_an_option_is_reported_at_the_option() -> None:
+    assert problems("", name="${size}") == ["size: expected a valid string, got 3"]
+
+
+def test_an_interpolation_to_nowhere_is_named() -> None:
+    assert problems("", name="${nowhere}") == ["nowhere: Interpolation key 'nowhere' not found"]
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("no.such.Thing", "cannot load 'no.such.Thing': No module named 'no'"),
+        (
+            "runner.errors.Nothing",
+            "cannot load 'runner.errors.Nothing': module 'runner.errors' has no attribute 'Nothing'",
+        ),
+        ("Thing", "cannot load 'Thing': 'Thing' is not of the form package.module.Class"),
+    ],
+)
+def test_a_target_that_cannot_be_loaded(target: str, message: str) -> None:
+    assert problems(f"wheel: {{_target_: {target}}}") == [f"wheel._target_: {message}"]
+
+
+def test_build_refuses_what_is_missing() -> None:
+    with pytest.raises(ConfigError, match=r"evaluation.name: a value is required"):
+        build(config(name="???").evaluation)
+
+
+def test_reached_keys() -> None:
+    assert check(config("spare: {_target_: x.Y}").evaluation)[1] == {"evaluation", "wheel"}
+
+
+@pytest.mark.parametrize("yaml", ["wheel: {spokes: 7}", "size: 4", "evaluation: {names: [a]}"])
+def test_identity_changes_with_settings_also_of_parts(yaml: str) -> None:
+    assert identity(config(yaml).evaluation) != identity(config().evaluation)
+
+
+@pytest.mark.parametrize("yaml", ["spare: 3", "evaluation: {timeout_ms: 99}"])
+def test_identity_does_not_change_with_what_is_not_reached_or_only_a_deadline(yaml: str) -> None:
+    assert identity(config(yaml).evaluation) == identity(config().evaluation)
+
+
+def test_identities_of_built_objects_are_those_of_their_nodes() -> None:
+    cfg = config()
+    built = build(cfg.evaluation)
+    assert built.identities[id(built.root)] == identity(cfg.evaluation)
+    assert built.identities[id(built.root.front)] == identity(cfg.wheel)
+
+
+def test_load() -> None:
+    assert load("collections.OrderedDict").__name__ == "OrderedDict"
+
+
+def open_ended(**settings: Any) -> dict[str, Any]:
+    return settings
+
+
+def test_arguments_of_any_name_are_allowed_where_the_class_takes_them() -> None:
+    node = OmegaConf.create({"_target_": f"{__name__}.open_ended", "anything": 1})
+    assert check(node)[0] == []
+    assert build(node).root == {"anything": 1}

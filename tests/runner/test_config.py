@@ -1,0 +1,111 @@
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from runner.config import RunOptions, problems_of, run_fingerprint, validate
+from runner.errors import ConfigError
+
+
+class Nothing:
+    def __init__(self, *, k: int) -> None:
+        self.k = k
+
+
+def config(**changes: Any) -> Any:
+    base: dict[str, Any] = {
+        "evaluation": {"_target_": f"{__name__}.Nothing", "k": "${k}"},
+        "tracking": {"_target_": f"{__name__}.Nothing", "k": 1},
+        "k": 5,
+        "cutoffs": [1, 3, 5, 10],
+        "seed": 42,
+        "sample": None,
+        "warmup": 10,
+        "timeout_ms": 15000,
+        "case_timeout_ms": None,
+        "max_concurrency": 4,
+        "strict": False,
+        "dry_run": False,
+        "cold_start": False,
+        "min_score": 0.3,
+        "max_failure_rate": 0.05,
+        "deterministic": False,
+        "case": None,
+        "format": "both",
+        "out": None,
+        "cache_dir": ".runner_cache",
+        "report": {"language": "en", "high": 0.6},
+    }
+    return OmegaConf.create({**base, **changes})
+
+
+def messages(**changes: Any) -> list[str]:
+    return [str(problem) for problem in problems_of(config(**changes))]
+
+
+def test_the_defaults_are_sound() -> None:
+    assert messages() == []
+    assert validate(config()).depth == 100
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"k": 0}, "k: expected greater than or equal to 1, got 0"),
+        ({"k": 51}, "k: expected less than or equal to 50, got 51"),
+        ({"k": True}, "k: expected a valid integer, got True"),
+        ({"k": "five"}, "k: expected a valid integer, got 'five'"),
+        ({"cutoffs": [3, 1]}, "cutoffs: expected different numbers in ascending order, got [3, 1]"),
+        ({"sample": 0}, "sample: expected null, a count (100) or a share (0.1), got 0"),
+        ({"sample": 1.5}, "sample: expected null, a count (100) or a share (0.1), got 1.5"),
+        ({"sample": True}, "sample: expected null, a count (100) or a share (0.1), got True"),
+        ({"format": "jsn"}, "format: expected 'json', 'md' or 'both', got 'jsn'; did you mean 'json'?"),
+        ({"report": {"language": "fr", "high": 0.6}}, "report.language: expected 'en' or 'ko', got 'fr'"),
+        ({"min_score": 2}, "min_score: expected less than or equal to 1, got 2"),
+        ({"kk": 3}, "kk: unknown option; did you mean 'k'?"),
+        ({"judge": {"model": "x"}}, "judge: test_config has no judge; it uses "),
+        (
+            {"evaluation": {"_target_": f"{__name__}.Nothing", "k": 3, "j": 1}},
+            "evaluation.j: unknown setting; did you mean 'k'?",
+        ),
+    ],
+)
+def test_one_problem(changes: dict[str, Any], message: str) -> None:
+    found = messages(**changes)
+    assert len(found) == 1
+    assert found[0].split(";")[0] == message.split(";")[0]
+
+
+def test_a_deterministic_run_takes_no_sample() -> None:
+    expected = "sample: a deterministic run takes all cases; leave out sample or deterministic"
+    assert messages(sample=3, deterministic=True) == [expected]
+
+
+def test_all_problems_come_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        validate(config(k=0, seed=-1, colour="red"))
+    assert [problem.key for problem in caught.value.problems] == ["k", "seed", "colour"]
+
+
+def test_depth_covers_k_and_every_cutoff() -> None:
+    assert validate(config(cutoffs=[1, 500])).depth == 500
+
+
+def test_case_timeout_defaults_to_eight_attempts() -> None:
+    assert validate(config(timeout_ms=1000)).case_timeout_s == 8
+    assert validate(config(case_timeout_ms=1500)).case_timeout_s == 1.5
+
+
+@pytest.mark.parametrize("changes", [{"k": 3}, {"seed": 1}, {"sample": 10}, {"min_score": 0.1}, {"cutoffs": [1]}])
+def test_fingerprint_changes_with_what_changes_results(changes: dict[str, Any]) -> None:
+    assert run_fingerprint(config(**changes)) != run_fingerprint(config())
+
+
+@pytest.mark.parametrize("changes", [{"out": "x"}, {"max_concurrency": 9}, {"timeout_ms": 1}, {"format": "json"}])
+def test_fingerprint_does_not_change_with_the_rest(changes: dict[str, Any]) -> None:
+    assert run_fingerprint(config(**changes)) == run_fingerprint(config())
+
+
+def test_every_option_of_conf_is_known() -> None:
+    conf = OmegaConf.load("conf/config.yaml")
+    assert set(RunOptions.model_fields) == set(conf) - {"defaults", "hydra"}
