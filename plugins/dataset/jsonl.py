@@ -30,8 +30,8 @@ class JsonlDataset:
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)
         corpus = self._load_corpus(log)
-        queries = check_gold(read_queries(self.queries, "dataset.queries", log), corpus, self.queries, log)
-        return DataSet(corpus, queries, log.problems)
+        queries = read_queries(self.queries, "dataset.queries", log)
+        return DataSet(corpus, check_gold(queries.items(), corpus, self.queries, log), log.problems)
 
     def _load_corpus(self, log: ProblemLog) -> Corpus:
         if self.corpus is None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from runner.data.jsonl import described
@@ -113,17 +114,21 @@ class Fields:
         """An object inside this one; its problems carry the outer field name."""
         return Fields(data, self.path, self.line, self.log, f"{self.prefix}{field}.")
 
-    def warn_of_misspellings(self, known: Set[str]) -> None:
+    def warn_of_misspellings(self, known: frozenset[str]) -> None:
         """Unknown keys are free to stand here, but not when they look like a known one that is absent."""
-        if self.data.keys() <= known:
-            return
-        absent = {_bare(name): name for name in known if name not in self.data}
         for name in self.data:
             if name not in known:
-                near = difflib.get_close_matches(_bare(name), absent, n=1, cutoff=_NEAR)
-                if near:
-                    meant = absent[near[0]]
+                meant = _meant(name, known)
+                if meant is not None and meant not in self.data:
                     self.log.warn_once(self.path, f"unknown, ignored; did you mean '{meant}'?", self.line, name)
+
+
+@lru_cache(maxsize=1024)
+def _meant(name: str, known: frozenset[str]) -> str | None:
+    """The known name that this may be a misspelling of."""
+    names = {_bare(each): each for each in sorted(known)}
+    near = difflib.get_close_matches(_bare(name), names, n=1, cutoff=_NEAR)
+    return names[near[0]] if near else None
 
 
 def _bare(name: str) -> str:

@@ -24,6 +24,19 @@ def open_file(path: str, key: str, error: type[RunnerError]) -> IO[bytes]:
         raise error(f"{key}: cannot read {path}: {problem.strerror}") from None
 
 
+def read_text(path: str, key: str, error: type[RunnerError]) -> str:
+    """A whole file as UTF-8, without its byte order mark, line ends as `\\n`."""
+    with open_file(path, key, error) as file:
+        try:
+            text = file.read().decode("utf-8-sig")
+        except UnicodeDecodeError as problem:
+            byte = problem.object[problem.start]
+            raise error(f"{key}: {path} is not UTF-8: byte 0x{byte:02x} at offset {problem.start}") from None
+        except OSError as problem:
+            raise error(f"{key}: cannot read {path}: {problem.strerror}") from None
+    return text.replace("\r\n", "\n")
+
+
 def folder(path: str, key: str, error: type[RunnerError]) -> Path:
     """A folder that exists. Otherwise `error` is raised with the configuration key."""
     place = Path(path).expanduser()

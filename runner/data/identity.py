@@ -14,10 +14,7 @@ def queries_fingerprint(queries: Iterable[Query]) -> str:
 
 
 def gold_fingerprint(queries: Iterable[Query]) -> str:
-    """Labels: answerable, grades, spans, chunks, answers. Neither the order of queries nor of labels counts.
-
-    Chunk labels of a query with spans are left out: they follow from the spans and the chunker.
-    """
+    """Answerable, grades, chunks, spans and answers. Neither the order of queries nor of labels counts."""
     return fingerprint(sorted(_labels(query) for query in queries))
 
 
@@ -28,8 +25,8 @@ def given_fingerprint(queries: Iterable[Query]) -> str:
 
 def _labels(query: Query) -> list[object]:
     spans = sorted([span.document_id, span.start or 0, span.end or 0, span.text or ""] for span in query.expected_spans)
-    chunks = [] if spans else sorted(set(query.expected_chunks))
-    return [query.id, query.answerable, sorted(query.relevance.items()), chunks, spans, sorted(set(query.answers))]
+    grades = sorted(query.relevance.items())
+    return [query.id, query.answerable, grades, sorted(query.expected_chunks), spans, sorted(query.answers)]
 
 
 def _given(query: Query) -> list[object]:

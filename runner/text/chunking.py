@@ -78,27 +78,27 @@ Section = tuple[int, int, tuple[str, ...]]
 
 
 def _joined(parts: Sequence[Section], min_chars: int, max_chars: int) -> list[Section]:
-    """Short sections together with the one that follows, the last one with the one before.
-
-    What two sections share of their headings is what the joined one keeps.
-    """
+    """Short sections together with the one that follows, the last one with the one before."""
     joined: list[Section] = []
     for part in parts:
-        if joined and _fit(joined[-1], part, max_chars) and joined[-1][1] - joined[-1][0] < min_chars:
-            joined[-1] = _together(joined[-1], part)
+        is_last = part is parts[-1]
+        if joined and (_is_short(joined[-1], min_chars) or (is_last and _is_short(part, min_chars))):
+            whole = _together(joined[-1], part)
+            if not _is_short(whole, max_chars + 1):
+                joined.append(part)
+            else:
+                joined[-1] = whole
         else:
             joined.append(part)
-    if len(joined) > 1 and joined[-1][1] - joined[-1][0] < min_chars and _fit(joined[-2], joined[-1], max_chars):
-        last = joined.pop()
-        joined[-1] = _together(joined[-1], last)
     return joined
 
 
-def _fit(first: Section, second: Section, max_chars: int) -> bool:
-    return second[1] - first[0] <= max_chars
+def _is_short(part: Section, chars: int) -> bool:
+    return part[1] - part[0] < chars
 
 
 def _together(first: Section, second: Section) -> Section:
+    """Under the headings that both have."""
     shared = takewhile(lambda pair: pair[0] == pair[1], zip(first[2], second[2], strict=False))
     return first[0], second[1], tuple(title for title, _ in shared)
 

@@ -44,10 +44,10 @@ def sections(text: str) -> list[tuple[int, int, tuple[str, ...]]]:
     path: list[Heading] = []
     start = 0
     for heading in headings(text):
-        if heading.start > start:
+        if text[start : heading.start].strip():
             parts.append((start, heading.start, _titles(path)))
+            start = heading.start
         path = [*(outer for outer in path if outer.level < heading.level), heading]
-        start = heading.start
     return [*parts, (start, len(text), _titles(path))]
 
 

@@ -1,0 +1,132 @@
+"""Question answering data in the format of SQuAD 1.1, SQuAD 2.0 and KorQuAD 1.0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import orjson
+
+from runner.data.corpus import build_corpus
+from runner.data.documents import is_new
+from runner.data.fields import Fields
+from runner.data.files import open_file
+from runner.data.gold import check_gold
+from runner.data.jsonl import BOM
+from runner.data.problems import ProblemLog, why_empty
+from runner.data.settings import ChunkerSettings, chunker_of
+from runner.errors import CorpusError, DataError
+from runner.records import DataSet, Document, Query, Span
+
+
+class SquadDataset:
+    """Each paragraph is a document, `{title}/{n}` with n counted from 0 for each title.
+
+    Questions keep their ids; those with `is_impossible` are unanswerable.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str | list[str],
+        language: str | None = None,
+        chunker: ChunkerSettings | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.paths = [path] if isinstance(path, str) else path
+        self.language = language
+        self.chunker = chunker_of(chunker)
+        self.strict = strict
+
+    def load(self) -> DataSet:
+        log = ProblemLog(strict=self.strict)
+        reader = _Reader(self.language, log)
+        for path in self.paths:
+            reader.read(path)
+        log.stop_if_strict()
+        files = ", ".join(self.paths)
+        why = "".join(why_empty(log, path) for path in self.paths)
+        if not reader.documents:
+            raise CorpusError(f"dataset.path: no paragraphs in {files}{why}")
+        if not any(reader.queries.values()):
+            raise DataError(f"dataset.path: no questions in {files}{why}")
+        corpus = build_corpus(reader.documents, self.chunker)
+        checked = [check_gold(reader.queries[path], corpus, path, log) for path in self.paths]
+        return DataSet(corpus, tuple(chain.from_iterable(checked)), log.problems)
+
+
+class _Reader:
+    """Collects paragraphs and questions. What is wrong is named by its place: `data[0].paragraphs[3].context`."""
+
+    def __init__(self, language: str | None, log: ProblemLog) -> None:
+        self.language = language
+        self.log = log
+        self.documents: list[Document] = []
+        self.queries: dict[str, list[tuple[None, Query]]] = {}
+        self._counts: dict[str, int] = {}
+        self._seen: dict[str, str] = {}
+
+    def read(self, path: str) -> None:
+        self.queries[path] = []
+        for article in _objects(Fields(_json(path), path, None, self.log), "data"):
+            title = article.text("title") or "untitled"
+            for paragraph in _objects(article, "paragraphs"):
+                self._read_paragraph(paragraph, title)
+
+    def _read_paragraph(self, paragraph: Fields, title: str) -> None:
+        text = paragraph.required_text("context")
+        number = self._counts.get(title, 0)
+        self._counts[title] = number + 1
+        if paragraph.failed:
+            return
+        document = Document(f"{title}/{number}", text, title, self.language)
+        self.documents.append(document)
+        for question in _objects(paragraph, "qas"):
+            query = self._query(question, document)
+            if query is not None and is_new(question, query.id, self._seen):
+                self.queries[question.path].append((None, query))
+
+    def _query(self, question: Fields, document: Document) -> Query | None:
+        query_id, text = question.required_text("id"), question.required_text("question")
+        answerable = not (question.flag("is_impossible") if "is_impossible" in question.data else False)
+        answers = [_span(answer, document) for answer in _objects(question, "answers")] if answerable else []
+        if question.failed or None in answers:
+            return None
+        spans = tuple(dict.fromkeys(span for span in answers if span is not None))
+        return Query(
+            id=query_id,
+            text=text,
+            answerable=answerable,
+            relevance={document.id: 1} if answerable else {},
+            expected_spans=spans,
+            answers=tuple(dict.fromkeys(span.text for span in spans if span.text)),
+            language=self.language,
+        )
+
+
+def _span(answer: Fields, document: Document) -> Span | None:
+    text, start = answer.required_text("text"), answer.integer("answer_start")
+    if answer.failed:
+        return None
+    return Span(document.id, start, None if start is None else start + len(text), text)
+
+
+def _objects(fields: Fields, name: str) -> Iterator[Fields]:
+    for index, item in enumerate(fields.items(name) or ()):
+        if isinstance(item, dict):
+            yield fields.inner(f"{name}[{index}]", item)
+        else:
+            fields.wrong(f"{name}[{index}]", "an object", item)
+
+
+def _json(path: str) -> dict[str, Any]:
+    with open_file(path, "dataset.path", CorpusError) as file:
+        content = file.read()
+    try:
+        value = orjson.loads(content.removeprefix(BOM))
+    except orjson.JSONDecodeError as problem:
+        raise DataError(f"dataset.path: {path} is not JSON: {problem}") from None
+    if not isinstance(value, dict) or not isinstance(value.get("data"), list):
+        raise DataError(f'dataset.path: {path} is not SQuAD data: expected an object with a list "data"')
+    return value

@@ -1,0 +1,75 @@
+"""Topics and relevance judgements in TREC formats over a corpus in JSON Lines."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from runner.data.corpus import build_corpus
+from runner.data.documents import read_documents
+from runner.data.gold import check_gold
+from runner.data.problems import ProblemLog
+from runner.data.settings import ChunkerSettings, chunker_of
+from runner.data.trec import Judged, Topic, read_qrels, read_topics
+from runner.errors import DataError
+from runner.records import DataSet, Query
+
+NAMED = 3  # topics named in a warning
+
+
+class TrecDataset:
+    """`unjudged` says what becomes of topics without a relevant document."""
+
+    def __init__(
+        self,
+        *,
+        corpus: str | list[str],
+        topics: str,
+        qrels: str,
+        topic_field: str = "title",
+        unjudged: Literal["skip", "unanswerable"] = "skip",
+        language: str | None = None,
+        chunker: ChunkerSettings | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.corpus = [corpus] if isinstance(corpus, str) else corpus
+        self.topics = topics
+        self.qrels = qrels
+        self.topic_field = topic_field
+        self.unjudged = unjudged
+        self.language = language
+        self.chunker = chunker_of(chunker)
+        self.strict = strict
+
+    def load(self) -> DataSet:
+        log = ProblemLog(strict=self.strict)
+        corpus = build_corpus(read_documents(self.corpus, "dataset.corpus", log), self.chunker)
+        topics = read_topics(self.topics, "dataset.topics", self.topic_field, log)
+        judged = read_qrels(self.qrels, "dataset.qrels", log)
+        queries = self._queries(topics, judged, log)
+        lines = {topic: judgements.line for topic, judgements in judged.items()}
+        checked = check_gold(((lines.get(query.id), query) for query in queries), corpus, self.qrels, log, "document")
+        return DataSet(corpus, checked, log.problems)
+
+    def _queries(self, topics: list[Topic], judged: dict[str, Judged], log: ProblemLog) -> list[Query]:
+        queries = [self._query(topic, judged.get(topic.id)) for topic in topics]
+        unjudged = [query.id for query in queries if not query.answerable]
+        unknown = [topic for topic in judged if topic not in {query.id for query in queries}]
+        if unknown:
+            log.warning(self.qrels, f"judgements for topics that are not in {self.topics}: {_named(unknown)}")
+        if unjudged and self.unjudged == "skip":
+            hint = "dataset.unjudged=unanswerable keeps them as unanswerable"
+            log.warning(self.topics, f"skipped topics without a relevant document: {_named(unjudged)}; {hint}")
+            queries = [query for query in queries if query.answerable]
+        if not queries:
+            raise DataError(f"dataset.qrels: no topic of {self.topics} has a relevant document in {self.qrels}")
+        return queries
+
+    def _query(self, topic: Topic, judged: Judged | None) -> Query:
+        grades = judged.grades if judged is not None else {}
+        answerable = any(grade > 0 for grade in grades.values())
+        return Query(topic.id, topic.text, answerable, grades if answerable else {}, language=self.language)
+
+
+def _named(topics: list[str]) -> str:
+    more = f" and {len(topics) - NAMED} more" if len(topics) > NAMED else ""
+    return ", ".join(f"'{topic}'" for topic in topics[:NAMED]) + more

@@ -1,0 +1,109 @@
+"""A folder of Markdown notes and queries in JSON Lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from runner.data.corpus import build_corpus
+from runner.data.gold import check_gold
+from runner.data.notes import note_names, read_notes
+from runner.data.problems import ProblemLog
+from runner.data.queries import read_queries
+from runner.data.settings import ChunkerSettings, chunker_of
+from runner.records import DataSet, Query
+from runner.text.note_ids import NoteNames
+
+
+class VaultDataset:
+    """Queries may name a note by its path, its title or an alias, in any spelling."""
+
+    def __init__(
+        self,
+        *,
+        notes: str,
+        queries: str,
+        chunker: ChunkerSettings | None = None,
+        strict: bool = False,
+    ) -> None:
+        self.notes = notes
+        self.queries = queries
+        self.chunker = chunker_of(chunker)
+        self.strict = strict
+
+    def load(self) -> DataSet:
+        log = ProblemLog(strict=self.strict)
+        notes = read_notes(self.notes, "dataset.notes", log)
+        names = note_names(notes)
+        for spellings in names.same_path():
+            log.warning(self.notes, f"notes that differ in spelling only: {_quoted(spellings, ' and ')}")
+        corpus = build_corpus(notes, self.chunker)
+        references = _References(names, self.queries, log)
+        queries = references.resolve_all(read_queries(self.queries, "dataset.queries", log))
+        log.stop_if_strict()
+        return DataSet(corpus, check_gold(queries.items(), corpus, self.queries, log), log.problems)
+
+
+class _References:
+    """Puts ids of notes in the place of names. Unknown names stay; an ambiguous gold note is an error."""
+
+    def __init__(self, names: NoteNames, path: str, log: ProblemLog) -> None:
+        self.names = names
+        self.path = path
+        self.log = log
+
+    def resolve_all(self, queries: dict[int, Query]) -> dict[int, Query]:
+        """Queries by line number; those with an ambiguous gold note are left out."""
+        return {
+            line: self._resolved(query, line) for line, query in queries.items() if not self._ambiguous(query, line)
+        }
+
+    def _ambiguous(self, query: Query, line: int) -> bool:
+        gold = {
+            "expected_notes": query.relevance,
+            "expected_spans": [span.document_id for span in query.expected_spans],
+        }
+        ambiguous = False
+        for field, references in gold.items():
+            for reference in references:
+                found = self.names.resolve(reference)
+                if len(found) > 1:
+                    ambiguous = True
+                    self.log.error(self.path, f"'{reference}' may be {_quoted(found)}; write the path", line, field)
+        return ambiguous
+
+    def _resolved(self, query: Query, line: int) -> Query:
+        given = query.given
+        if given.ranking is not None:
+            given = replace(given, ranking=tuple((self._id(hit), score) for hit, score in given.ranking))
+        return replace(
+            query,
+            relevance=self._relevance(query, line),
+            expected_chunks=tuple(self._id(chunk) for chunk in query.expected_chunks),
+            expected_spans=tuple(
+                replace(span, document_id=self._id(span.document_id)) for span in query.expected_spans
+            ),
+            given=given,
+        )
+
+    def _relevance(self, query: Query, line: int) -> dict[str, int]:
+        """Two names of one note count once, with the higher grade."""
+        relevance: dict[str, int] = {}
+        for reference, grade in query.relevance.items():
+            note = self._id(reference)
+            if note in relevance:
+                self.log.warning(self.path, f"'{note}' is named twice", line, "expected_notes")
+            relevance[note] = max(grade, relevance.get(note, grade))
+        return relevance
+
+    def _id(self, reference: str) -> str:
+        """The note, or `note#n`, that a reference means; the reference itself when that cannot be told."""
+        found = self.names.resolve(reference)
+        if not found and "#" in reference:
+            name, _, chunk = reference.rpartition("#")
+            return f"{self._id(name)}#{chunk}"
+        return found[0] if len(found) == 1 else reference
+
+
+def _quoted(names: Sequence[str], between: str = " or ") -> str:
+    return between.join(f"'{name}'" for name in names)

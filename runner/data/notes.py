@@ -1,0 +1,104 @@
+"""A folder of Markdown notes as documents.
+
+The id of a note is its path relative to the folder, its text what follows the front matter (line ends
+are `\\n`), its title the one of the front matter, else the first heading of level 1, else the file name.
+Hidden files and folders are left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runner.data.fields import clean
+from runner.data.files import folder
+from runner.data.front_matter import split_front_matter
+from runner.data.problems import ProblemLog, listed
+from runner.errors import CorpusError
+from runner.records import Document
+from runner.text.markdown import headings
+from runner.text.note_ids import NoteNames
+
+SUFFIX = ".md"
+
+
+def read_notes(path: str, key: str, log: ProblemLog) -> list[Document]:
+    """Notes by id. One that cannot be read is an error and left out.
+
+    Raises CorpusError when the folder cannot be read or holds no usable note.
+    """
+    root = folder(path, key, CorpusError)
+    documents: dict[str, Document] = {}
+    for place in _note_files(root, log):
+        document = _note(place, root, log)
+        if document is not None and document.id in documents:
+            log.error(str(place), f"the name is already the id of another note: '{document.id}'")
+        elif document is not None:
+            documents[document.id] = document
+    log.stop_if_strict()
+    if not documents:
+        errors = f"; what was found cannot be read:\n{listed(log.errors)}" if log.errors else ""
+        raise CorpusError(f"{key}: no notes (*{SUFFIX}) in {path}{errors}")
+    return [documents[note] for note in sorted(documents)]
+
+
+def note_names(documents: list[Document]) -> NoteNames:
+    """The names under which these notes are known: ids, titles and aliases."""
+    names = NoteNames()
+    for document in documents:
+        names.add(document.id, document.title, document.metadata.get("aliases", ()))
+    return names
+
+
+def _note_files(root: Path, log: ProblemLog) -> Iterator[Path]:
+    def unreadable(problem: OSError) -> None:
+        log.error(str(problem.filename), f"cannot read the folder: {problem.strerror}")
+
+    for parent, folders, files in os.walk(root, onerror=unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.lower().endswith(SUFFIX) and not name.startswith("."):
+                yield Path(parent, name)
+
+
+def _note(place: Path, root: Path, log: ProblemLog) -> Document | None:
+    note = place.relative_to(root).as_posix()
+    try:
+        note.encode()
+        text = place.read_bytes().decode("utf-8-sig")
+    except UnicodeEncodeError:
+        log.error(ascii(str(place)), "the file name is not UTF-8")
+    except UnicodeDecodeError as problem:
+        byte = problem.object[problem.start]
+        log.error(str(place), f"not UTF-8: byte 0x{byte:02x} at offset {problem.start} of the file")
+    except OSError as problem:
+        log.error(str(place), f"cannot read the note: {problem.strerror}")
+    else:
+        return _document(clean(note), clean(text.replace("\r\n", "\n").replace("\r", "\n")), str(place), log)
+    return None
+
+
+def _document(note: str, text: str, path: str, log: ProblemLog) -> Document:
+    matter, body, problem = split_front_matter(text)
+    if problem:
+        log.warning(path, problem, 1)
+    title = _text(matter.get("title")) or _first_heading(body) or Path(note).stem
+    language = _text(matter.get("language")) or _text(matter.get("lang"))
+    lists = {name: _texts(matter.get(name, matter.get(name.removesuffix("s")))) for name in ("aliases", "tags")}
+    return Document(note, body, title, language or None, {**matter, **lists})
+
+
+def _first_heading(body: str) -> str:
+    return next((heading.title for heading in headings(body) if heading.level == 1), "")
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _texts(value: Any) -> list[str]:
+    """`[a, b]`, and `a, b` written as one text."""
+    values = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    return [each.strip() for each in values if isinstance(each, str) and each.strip()]

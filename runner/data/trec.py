@@ -1,0 +1,124 @@
+"""Files of the Text Retrieval Conference: topics and relevance judgements (qrels)."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runner.data.fields import Fields, clean
+from runner.data.files import read_text
+from runner.data.jsonl import read_jsonl
+from runner.data.problems import ProblemLog, why_empty
+from runner.errors import DataError
+
+_TOPIC = re.compile(r"<(top|topic)\b([^>]*)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+_NUMBER = re.compile(r"number\s*=\s*[\"']([^\"']*)[\"']", re.IGNORECASE)
+_FIELD = re.compile(r"<(\w+)>(.*?)(?=<\w+>|</|\Z)", re.DOTALL)
+_LABEL = re.compile(r"\s*(?:Number|Topic|Title|Description|Narrative)\s*:", re.IGNORECASE)
+_HEADER = ("query-id", "corpus-id", "score")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    id: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Grades of one topic by document id; `line` is that of the first."""
+
+    grades: dict[str, int]
+    line: int
+
+
+def read_topics(path: str, key: str, field: str, log: ProblemLog) -> list[Topic]:
+    """Topics in file order, from `<top>` or `<topic>` blocks, JSONL ("_id" or "id", "text") or id TAB text.
+
+    `field` is the part of a block that is the query. A bad topic and a repeated id are errors and left out.
+    Raises DataError when the file cannot be read or holds no usable topic.
+    """
+    text = read_text(path, key, DataError)
+    if text.lstrip().startswith("{"):
+        found = _from_jsonl(path, key, log)
+    elif _TOPIC.search(text):
+        found = _from_blocks(text, field, path, log)
+    else:
+        found = _from_lines(text, path, log)
+    topics: dict[str, Topic] = {}
+    for topic in found:
+        if topic.id in topics:
+            first = f"{path}:{topics[topic.id].line}"
+            log.error(path, f"'{topic.id}' is already the id of {first}; the first one counts", topic.line, "id")
+        else:
+            topics[topic.id] = topic
+    log.stop_if_strict()
+    if not topics:
+        raise DataError(f"{key}: no topics in {path}{why_empty(log, path)}")
+    return list(topics.values())
+
+
+def _from_jsonl(path: str, key: str, log: ProblemLog) -> Iterator[Topic]:
+    for line, data in read_jsonl(path, key, log, DataError):
+        fields = Fields(data, path, line, log)
+        topic = Topic(fields.required_text("id", "_id"), fields.required_text("text", "query"), line)
+        if not fields.failed:
+            yield topic
+
+
+def _from_lines(text: str, path: str, log: ProblemLog) -> Iterator[Topic]:
+    for line, content in enumerate(text.splitlines(), 1):
+        topic, _, query = content.partition("\t")
+        if topic.strip() and query.strip():
+            yield Topic(clean(topic.strip()), clean(query.strip()), line)
+        elif content.strip():
+            log.error(path, "expected an id, a tab and the text of the topic", line)
+
+
+def _from_blocks(text: str, field: str, path: str, log: ProblemLog) -> Iterator[Topic]:
+    for block in _TOPIC.finditer(text):
+        line = text.count("\n", 0, block.start()) + 1
+        parts = {name.lower(): _content(content) for name, content in _FIELD.findall(block[3])}
+        number = _NUMBER.search(block[2])
+        topic = number[1].strip() if number else parts.get("num", "")
+        if topic and parts.get(field):
+            yield Topic(clean(topic), clean(parts[field]), line)
+        else:
+            missing = "num" if not topic else field
+            known = ", ".join(sorted(name for name, content in parts.items() if content))
+            log.error(path, f"the topic has no <{missing}>; it has: {known or 'nothing'}", line)
+
+
+def _content(text: str) -> str:
+    """Without the label that old topics begin with (`<num> Number: 301`)."""
+    return " ".join(html.unescape(_LABEL.sub("", text, count=1)).split())
+
+
+def read_qrels(path: str, key: str, log: ProblemLog) -> dict[str, Judged]:
+    """Judgements by topic id: `topic iteration document grade` a line, or three columns under a header.
+
+    A bad line and a second, different grade of a document are errors and left out.
+    Raises DataError when the file cannot be read or holds no usable judgement.
+    """
+    judged: dict[str, Judged] = {}
+    for line, content in enumerate(read_text(path, key, DataError).splitlines(), 1):
+        columns = content.split()
+        if not columns or (line == 1 and tuple(columns) == _HEADER):
+            continue
+        if len(columns) not in (3, 4):
+            log.error(path, f"expected topic, iteration, document and grade, found {len(columns)} columns", line)
+        elif not re.fullmatch(r"[-+]?\d+", columns[-1]):
+            log.error(path, f"expected a whole number, found '{columns[-1]}'", line, "grade")
+        else:
+            topic, document, grade = clean(columns[0]), clean(columns[-2]), int(columns[-1])
+            first = judged.setdefault(topic, Judged({}, line)).grades.setdefault(document, grade)
+            if first != grade:
+                message = f"'{document}' is judged {first} and {grade} for topic '{topic}'; the first one counts"
+                log.error(path, message, line, "grade")
+    log.stop_if_strict()
+    if not judged:
+        raise DataError(f"{key}: no judgements in {path}{why_empty(log, path)}")
+    return judged
