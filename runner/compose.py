@@ -75,11 +75,18 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
         plain = cfg.copy()
         OmegaConf.set_struct(plain, False)
         plain.pop("hydra")
-        problems += [problem for problem in problems_of(plain) if problem.key not in {p.key for p in problems}]
+        problems += _beside(problems, problems_of(plain))
     except (HydraException, OmegaConfBaseException) as error:
         return None, problems or [Problem("configuration", " ".join(str(error).split()))]
     OmegaConf.set_struct(cfg, False)
     return cfg, problems
+
+
+def _beside(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Problem]:
+    """What is not known yet. Without its evaluation, what a configuration holds cannot be told to be too much."""
+    keys = {problem.key for problem in problems}
+    unsure = bool(keys & {"evaluation", "experiment"})
+    return [problem for problem in more if problem.key not in keys and not (unsure and " has no " in problem.message)]
 
 
 def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:

@@ -170,7 +170,7 @@ def _run(
             preparation = await built.root.prepare(cases, store)
         except asyncio.CancelledError:
             return Preparation(), False
-        with progress(len(pending), job.label or job.experiment) as shown:
+        with progress(len(pending), f"{job.label}{job.experiment}") as shown:
 
             def record(row: Row) -> None:
                 journal.append(row)

