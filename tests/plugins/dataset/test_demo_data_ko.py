@@ -129,6 +129,10 @@ def test_guides_are_markdown_with_headings_and_mostly_steps(corpus: list[dict[st
     assert len(with_steps) >= 0.75 * len(guides)
 
 
+def test_some_guides_are_long_enough_for_several_chunks(corpus: list[dict[str, Any]]) -> None:
+    assert sum(len(document["text"]) >= 700 for document in corpus) >= 8
+
+
 def test_faq_entries_have_no_headings(corpus: list[dict[str, Any]]) -> None:
     assert [d["id"] for d in corpus if d["doc_type"] == "faq" and re.search(r"^#", d["text"], re.MULTILINE)] == []
 
