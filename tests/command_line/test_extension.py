@@ -1,0 +1,51 @@
+"""A package of somebody else, installed: its retriever is a choice like any other."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.small_data import small_data
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter that sees the packages of this one and the installed example."""
+    folder = tmp_path_factory.mktemp("extension")
+    venv.create(folder / "venv", with_pip=False, system_site_packages=False)
+    found = folder / "venv" / "bin" / "python"
+    site = next((folder / "venv" / "lib").glob("python*/site-packages"))
+    outer = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "outer.pth").write_text("\n".join([*outer, str(ROOT)]) + "\n", encoding="utf-8")
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target", str(site)]
+    subprocess.run([*install, str(ROOT / "tests" / "extension")], check=True, capture_output=True)
+    return found
+
+
+def run(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(python), "-m", "runner", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ})
+
+
+def test_its_retriever_is_a_choice(python: Path, tmp_path: Path) -> None:
+    data = [*small_data(tmp_path), "tracking=none"]
+    done = run(python, tmp_path, *data, "retriever=reverse,keyword", "k=1", "out=x")
+    assert done.returncode == 0, done.stderr
+    reverse, keyword = (json.loads((tmp_path / "x" / cell / "summary.json").read_text("utf-8")) for cell in "01")
+    assert reverse["facts"]["index"]["kind"] == "reverse"
+    assert reverse["metrics"]["recall_at_k"]["value"] == pytest.approx(1 / 6)
+    assert keyword["metrics"]["recall_at_k"]["value"] == 1.0
+
+
+def test_its_settings_are_checked_like_any_other(python: Path, tmp_path: Path) -> None:
+    data = [*small_data(tmp_path), "tracking=none"]
+    done = run(python, tmp_path, *data, "retriever=reverse", "retriever.limt=3", "retriever.limit=0")
+    assert done.returncode == 1
+    assert "retriever.limt: unknown setting; did you mean 'limit'?" in done.stderr
+    assert "retriever.limit: expected greater than or equal to 1, got 0" in done.stderr

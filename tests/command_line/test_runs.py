@@ -1,0 +1,325 @@
+"""Whole commands as a person types them, in an empty folder."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.cli import main
+from tests.small_data import small_data, write_jsonl
+
+FILES = {"run.json", "summary.json", "summary.md", "per_item.jsonl", "errors.jsonl"}
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> list[str]:
+    return [*small_data(tmp_path / "자료 (1)"), "tracking=none", "retriever=keyword"]
+
+
+def read(path: Path | str) -> Any:
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def rows(folder: str) -> dict[str, Any]:
+    lines = Path(folder, "per_item.jsonl").read_text(encoding="utf-8").splitlines()
+    return {row["id"]: row for row in map(json.loads, lines)}
+
+
+def test_retrieval_only(data: list[str]) -> None:
+    assert main([*data, "k=2", "out=결과"]) == 0
+    assert set(os.listdir("결과")) >= FILES
+    summary = read("결과/summary.json")
+    recall = summary["metrics"]["recall_at_k"]
+    assert (recall["value"], recall["n"], recall["n_scored"]) == (1.0, 6, 6)
+    assert summary["metrics"]["precision_at_k"]["value"] == 0.5
+    assert summary["metrics"]["mrr_at_10"]["value"] == 1.0
+    assert summary["mean_faithfulness"] is None
+    assert summary["metrics"]["mean_faithfulness"]["n"] == 0
+    assert set(summary["slices"]["language"]) == {"en", "ko"}
+    assert summary["slices"]["language"]["ko"]["recall_at_k"]["n"] == 3
+    run = read("결과/run.json")
+    assert (run["status"], run["exit_code"], run["k"], run["error_message"]) == ("completed", 0, 2, None)
+    assert run["created_at"] <= run["updated_at"]
+    row = rows("결과")["질5"]
+    assert row["status"] == "ok" and row["language"] == "ko" and row["output"]["retrieved"][0]["id"] == "달"
+
+
+def test_full_rag_sweep_ranks_once_and_numbers_its_folders(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["+experiment=full_rag", *data, "k=1,2", "out=sweep"]) == 0
+    assert {"0", "1", "sweep.json", "summary.md", "summary.json"} <= set(os.listdir("sweep"))
+    first, second = read("sweep/0/summary.json"), read("sweep/1/summary.json")
+    assert (first["k"], second["k"]) == (1, 2)
+    assert first["metrics"]["recall_at_10"] == second["metrics"]["recall_at_10"]
+    assert (first["timing"]["rankings_reused"], second["timing"]["rankings_reused"]) == (False, True)
+    assert 0 < first["metrics"]["mean_faithfulness"]["value"] <= 1
+    assert first["facts"]["baselines"] == ["generator=extractive", "judge=lexical"]
+    assert [cell["status"] for cell in read("sweep/sweep.json")["cells"]] == ["completed", "completed"]
+    assert "Faithfulness" in capsys.readouterr().out
+
+
+def test_the_same_again_resumes_and_runs_no_case_twice(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*data, "out=x"]) == 0
+    before = Path("x/per_item.jsonl").read_bytes()
+    assert main([*data, "out=x"]) == 0
+    assert Path("x/per_item.jsonl").read_bytes() == before
+    assert "resuming: 8 of 8 cases are done" in capsys.readouterr().err
+
+
+def test_resume_after_a_kill_equals_an_uninterrupted_run(data: list[str]) -> None:
+    main([*data, "out=whole"])
+    main([*data, "out=torn"])
+    journal = Path("torn/per_item.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:3]) + lines[3][:40])
+    assert main([*data, "out=torn"]) == 0
+    whole, torn = read("whole/summary.json"), read("torn/summary.json")
+    assert whole.pop("timing") and torn.pop("timing")
+    assert whole == torn
+
+
+def test_a_default_folder_that_is_not_done_is_taken_up_again(data: list[str]) -> None:
+    main(data)
+    (folder,) = Path("outputs").iterdir()
+    run = read(folder / "run.json")
+    (folder / "run.json").write_text(json.dumps({**run, "status": "partial"}), encoding="utf-8")
+    main(data)
+    assert list(Path("outputs").iterdir()) == [folder]
+    main(data)
+    assert len(list(Path("outputs").iterdir())) == 2
+
+
+def test_changed_data_starts_over_and_keeps_the_earlier_rows(data: list[str], tmp_path: Path) -> None:
+    main([*data, "out=x"])
+    queries = tmp_path / "자료 (1)" / "queries.jsonl"
+    queries.write_text(queries.read_text(encoding="utf-8").replace("How long", "What time"), encoding="utf-8")
+    assert main([*data, "out=x"]) == 0
+    assert len(list(Path("x").glob("per_item.before-*.jsonl"))) == 1
+    assert rows("x")["q1"]["output"]["query"].startswith("What time")
+
+
+def test_another_run_in_the_same_folder_is_refused(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    main([*data, "out=x"])
+    assert main([*data, "out=x", "k=3"]) == 1
+    assert "out: x holds another run or sweep; choose another folder or remove it" in capsys.readouterr().err
+    assert read("x/run.json")["k"] == 5
+
+
+def test_all_problems_of_all_cells_come_before_the_first_run(
+    data: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["+experiment=full_rag", *data, "k=3,99", "retriver=keyword", "judge.modle=x", "generator=extractiv"]) == 1
+    )
+    assert capsys.readouterr().err == (
+        "error: 4 problems in the configuration:\n"
+        "  generator: no choice 'extractiv'; did you mean 'extractive'?\n"
+        "  retriver: unknown option; did you mean 'retriever'?\n"
+        "  judge.modle: unknown setting; known: on_failure, threshold\n"
+        "  k: expected less than or equal to 50, got 99\n"
+    )
+    assert not Path("outputs").exists()
+
+
+def test_a_component_that_the_evaluation_does_not_use(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*data, "judge=lexical"]) == 1
+    expected = "judge: retrieval_only has no judge; it uses dataset, tokenizer, embedder, retriever\n"
+    assert expected in capsys.readouterr().err
+
+
+def test_a_component_that_no_cell_uses_is_noted(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*data, "embedder.dim=7", "out=x"]) in (0, 1)
+    main([*data, "embedder=lsa", "out=y"])
+    assert "note: embedder is set but no run of this command uses it\n" in capsys.readouterr().err
+
+
+def test_sample_is_seeded_and_in_file_order(data: list[str]) -> None:
+    for out in ("a", "b"):
+        main([*data, "sample=3", f"out={out}"])
+    main([*data, "sample=3", "seed=1", "out=c"])
+    assert set(rows("a")) == set(rows("b")) != set(rows("c"))
+    main([*data, "sample=0.5", "out=d"])
+    assert len(rows("d")) == 4
+
+
+def test_one_case_verbosely(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["+experiment=full_rag", *data, "case=질5", "out=x"]) == 0
+    shown = capsys.readouterr().out
+    assert "달은 지구를 며칠에 한 바퀴 도나요?" in shown and "27일" in shown
+    assert list(rows("x")) == ["질5"]
+
+
+def test_an_unknown_case_names_its_neighbour(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*data, "case=질55", "out=x"]) == 1
+    assert "case: no case has the id '질55'; did you mean '질5'?" in capsys.readouterr().err
+    assert read("x/run.json")["exit_code"] == 1
+
+
+def test_dry_run_checks_the_data_and_leaves_nothing(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    before = set(os.listdir())
+    assert main([*data, "k=1,2", "dry_run=true"]) == 0
+    assert "8 of 8 cases would run" in capsys.readouterr().out
+    assert set(os.listdir()) == before
+
+
+def test_a_bad_line_is_skipped_counted_and_listed_or_stops_a_strict_run(data: list[str], tmp_path: Path) -> None:
+    queries = tmp_path / "자료 (1)" / "queries.jsonl"
+    queries.write_text("{broken\n" + queries.read_text(encoding="utf-8"), encoding="utf-8")
+    assert main([*data, "out=x"]) == 0
+    (problem,) = [json.loads(line) for line in Path("x/errors.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert (problem["stage"], problem["line"]) == ("data", 1)
+    assert read("x/summary.json")["data_problems"] == {"errors": 1, "warnings": 0}
+    assert main([*data, "dry_run=true"]) == 1
+    assert main([*data, "strict=true", "out=y"]) == 1
+    assert read("y/run.json")["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("missing", "code"), [("dataset.corpus=nowhere.jsonl", 2), ("dataset.queries=nowhere.jsonl", 1)]
+)
+def test_missing_files(data: list[str], missing: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*data, missing, "out=x"]) == code
+    assert "nowhere.jsonl" in capsys.readouterr().err
+
+
+def test_a_sweep_ends_with_the_gravest_code_and_lists_every_failure(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = next(word for word in data if word.startswith("dataset.queries=")).partition("=")[2]
+    empty = write_jsonl(tmp_path / "empty.jsonl", [])
+    words = [word for word in data if not word.startswith("dataset.queries=")]
+    assert main([*words, f"dataset.queries='{good}',{empty},gone.jsonl", "out=s"]) == 1
+    errors = capsys.readouterr().err
+    assert "run 1 (" in errors and "run 2 (" in errors
+    state = read("s/sweep.json")
+    assert [cell["exit_code"] for cell in state["cells"]] == [0, 1, 1]
+    assert state["status"] == "partial"
+
+
+def test_given_rankings_and_answers(tmp_path: Path) -> None:
+    queries = write_jsonl(
+        tmp_path / "given.jsonl",
+        [
+            {
+                "id": "g1",
+                "query": "How long does the Moon need?",
+                "answerable": True,
+                "expected_notes": ["moon"],
+                "ranking": ["mars", {"id": "moon", "score": 0.5}],
+                "contexts": ["Mars is red.", {"id": "moon", "text": "The Moon needs 27 days."}],
+                "answer": "The Moon needs 27 days.",
+            },
+            {"id": "g2", "query": "And Mars?", "answerable": True, "expected_notes": ["mars"], "ranking": ["mars"]},
+        ],
+    )
+    words = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={queries}", "tracking=none", "out=x"]
+    code = main(["+experiment=full_rag", "retriever=given", "generator=given", *words])
+    found = rows("x")
+    assert found["g1"]["metrics"]["mrr"] == 0.5 and found["g1"]["metrics"]["faithfulness"] == 1.0
+    assert found["g2"]["status"] == "failed" and "answer" in found["g2"]["error"]
+    assert code == 3 and read("x/run.json")["status"] == "failed"
+    assert read("x/summary.json")["metrics"]["recall_at_k"]["n"] == 2
+
+
+def test_deterministic_runs_are_byte_identical_apart_from_timing(data: list[str]) -> None:
+    texts = []
+    for out in ("a", "b"):
+        assert main(["+experiment=full_rag", *data, "deterministic=true", "cold_start=true", f"out={out}"]) == 0
+        summary = read(f"{out}/summary.json")
+        assert summary.pop("timing")["rankings_reused"] is False
+        texts.append(json.dumps(summary))
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["resluts", "x"], "no command 'resluts'; did you mean 'results'?"),
+        (["k"], "no command 'k'"),
+        (["--nope"], "unknown option --nope"),
+        (["k=3", "5"], "5: expected KEY=VALUE"),
+        (["+experiment=full_ragg"], "experiment: no choice 'full_ragg'; did you mean 'full_rag'?"),
+        (["dataset=jsonl"], "dataset.corpus: a value is required; give one with dataset.corpus=VALUE"),
+    ],
+)
+def test_usage_errors_end_with_1(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 1
+    assert message in capsys.readouterr().err
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "runner", *words]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys; from runner.cli import main; main(['--help']); print([m for m in sys.modules if m in HEAVY])"
+    heavy = "{'mlflow', 'faiss', 'sklearn', 'matplotlib', 'hydra', 'pydantic', 'numpy', 'scipy'}"
+    done = subprocess.run(
+        [sys.executable, "-c", code.replace("HEAVY", heavy)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "+experiment=NAME" in done.stdout and "retriever" in done.stdout
+
+
+def test_a_foreign_package_in_the_working_directory_is_found_out(tmp_path: Path) -> None:
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "__init__.py").touch()
+    done = subprocess.run(command("k=3"), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"{tmp_path / 'plugins'} hides the package 'plugins' of runner" in done.stderr
+
+
+def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(tmp_path: Path, data: list[str]) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import asyncio\n"
+        "from runner.records import Answer\n"
+        "class Slow:\n"
+        "    async def generate(self, query, contexts):\n"
+        "        await asyncio.sleep(0.4)\n"
+        "        return Answer('The Moon circles the Earth in 27 days.')\n",
+        encoding="utf-8",
+    )
+    words = command(
+        "+experiment=full_rag",
+        *data,
+        "generator._target_=slow.Slow",
+        "~generator.min_relevance",
+        "out=x",
+        "max_concurrency=1",
+    )
+    words = [word for word in words if not word.startswith("~")]
+    words += [f"~generator.{name}" for name in generator_settings()]
+    running = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    journal = tmp_path / "x" / "per_item.jsonl"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and (not journal.exists() or journal.read_bytes().count(b"\n") < 2):
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    run = read("x/run.json")
+    assert (run["status"], run["exit_code"]) == ("partial", 130)
+    done = read("x/summary.json")["cases"]["ok"]
+    assert 2 <= done < 8 and read("x/summary.json")["cases"]["pending"] == 8 - done
+    again = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert again.returncode == 0, again.stderr
+    assert f"resuming: {done} of 8 cases are done" in again.stderr
+    assert read("x/summary.json")["cases"]["ok"] == 8
+
+
+def generator_settings() -> list[str]:
+    import yaml
+
+    conf = yaml.safe_load((Path(__file__).resolve().parents[2] / "conf/generator/extractive.yaml").read_text("utf-8"))
+    return [name for name in conf if name != "_target_"]
