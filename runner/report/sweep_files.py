@@ -23,6 +23,7 @@ def write_sweep(folder: Path) -> None:
     record = {
         "schema": SCHEMA,
         **{name: sweep.head.get(name) for name in ("id", "experiment", "status")},
+        "language": sweep.say.language,
         "params": sweep.params,
         "cells": [cell.record() for cell in sweep.cells],
     }
@@ -63,7 +64,9 @@ def _cells_table(sweep: Sweep) -> str:
 
 
 def _markdown_cell(sweep: Sweep, cell: Cell, name: str) -> str:
-    text = slice_cell(cell.metrics, name, sweep.say("none"))
+    """Nothing for a run that is not completed: its numbers are not comparable."""
+    none = sweep.say("none")
+    text = slice_cell(cell.metrics, name, none) if cell.status == "completed" else none
     value = metric.value_of(cell.metrics, name).value
     if value is None or value != sweep.best(name):
         return text
