@@ -1,0 +1,127 @@
+"""Latent semantic analysis of the corpus itself: needs no model, no key and no network.
+
+Deerwester et al. (1990), "Indexing by latent semantic analysis", with character n-grams for words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from runner.protocols import Workspace
+from runner.text.ngrams import NgramCounts, count_ngrams
+
+BATCH = 256  # texts that are held as counts at a time
+NEGLIGIBLE = 1e-10  # an eigenvalue below this share of the largest is zero
+
+
+class LsaEmbedder:
+    """TF-IDF (1 + log tf, smoothed idf) over character 2- and 3-grams, projected on the leading singular
+    vectors: at most `dim`, and no more than the rank of the corpus.
+
+    Only the `max_features` n-grams that most passages share take part. A corpus of more than
+    `fit_sample` passages is fitted on that many of them, drawn with `seed`.
+    """
+
+    def __init__(
+        self,
+        *,
+        dim: Annotated[int, Field(ge=1, le=4096)] = 384,
+        max_features: Annotated[int, Field(ge=1)] = 131072,
+        fit_sample: Annotated[int, Field(ge=1)] = 4096,
+        seed: Annotated[int, Field(ge=0)] = 42,
+    ) -> None:
+        self.dim = dim
+        self.max_features = max_features
+        self.fit_sample = fit_sample
+        self.seed = seed
+
+    def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
+        key = {"embedder": workspace.identity(self), "texts": _digest(texts)}
+        folder = workspace.folder("lsa", key, lambda path: self._fit(path, texts))
+        self._vocabulary = np.load(folder / "vocabulary.npy")
+        self._projection = np.asarray(np.load(folder / "projection.npy", mmap_mode="r"))
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+        """A text without a known n-gram is a row of zeros. `kind` makes no difference."""
+        vectors = np.empty((len(texts), self._projection.shape[1]), dtype=np.float32)
+        for start in range(0, len(texts), BATCH):
+            weights = _weights(count_ngrams(texts[start : start + BATCH]), self._vocabulary)
+            vectors[start : start + BATCH] = weights @ self._projection
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+        return unit
+
+    # --- fit --------------------------------------------------------------------------------------
+
+    def _fit(self, folder: Path, texts: Sequence[str]) -> None:
+        """The projection carries the idf, so that embedding is one product."""
+        counts = count_ngrams(self._sample(texts))
+        vocabulary, idf = self._features(counts)
+        vectors = _singular_vectors(_weights(counts, vocabulary), idf, self.dim)
+        np.save(folder / "vocabulary.npy", vocabulary)
+        np.save(folder / "projection.npy", (vectors * idf[:, None]).astype(np.float32))
+
+    def _sample(self, texts: Sequence[str]) -> Sequence[str]:
+        if len(texts) <= self.fit_sample:
+            return texts
+        chosen = np.random.default_rng(self.seed).choice(len(texts), self.fit_sample, replace=False)
+        return [texts[place] for place in np.sort(chosen)]
+
+    def _features(self, counts: NgramCounts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """n-grams in ascending order, and the idf of each; among equally frequent ones the lower code stays."""
+        codes, frequencies = np.unique(counts.codes, return_counts=True)
+        kept = np.sort(np.lexsort((codes, -frequencies))[: self.max_features])
+        n_texts = len(counts.offsets) - 1
+        return codes[kept], np.log((1 + n_texts) / (1 + frequencies[kept])) + 1
+
+
+def _weights(counts: NgramCounts, vocabulary: NDArray[np.int64]) -> Any:
+    """Sparse float32 [n_texts, n_features]: 1 + log of how often a text holds an n-gram."""
+    from scipy.sparse import csr_matrix
+
+    columns = np.searchsorted(vocabulary, counts.codes)
+    known = columns < len(vocabulary)
+    known[known] = vocabulary[columns[known]] == counts.codes[known]
+    offsets = np.concatenate(([0], np.cumsum(known)))[counts.offsets]
+    values = (1 + np.log(counts.counts[known])).astype(np.float32)
+    return csr_matrix((values, columns[known], offsets), shape=(len(counts.offsets) - 1, len(vocabulary)))
+
+
+def _singular_vectors(weights: Any, idf: NDArray[np.float64], dim: int) -> NDArray[np.float64]:
+    """Right singular vectors [n_features, at most dim] of the TF-IDF rows, each row of length 1.
+
+    By the eigenvectors of the Gram matrix, which is small; signs as the largest component of each is
+    positive. One column of zeros for a corpus without features.
+    """
+    from scipy.linalg import eigh
+    from scipy.sparse import diags_array
+    from threadpoolctl import threadpool_limits
+
+    rows = weights.astype(np.float64) @ diags_array(idf)
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    rows = diags_array(np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)) @ rows
+    if rows.nnz == 0:
+        return np.zeros((len(idf), 1))
+    n_rows = rows.shape[0]
+    with threadpool_limits(limits=1):  # the last bits depend on how many threads add
+        values, vectors = eigh((rows @ rows.T).toarray(), subset_by_index=[max(0, n_rows - dim), n_rows - 1])
+    kept = np.flatnonzero(values > NEGLIGIBLE * values[-1])[::-1]
+    right: NDArray[np.float64] = np.asarray(rows.T @ (vectors[:, kept] / np.sqrt(values[kept])))
+    signs: NDArray[np.float64] = np.sign(right[np.abs(right).argmax(axis=0), np.arange(right.shape[1])])
+    return right * signs
+
+
+def _digest(texts: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(data))
+        digest.update(data)
+    return digest.hexdigest()
