@@ -82,24 +82,6 @@ def score_rankings(
     return results
 
 
-def run_metrics(
-    ranked_ids: Sequence[str], relevance: Mapping[str, int], k: int, cutoffs: Sequence[int], prefix: str = ""
-) -> dict[str, float | None]:
-    """The metrics of one query as the files of a run name them.
-
-    `precision_at_k` … `map_at_k` and `mrr` at the run's own k, `precision_at_5` … `mrr_at_5` at each
-    cutoff, each with `prefix` in front (`keyword/`, `chunk/`).
-    """
-    values = ranking_metrics(ranked_ids, relevance, tuple(dict.fromkeys((k, *cutoffs))))
-    own = {_own_name(measure.name): values[f"{measure.name}@{k}"] for measure in MEASURES}
-    fixed = {f"{measure.name}_at_{cut}": values[f"{measure.name}@{cut}"] for cut in cutoffs for measure in MEASURES}
-    return {prefix + name: value for name, value in (own | fixed).items()}
-
-
-def _own_name(measure: str) -> str:
-    return measure if measure == RECIPROCAL_RANK.name else f"{measure}_at_k"
-
-
 @lru_cache(maxsize=64)
 def _names(cutoffs: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(f"{measure.name}@{k}" for k in cutoffs for measure in MEASURES)

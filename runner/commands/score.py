@@ -1,0 +1,99 @@
+"""Score a TREC run file against TREC relevance judgements.
+
+Prints JSON: `{"precision@1": …, "recall@1": …, …}`, means over the queries of the judgements that have a
+relevant document; those that the run lacks count 0, as `trec_eval -c` does. Documents are ordered by
+score, ties by document id, both descending; the rank column is not read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner import trec
+from runner.errors import DataError, InputError
+from runner.metrics.ranking import ranked, score_rankings
+
+CUTOFFS = (1, 3, 5, 10)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises InputError for wrong arguments and DataError for files that cannot be used."""
+    options = _parser().parse_args(argv)
+    qrels, run = trec.read_qrels(options.qrels), trec.read_run(options.run)
+    relevant = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
+    if not relevant:
+        raise DataError(f"{options.qrels}: no query has a relevant document (a grade above 0)")
+    _note_differences(relevant, qrels, run)
+    values = evaluate(relevant, run, options.cutoffs)
+    if options.per_query:
+        columns = list(zip(*(column.tolist() for column in values.values()), strict=True))
+        result: object = {
+            query.decode(): dict(zip(values, row, strict=True)) for query, row in zip(relevant, columns, strict=True)
+        }
+    else:
+        result = {name: math.fsum(column) / len(column) for name, column in values.items()}
+    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
+    return 0
+
+
+def evaluate(qrels: trec.Qrels, run: trec.Run, cutoffs: Sequence[int]) -> dict[str, NDArray[np.float64]]:
+    """`{"precision@1": float64 [n_queries], …}` in the order of the judgements, NaN for a query without a
+    relevant document."""
+    longest = max(len(documents) for side in (qrels, run) for documents in side.values())
+    depth = min(max(cutoffs), longest)
+    grades = np.zeros((len(qrels), depth), dtype=np.int64)
+    ideal = np.zeros_like(grades)
+    n_relevant = np.zeros(len(qrels), dtype=np.int64)
+    for row, (query, judged) in enumerate(qrels.items()):
+        found = [judged.get(document, 0) for document in ranked(run.get(query, {}))[:depth]]
+        best = sorted((grade for grade in judged.values() if grade > 0), reverse=True)
+        grades[row, : len(found)] = found
+        ideal[row, : len(best[:depth])] = best[:depth]
+        n_relevant[row] = len(best)
+    return score_rankings(grades, n_relevant, ideal, cutoffs)
+
+
+def _note_differences(relevant: trec.Qrels, qrels: trec.Qrels, run: Mapping[bytes, object]) -> None:
+    """What a mean does not show: queries on one side only."""
+    missing = sum(query not in run for query in relevant)
+    unknown = sum(query not in qrels for query in run)
+    if missing:
+        sys.stderr.write(f"note: {missing} of {len(relevant)} queries are not in the run and count 0\n")
+    if unknown:
+        sys.stderr.write(f"note: {unknown} queries of the run have no judgements and are left out\n")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}\n{self.format_usage()}".rstrip())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m runner score", description=__doc__, allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("qrels", metavar="QRELS", type=Path, help="lines of: query iteration document grade")
+    parser.add_argument("run", metavar="RUN", type=Path, help="lines of: query Q0 document rank score tag")
+    parser.add_argument("--per-query", action="store_true", help='print {"QUERY": {"recall@10": …}, …}')
+    parser.add_argument(
+        "--cutoffs", type=_cutoffs, default=CUTOFFS, metavar="K,K,…", help="ranks to cut at (default: 1,3,5,10)"
+    )
+    return parser
+
+
+def _cutoffs(text: str) -> tuple[int, ...]:
+    try:
+        cutoffs = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        cutoffs = (0,)
+    if cutoffs[0] < 1:
+        raise argparse.ArgumentTypeError(f"expected whole numbers from 1, separated by commas, found '{text}'")
+    return cutoffs
