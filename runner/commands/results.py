@@ -1,0 +1,50 @@
+"""Show the results of a finished run or sweep: its folder, or its MLflow run id."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner import report, terminal
+from runner.commands import Parser
+from runner.errors import InputError
+from runner.report.folder import CONTENTS, is_sweep, open_run
+
+RUN_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises InputError for a folder that holds no results and TrackingError for an unknown run id."""
+    parser = Parser(prog="python -m runner results", description=__doc__)
+    parser.add_argument("run", metavar="RUN", help="a run folder, a sweep folder or an MLflow run id")
+    parser.add_argument("--uri", help="the MLflow store of the run id (default: that of conf/tracking/mlflow.yaml)")
+    options = parser.parse_args(argv)
+    folder = Path(options.run)
+    if folder.is_dir():
+        show(folder)
+    elif RUN_ID.fullmatch(options.run):
+        _show_tracked(options.run, options.uri)
+    else:
+        raise InputError(f"{folder}: no such folder, and no MLflow run id, which has 32 characters 0-9a-f ({CONTENTS})")
+    return 0
+
+
+def show(folder: Path) -> None:
+    if is_sweep(folder):
+        terminal.show(*report.sweep_panels(folder))
+        return
+    opened = open_run(folder)
+    if not opened.summary:
+        reason = opened.run.get("error_message") or "it did not come to its end"
+        raise InputError(f"{folder}: the run has no results ({opened.run.get('status')}: {reason})")
+    terminal.show(*report.panels(opened.run, opened.summary))
+
+
+def _show_tracked(run_id: str, uri: str | None) -> None:
+    from runner.tracking.mlflow_client import configured_uri, download
+
+    with tempfile.TemporaryDirectory() as scratch:
+        download(uri or configured_uri(), run_id, Path(scratch))
+        show(Path(scratch))

@@ -1,0 +1,63 @@
+"""Upload a finished run or sweep folder to its tracking store, or update what was uploaded before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner import report, terminal
+from runner.commands import Parser
+from runner.errors import ConfigError, InputError
+from runner.protocols import Tracking
+from runner.report.folder import is_sweep, open_run, open_sweep
+from runner.tracking.mlflow_client import default_settings
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises InputError for a folder that holds no results and TrackingError when the store refuses them."""
+    parser = Parser(prog="python -m runner track", description=__doc__)
+    parser.add_argument("folder", metavar="RUN_DIR", type=Path, help="a run folder or a sweep folder")
+    parser.add_argument("--uri", help="another store than the one the run was configured with")
+    options = parser.parse_args(argv)
+    folder: Path = options.folder
+    runs = _runs(folder) if is_sweep(folder) else [folder]
+    tracking = _tracking(open_run(runs[0]).run, options.uri)
+    tracking.prepare()
+    for run in runs:
+        terminal.show(f"{run}: {tracking.upload(run)}")
+    if is_sweep(folder):
+        report.write_sweep(folder)
+        terminal.show(f"{folder}: {tracking.upload_sweep(folder)}")
+    return 0
+
+
+def _runs(sweep: Path) -> list[Path]:
+    """The runs of a sweep that have started."""
+    folders = [sweep / str(cell["folder"]) for cell in open_sweep(sweep).get("cells") or ()]
+    started = [folder for folder in folders if (folder / "run.json").is_file()]
+    if not started:
+        raise InputError(f"{sweep}: none of its {len(folders)} runs has started, so there is nothing to upload")
+    return started
+
+
+def _tracking(run: Mapping[str, Any], uri: str | None) -> Tracking:
+    """The tracking component of the run's configuration, on another store where one is given."""
+    from omegaconf import OmegaConf
+
+    from runner.components import build, check
+
+    settings = dict((run.get("config") or {}).get("tracking") or {})
+    if "uri" not in settings:
+        if uri is None:
+            raise InputError(
+                "the run was configured without a tracking store (tracking=none); "
+                "name one, for example --uri sqlite:///mlflow.db"
+            )
+        settings = default_settings()
+    node = OmegaConf.create({"tracking": settings | ({} if uri is None else {"uri": uri})}).tracking
+    problems, _ = check(node)
+    if problems:
+        raise ConfigError(problems)
+    tracking: Tracking = build(node).root
+    return tracking

@@ -1,0 +1,56 @@
+"""Browse tracked runs in the MLflow UI."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from runner import terminal
+from runner.commands import Parser
+from runner.errors import InputError
+from runner.tracking.mlflow_client import configured_uri, environment, shown, sqlite_file
+
+
+def main(argv: Sequence[str]) -> int:
+    """Becomes the MLflow server; ends with Ctrl-C. Raises InputError when there is nothing to show."""
+    parser = Parser(prog="python -m runner ui", description=__doc__)
+    parser.add_argument("--uri", help="the MLflow store (default: that of conf/tracking/mlflow.yaml)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=5000, help="port to listen on (default: 5000)")
+    options = parser.parse_args(argv)
+    uri = options.uri or configured_uri()
+    if uri.startswith(("http://", "https://")):
+        terminal.show(f"runs are tracked on a server that has a UI of its own: {shown(uri)}")
+        return 0
+    _demand_store(uri)
+    _demand_port(options.host, options.port)
+    terminal.note(f"MLflow UI on http://{options.host}:{options.port} (Ctrl-C ends it)")
+    _become_server(uri, options.host, options.port)
+
+
+def _become_server(uri: str, host: str, port: int) -> NoReturn:
+    """In place of this process, so that signals reach MLflow and nothing outlives it."""
+    options = ["--backend-store-uri", uri, "--host", host, "--port", str(port), "--workers", "1"]
+    command = [sys.executable, "-m", "mlflow", "ui", *options]
+    sys.stdout.flush()
+    os.execve(command[0], command, {**os.environ, **environment()})  # noqa: S606
+
+
+def _demand_store(uri: str) -> None:
+    database = sqlite_file(uri)
+    if database is not None and not database.is_file():
+        raise InputError(
+            f"{database}: no tracking store yet; a run with tracking=mlflow makes one "
+            "(start from the folder of your runs, or name the store with --uri)"
+        )
+
+
+def _demand_port(host: str, port: int) -> None:
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except (OSError, OverflowError) as error:
+        raise InputError(f"cannot listen on {host}:{port} ({error}); choose another port with --port") from None

@@ -1,0 +1,1 @@
+"""What tracking components need: what to keep of a folder, and the door to MLflow."""

@@ -1,0 +1,218 @@
+"""What a tracking store is told of a run folder or a sweep folder, whichever store it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from runner.report.folder import is_sweep, open_run, open_sweep, read_json
+from runner.report.metric import MAIN, RETRIEVAL
+
+NOT_PARAMS = ("tracking", "out", "cache_dir", "report", "format")
+CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
+WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
+SCRATCH = (".lock", ".writing", ".compacting")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetEntry:
+    """`digest` is a hash over everything that was read; `source` holds the hashes it was made from."""
+
+    name: str
+    digest: str
+    source: Mapping[str, str]
+    n_cases: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Names are ours; a store that refuses some of their characters translates them."""
+
+    experiment: str
+    name: str
+    description: str
+    status: str  # completed | partial | failed
+    tags: Mapping[str, str]
+    params: Mapping[str, str]
+    metrics: Mapping[str, float]
+    dataset: DatasetEntry | None
+    files: Sequence[Path]
+    commit: str | None
+    created_ms: int
+    updated_ms: int
+
+
+def run_entry(folder: Path, *, slices: bool = True) -> Entry:
+    """Raises InputError when `folder` is no run folder."""
+    opened = open_run(folder)
+    run, summary = opened.run, opened.summary
+    baselines = _baselines(summary.get("facts") or {})
+    return Entry(
+        experiment=str(run["experiment"]),
+        name=_run_name(folder, run),
+        description=_run_description(run, baselines),
+        status=str(run["status"]),
+        tags=_run_tags(run, baselines),
+        params=_params(run),
+        metrics=_metrics(summary, slices),
+        dataset=_dataset(run, summary),
+        files=_files(folder),
+        commit=(run.get("git") or {}).get("commit"),
+        created_ms=_milliseconds(run["created_at"]),
+        updated_ms=_milliseconds(run["updated_at"]),
+    )
+
+
+def sweep_entry(folder: Path) -> Entry:
+    """The summary of a sweep: no metrics of its own, its table as files and description."""
+    sweep = open_sweep(folder)
+    summary = read_json(folder / "summary.json", "sweep")
+    cells = summary.get("cells") or ()
+    tags = {
+        "experiment": sweep.get("experiment"),
+        "status": sweep.get("status"),
+        "sweep_id": sweep.get("id"),
+        "sweep_role": "summary",
+        "baselines": _baselines(
+            {"baselines": sorted({name for cell in cells for name in cell.get("baselines") or ()})}
+        ),
+    }
+    report = folder / "summary.md"
+    return Entry(
+        experiment=str(sweep["experiment"]),
+        name=f"summary of {sweep['id']}",
+        description=report.read_text(encoding="utf-8") if report.is_file() else "",
+        status=str(sweep["status"]),
+        tags=_texts(tags),
+        params={},
+        metrics={},
+        dataset=None,
+        files=_files(folder),
+        commit=None,
+        created_ms=_milliseconds(sweep["created_at"]),
+        updated_ms=_milliseconds(sweep.get("updated_at") or sweep["created_at"]),
+    )
+
+
+def draw(folder: Path, target: Path) -> list[Path]:
+    """Draw the figures of a run or sweep folder into `target`."""
+    from runner.report.figures import draw_run, draw_sweep
+
+    return draw_sweep(folder, target) if is_sweep(folder) else draw_run(folder, target)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Every file of the folder itself but hidden ones and leftovers of writing."""
+    paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
+    return sorted(path for path in paths if path.suffix not in SCRATCH)
+
+
+def _run_name(folder: Path, run: Mapping[str, Any]) -> str:
+    """What sets a run apart: its overrides in the sweep, else its experiment, retriever and k."""
+    if run.get("sweep_id") and is_sweep(folder.parent):
+        for cell in open_sweep(folder.parent).get("cells") or ():
+            if cell.get("folder") == folder.name and cell.get("overrides"):
+                return ", ".join(cell["overrides"])
+    k = None if run.get("k") is None else f"k={run['k']}"
+    words = (run.get("experiment"), (run.get("choices") or {}).get("retriever"), k)
+    return " ".join(str(word) for word in words if word)
+
+
+def _run_description(run: Mapping[str, Any], baselines: str) -> str:
+    """Markdown: what the scores are worth, how it ended, how to run it again."""
+    overrides = [name for name in run.get("overrides") or () if not name.startswith(("out=", "hydra."))]
+    lines = [f"    python -m runner {' '.join(overrides)}"]
+    if run.get("error_message"):
+        lines.insert(0, f"{run['status']}: {run['error_message']}")
+    if baselines != "none":
+        lines.insert(0, f"Baselines without a language model: {baselines}. Their scores are rough estimates.")
+    return "\n\n".join(lines)
+
+
+def _run_tags(run: Mapping[str, Any], baselines: str) -> dict[str, str]:
+    choices, git = run.get("choices") or {}, run.get("git") or {}
+    tags = {
+        "experiment": run.get("experiment"),
+        "evaluation": run.get("evaluation_type"),
+        **{name: choices.get(name) for name in CHOICES},
+        "git_commit": git.get("commit"),
+        "git_dirty": str(git["dirty"]).lower() if git.get("commit") else None,
+        "fingerprint": run.get("fingerprint"),
+        "status": run.get("status"),
+        "error_message": run.get("error_message"),
+        "sweep_id": run.get("sweep_id"),
+        "sweep_role": "cell" if run.get("sweep_id") else None,
+        "baselines": baselines,
+    }
+    return _texts(tags)
+
+
+def _baselines(facts: Mapping[str, Any]) -> str:
+    return ", ".join(facts.get("baselines") or ()) or "none"
+
+
+def _texts(tags: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in tags.items() if value}
+
+
+def _params(run: Mapping[str, Any]) -> dict[str, str]:
+    """The chosen components, and every setting under its dotted key.
+
+    What a component shares with the top level (`evaluation.retriever`, `evaluation.k`) is not repeated.
+    """
+    config = {name: value for name, value in (run.get("config") or {}).items() if name not in NOT_PARAMS}
+    params = {name: str(choice) for name, choice in (run.get("choices") or {}).items() if name not in NOT_PARAMS}
+    return params | dict(_flat(config, config, ""))
+
+
+def _flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for name, value in node.items():
+        if prefix and name in config and config[name] == value:
+            continue
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, config, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _metrics(summary: Mapping[str, Any], slices: bool) -> dict[str, float]:
+    """Every metric; the ends of the intervals of the main ones; latency, counts of cases, main metrics by slice."""
+    metrics = summary.get("metrics") or {}
+    found = {name: entry.get("value") for name, entry in metrics.items()}
+    for name in WITH_INTERVAL:
+        for end in ("ci_low", "ci_high"):
+            found[f"{name}_{end}"] = (metrics.get(name) or {}).get(end)
+    for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items():
+        for percentile in ("p50_ms", "p95_ms"):
+            found[f"latency/{stage}_{percentile}"] = entry.get(percentile)
+    found |= {f"cases/{name}": count for name, count in (summary.get("cases") or {}).items()}
+    if slices:
+        found |= _sliced(summary.get("slices") or {})
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _sliced(slices: Mapping[str, Any]) -> dict[str, float | None]:
+    return {
+        f"slice/{dimension}/{str(group).replace('/', '|')}/{name}": (entries.get(name) or {}).get("value")
+        for dimension, groups in slices.items()
+        for group, entries in groups.items()
+        for name in MAIN
+    }
+
+
+def _dataset(run: Mapping[str, Any], summary: Mapping[str, Any]) -> DatasetEntry | None:
+    identity = run.get("identity")
+    if not identity:
+        return None
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    name = (run.get("choices") or {}).get("dataset") or run["experiment"]
+    return DatasetEntry(str(name), digest, identity, (summary.get("cases") or {}).get("total"))
+
+
+def _milliseconds(moment: str) -> int:
+    return int(datetime.fromisoformat(moment).timestamp() * 1000)

@@ -1,0 +1,97 @@
+"""The door to MLflow: imported late, without telemetry, and quick to give up on a server that is down."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from runner.errors import TrackingError
+from runner.metadata import CREDENTIALS
+
+RESULTS = ("run.json", "summary.json", "sweep.json")
+
+
+def environment(timeout_s: int = 5) -> dict[str, str]:
+    """What MLflow must find in its environment before it is imported. `DO_NOT_TRACK=1` would do nothing."""
+    return {
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "DO_NOT_TRACK": "true",
+        "MLFLOW_HTTP_REQUEST_TIMEOUT": str(timeout_s),
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+        "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "0",
+        "MLFLOW_ENABLE_ASYNC_LOGGING": "false",
+        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+        "GIT_PYTHON_REFRESH": "quiet",
+    }
+
+
+def connect(uri: str, timeout_s: int = 5) -> Any:
+    """An MlflowClient on the store at `uri`; the first request may raise, this does not reach out."""
+    os.environ.update(environment(timeout_s))
+    for name in ("alembic", "mlflow"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    from mlflow import MlflowClient
+
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
+    return MlflowClient(tracking_uri=uri)
+
+
+@contextmanager
+def reported(uri: str, what: str, remedy: str) -> Iterator[None]:
+    """Whatever MLflow raises becomes a TrackingError of one line."""
+    try:
+        yield
+    except TrackingError:
+        raise
+    except Exception as error:
+        raise TrackingError(f"{what}: MLflow at {shown(uri)} failed ({_reason(error)}); {remedy}") from error
+
+
+def download(uri: str, run_id: str, folder: Path) -> None:
+    """Fetch what tells the results of a run or sweep that was uploaded as `run_id`. Raises TrackingError."""
+    with reported(uri, f"cannot fetch run {run_id}", "check the run id and --uri"):
+        client = connect(uri)
+        present = {item.path for item in client.list_artifacts(run_id)}
+        for name in RESULTS:
+            if name in present:
+                client.download_artifacts(run_id, name, str(folder))
+
+
+def sqlite_file(uri: str) -> Path | None:
+    """The database file of a sqlite store; None for every other store."""
+    match = re.match(r"sqlite:///([^?]+)", uri)
+    return Path(match[1]) if match else None
+
+
+def shown(uri: str) -> str:
+    """The URI without user and password."""
+    return CREDENTIALS.sub("", uri)
+
+
+def default_settings() -> dict[str, Any]:
+    """conf/tracking/mlflow.yaml."""
+    import yaml
+
+    text = files("conf").joinpath("tracking", "mlflow.yaml").read_text(encoding="utf-8")
+    settings: dict[str, Any] = yaml.safe_load(text)
+    return settings
+
+
+def configured_uri() -> str:
+    """The store that runs are tracked in unless told otherwise."""
+    return str(default_settings()["uri"])
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost cause that says something, on one line."""
+    text = " ".join(str(error).split())
+    refused = re.search(r"Connection refused|timed out|Name or service not known|Temporary failure[^'\")]*", text)
+    if refused:
+        return refused[0].lower()
+    return shown(text)[:300] or type(error).__name__
