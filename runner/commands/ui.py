@@ -28,7 +28,7 @@ def main(argv: Sequence[str]) -> int:
     _demand_store(uri)
     _demand_port(options.host, options.port)
     terminal.note(f"MLflow UI on http://{options.host}:{options.port} (Ctrl-C ends it)")
-    _become_server(uri, options.host, options.port)
+    return _become_server(uri, options.host, options.port)
 
 
 def _become_server(uri: str, host: str, port: int) -> NoReturn:
