@@ -79,14 +79,18 @@ def contains(answer: str, known: str) -> bool:
 @lru_cache(maxsize=4096)
 def normalised(text: str) -> str:
     """The form in which answers are compared: words and numbers, one space between them."""
-    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", without_citations(text)).casefold())
-    words = _ARTICLE.sub("", " ".join(_MARKS.sub(_mark, _THOUSANDS.sub("", plain)).split()))
+    plain = _nfkc(_nfkc(without_citations(text)).casefold())
+    words = _ARTICLE.sub("", " ".join(_nfkc(_MARKS.sub(_mark, _THOUSANDS.sub("", plain))).split()))
     return words or " ".join(plain.split())
 
 
 def tokens(text: str) -> list[str]:
     """Words of the normalised text; Hangul syllables, Chinese characters and kana one by one."""
     return _TOKEN.findall(normalised(text))
+
+
+def _nfkc(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)
 
 
 def _mark(match: re.Match[str]) -> str:

@@ -1,0 +1,177 @@
+"""Exact match and token F1, by hand, and against the official formulas where the two agree."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.metrics.answers import answer_matches, contains, exact_match, normalised, token_f1, tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("The Moon", "moon"),
+        ("U.S.", "us"),
+        ("Britain's well-known (navy)", "britains wellknown navy"),
+        ("Vitamin A", "vitamin a"),  # an article only before a word
+        ("A", "a"),
+        ("The The", "the"),
+        ("A 학점", "a 학점"),
+        ("++", "++"),  # nothing else would be left
+        ("C++", "c"),
+        ("2.5", "2.5"),
+        ("v0.4.", "v0.4"),
+        (".5", "0.5"),
+        ("-5°C (-6)", "-5c -6"),
+        ("1,234,567", "1234567"),
+        ("12,34", "12 34"),
+        ("1939-1945", "1939 1945"),
+        ("10:30", "10 30"),
+        ("[1] 임수경 [2, 3].", "임수경"),  # citations
+        ("１９８９년 ㎏", "1989년 kg"),
+        ("〈한성조약〉·《조약》", "한성조약 조약"),
+        ("STRASSE Straße", "strasse strasse"),
+        ("हिन्दी", "हिन्दी"),  # vowel signs are part of a word
+        ("cafe\u0301", "café"),
+        ("  \t", ""),
+    ],
+)
+def test_normalised(text, form):
+    assert normalised(text) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1989년 2월 15일", ["1989", "년", "2", "월", "15", "일"]),
+        ("LG전자의 OLED", ["lg", "전", "자", "의", "oled"]),
+        ("東京 タワー", ["東", "京", "タ", "ワ", "ー"]),
+        ("the 19th century", ["19th", "century"]),
+    ],
+)
+def test_tokens(text, expected):
+    assert tokens(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "known", "expected"),
+    [
+        ("the moon.", ["Moon"], 1.0),
+        ("Mars", ["Moon", "mars"], 1.0),  # the best known answer counts
+        ("now here", ["nowhere"], 0.0),
+        ("25", ["2.5"], 0.0),
+        ("5", ["-5"], 0.0),
+        ("1000", ["1,000"], 1.0),
+        ("", ["A"], 0.0),
+        ("B", ["A"], 0.0),
+        ("아랍에미리트", ["아랍 에미리트"], 1.0),
+        ("LG 전자", ["LG전자"], 1.0),
+        ("임수경입니다.", ["임수경"], 1.0),
+        ("서울로", ["서울"], 1.0),
+        ("나무는", ["나무"], 1.0),
+        ("나무은", ["나무"], 0.0),  # 은 does not follow a vowel
+        ("사람가", ["사람"], 0.0),  # 가 does not follow a consonant
+        ("1989년 2월 15일이다", ["1989년 2월 15일"], 1.0),
+        ("MBC가", ["MBC"], 1.0),
+        ("임수경", ["임수경이"], 0.0),  # only the answer may carry a particle
+        ("임수경 의원", ["임수경"], 0.0),
+    ],
+)
+def test_exact_match(answer, known, expected):
+    assert exact_match(answer, known) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "known", "expected"),
+    [
+        ("the cat sat", ["a cat"], 2 / 3),  # cat sat, cat
+        ("cat cat", ["cat"], 2 / 3),  # tokens are counted
+        ("dog", ["cat", "dog"], 1.0),
+        ("dog", ["cat"], 0.0),
+        ("", ["cat"], 0.0),
+        ("임수경이다", ["임수경"], 2 * 3 / (5 + 3)),
+        ("1989년", ["1998년"], 0.5),  # a number is one token; its digits are not compared
+        ("서울특별시", ["서울 특별시"], 1.0),
+    ],
+)
+def test_token_f1(answer, known, expected):
+    assert token_f1(answer, known) == pytest.approx(expected, abs=1e-15)
+
+
+def test_without_known_answers_nothing_applies():
+    assert (exact_match("x", []), token_f1("x", []), answer_matches("x", [])) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "known", "expected"),
+    [
+        ("대회는 1988년 서울에서 열렸다.", "서울", True),
+        ("남한산성은 높다.", "산성", False),  # not at the start of a word
+        ("UN(유엔)의 결의", "유엔", True),
+        ("13 cats", "3", False),
+        ("It opened in May 1988 [1].", "May 1988", True),
+        ("It opened in 1988, May.", "May 1988", False),  # not together
+        ("anything", "", False),
+    ],
+)
+def test_contains(answer, known, expected):
+    assert contains(answer, known) is expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("대회는 1988년 서울에서 열렸고 많은 사람이 왔다.", True),  # contains it
+        ("서울입니다", True),  # is it
+        ("서울특별시", True),
+        ("부산에서 열렸다.", False),
+    ],
+)
+def test_answer_matches(answer, expected):
+    assert answer_matches(answer, ["서울", "서울시"]) is expected
+
+
+def test_answer_matches_by_token_f1():
+    known = ["graph isomorphism problem"]
+    assert answer_matches("isomorphism problem", known) is True
+    assert answer_matches("isomorphism problem", known, min_f1=0.9) is False
+
+
+def squad(text: str) -> list[str]:
+    """Normalisation of the official SQuAD 1.1 script."""
+    text = "".join(char for char in text.lower() if char not in string.punctuation)
+    return re.sub(r"\b(a|an|the)\b", " ", text).split()
+
+
+words = st.text(st.sampled_from("abcdXYZ'.,-!() "), max_size=30).map(lambda text: text + " end")
+
+
+@given(words)
+def test_english_tokens_are_those_of_squad(text):
+    assume_no_trailing_article = re.sub(r"\b(an?|the)\b", "x", text, flags=re.IGNORECASE)
+    assert tokens(assume_no_trailing_article) == squad(assume_no_trailing_article)
+
+
+@given(st.text(st.sampled_from("가나다라 ·,.'\"〈〉()abz"), max_size=20))
+def test_korean_characters_are_those_of_korquad(text):
+    """The official KorQuAD 1.0 script compares the bag of single characters, without space and punctuation."""
+    kept = Counter(char for char in text if char.isalnum())
+    assert Counter("".join(tokens(text + "끝"))) == kept + Counter("끝")
+
+
+@given(st.text(max_size=30))
+def test_normalising_twice_changes_nothing_more(text):
+    assert normalised(normalised(text)) == normalised(text)
+
+
+@given(st.text(max_size=20), st.lists(st.text(max_size=20), min_size=1, max_size=3))
+def test_values_stay_between_0_and_1_and_an_answer_matches_itself(answer, known):
+    assert 0 <= token_f1(answer, known) <= 1
+    assert exact_match(answer, [*known, answer]) == 1
+    assert exact_match(answer, known) in (0.0, 1.0)
