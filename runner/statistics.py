@@ -29,12 +29,15 @@ _NORMAL = NormalDist()
 
 
 def mean(values: Floats, weights: Floats | None = None) -> float | None:
-    """The (weighted) mean, sums rounded once (independent of order); None without values."""
+    """The (weighted) mean, never outside the values, sums rounded once (independent of order); None
+    without values."""
     if len(values) == 0:
         return None
     if weights is None:
-        return math.fsum(values) / len(values)
-    return math.fsum(values * weights) / math.fsum(weights)
+        found = math.fsum(values) / len(values)
+    else:
+        found = math.fsum(values * weights) / math.fsum(weights)
+    return min(max(found, float(values.min())), float(values.max()))
 
 
 def percentiles(values: Sequence[float], ranks: Sequence[float]) -> tuple[float | None, ...]:

@@ -19,6 +19,7 @@ def test_mean():
     assert mean(np.array([1.0, 2.0, 4.5])) == 2.5
     assert mean(np.array([1.0, 0.0]), np.array([3.0, 1.0])) == 0.75
     assert mean(np.array([0.1] * 10)) == 0.1  # sums are rounded once
+    assert mean(np.array([0.1] * 3)) == 0.1  # and a mean stays within its values
 
 
 @pytest.mark.parametrize(
