@@ -91,7 +91,7 @@ def _beside(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Proble
 
 def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:
     """Group choices that exist, values as `++key=value` so that unknown keys reach our own check, problems."""
-    known = _groups()
+    known = _groups([override for override in job if override.startswith("hydra.searchpath=")])
     used = _groups_in_use(job, known)
     groups, values, problems = [], [], []
     for override in job:
@@ -129,10 +129,11 @@ def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]
         if key in ("evaluation", "experiment") and value in known.get(key, []):
             deciding.append(override)
     try:
-        choices = _choices(compose("config", deciding, return_hydra_config=True))
+        cfg = compose("config", deciding, return_hydra_config=True)
     except (HydraException, OmegaConfBaseException):
         return []
-    return [choices["evaluation"], *choices, "experiment"]
+    choices = _choices(cfg)
+    return [choices["evaluation"], *(str(key) for key in cfg if key in choices), "experiment"]
 
 
 def _choices(cfg: DictConfig) -> dict[str, str]:
@@ -140,13 +141,17 @@ def _choices(cfg: DictConfig) -> dict[str, str]:
     return {str(key): str(value) for key, value in chosen.items() if not str(key).startswith("hydra")}
 
 
-def _groups() -> dict[str, list[str]]:
-    """Config groups with their choices, those of installed packages included."""
+def _groups(search_path: Sequence[str]) -> dict[str, list[str]]:
+    """Config groups with their choices, those on `search_path` (an override of hydra.searchpath) included."""
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.object_type import ObjectType
 
     loader = GlobalHydra.instance().config_loader()
-    names = [name for name in loader.list_groups("") if not name.startswith("hydra")]
-    nested = [f"{name}/{inner}" for name in names for inner in loader.list_groups(name)]
-    found = {name: loader.get_group_options(name, results_filter=ObjectType.CONFIG) for name in [*names, *nested]}
-    return {name: options for name, options in found.items() if options}
+
+    def options(group: str, kind: ObjectType) -> list[str]:
+        return loader.get_group_options(group, results_filter=kind, config_name="config", overrides=list(search_path))
+
+    names = [name for name in options("", ObjectType.GROUP) if not name.startswith("hydra")]
+    nested = [f"{name}/{inner}" for name in names for inner in options(name, ObjectType.GROUP)]
+    found = {name: options(name, ObjectType.CONFIG) for name in [*names, *nested]}
+    return {name: choices for name, choices in found.items() if choices}

@@ -12,6 +12,9 @@ from runner.protocols import Dataset, Retriever, Workspace
 from runner.records import CaseSet, Judgements, Preparation, Query, Scores, Timing
 from runner.retrieval import Retrieval, Retrieved, hits
 
+# There is no answer to judge; the summary says so instead of leaving the names out.
+NOT_JUDGED = {"faithfulness": None, "answer_relevancy": None}
+
 
 @dataclass(frozen=True, slots=True)
 class RetrievalOutput:
@@ -77,4 +80,4 @@ class RetrievalOnly:
             return Scores({}, unscored=self.retrieval.names(case))
         scores = self.retrieval.scores(case, output.found)
         labels = {**scores.labels, "lost_at": self.retrieval.lost_at(case, output.found)}
-        return Scores(scores.values, weights=scores.weights, labels=labels)
+        return Scores({**scores.values, **NOT_JUDGED}, weights=scores.weights, labels=labels)

@@ -303,7 +303,11 @@ def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(tmp_path: Path,
     running = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     journal = tmp_path / "x" / "per_item.jsonl"
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and (not journal.exists() or journal.read_bytes().count(b"\n") < 2):
+    while (
+        running.poll() is None
+        and time.monotonic() < deadline
+        and (not journal.exists() or journal.read_bytes().count(b"\n") < 2)
+    ):
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=60)
