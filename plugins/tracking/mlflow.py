@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -25,6 +25,7 @@ from runner.tracking.mlflow_client import connect, reported, shown, sqlite_file
 MARKER = ".mlflow_run.json"
 PARAM_LIMIT, TAG_LIMIT, NAME_LIMIT = 6000, 8000, 250  # characters that MLflow keeps
 PARAMS_A_BATCH, METRICS_A_BATCH = 100, 1000
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI opens at the table of runs
 STATUS = {"completed": "FINISHED", "failed": "FAILED", "partial": "KILLED"}
 
 
@@ -41,13 +42,13 @@ class MlflowTracking:
         uri: str = "sqlite:///mlflow.db",
         experiment: str | None = None,
         figures: bool = True,
-        slices: bool = True,
+        slices: list[Literal["language", "difficulty", "tag"]] | None = None,
         timeout_s: Annotated[int, Field(ge=1)] = 5,
     ) -> None:
         self.uri = uri
         self.experiment = experiment
         self.figures = figures
-        self.slices = slices
+        self.slices = slices or ()
         self.timeout_s = timeout_s
 
     def prepare(self) -> None:
@@ -147,19 +148,17 @@ def _log_figures(client: Any, run_id: str, folder: Path) -> None:
 
 
 def _name(name: str) -> str:
-    """A name that MLflow takes: 250 word characters (Hangul too), dots, dashes and blanks, with slashes
-    between parts that are no dots. A part that had to change is told apart by a hash."""
-    parts = "/".join(map(_part, name.split("/")))
-    return parts if len(parts) <= NAME_LIMIT else f"{parts[: NAME_LIMIT - 9]}-{_digest(name)}"
+    """A name that MLflow takes: 250 word characters (Hangul too), dots, dashes and blanks.
 
-
-def _part(part: str) -> str:
-    allowed = re.sub(r"[^\w.\- ]", "_", part)
-    return part if allowed == part and part.strip(".") else f"{allowed.strip('.')}-{_digest(part)}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    Slashes become dots: the UI would show every group of names with a slash before the main metrics.
+    A name that had to change otherwise is told apart by a hash.
+    """
+    dotted = name.replace("/", ".")
+    allowed = re.sub(r"[^\w.\- ]", "_", dotted)
+    if allowed == dotted and allowed.strip(".") and len(allowed) <= NAME_LIMIT:
+        return allowed
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{allowed[: NAME_LIMIT - 9]}-{digest}"
 
 
 def _cut(text: str, limit: int) -> str:
@@ -192,7 +191,7 @@ def _experiment_id(client: Any, uri: str, name: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is None:
         try:
-            return str(client.create_experiment(name, artifact_location=_artifacts(uri, name)))
+            return str(client.create_experiment(name, _artifacts(uri, name), EXPERIMENT_TAGS))
         except MlflowException:  # another process was faster
             found = client.get_experiment_by_name(name)
             if found is None:

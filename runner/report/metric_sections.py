@@ -80,24 +80,24 @@ def _cell(document: Document, name: str) -> str:
 
 def slices(document: Document) -> str:
     say = document.say
-    shown = [value.name for value in metric.values(document.metrics, metric.MAIN)]
-    if not shown:
-        return ""
-    blocks = [_slice(document, dimension, groups, shown) for dimension, groups in metric.slices(document.summary)]
+    blocks = [_slice(document, dimension, groups) for dimension, groups in metric.slices(document.summary)]
+    blocks = [block for block in blocks if block]
     return section(say("head.slices"), *([escape(say("slices.explain")), *blocks] if blocks else []))
 
 
-def _slice(document: Document, dimension: str, groups: Mapping[str, Any], shown: Sequence[str]) -> str:
+def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> str:
+    """One row a group, largest first; groups to which none of the metrics applies are left out."""
     say = document.say
-    ordered = sorted(groups, key=lambda name: (-_size(groups[name]), name))
+    names = metric.MAIN if dimension == "tag" else (*metric.MAIN, "unanswerable_f1")
+    shown = [value.name for value in metric.values(document.metrics, names)]
+    sizes = {name: max((value.n for value in metric.values(groups[name], shown)), default=0) for name in groups}
+    ordered = sorted((name for name in groups if sizes[name]), key=lambda name: (-sizes[name], name))
+    if not ordered:
+        return ""
     rows = [[name, *(slice_cell(groups[name], metric_, say("none")) for metric_ in shown)] for name in ordered]
     headers = [say.name("slice", dimension), *(metric.label(name, document.k, say) for name in shown)]
     more = escape(say("slices.more", count=len(rows) - MAX_SLICES)) if len(rows) > MAX_SLICES else ""
     return "\n\n".join(filter(None, [table(headers, rows[:MAX_SLICES], right=range(1, len(headers))), more]))
-
-
-def _size(metrics: Mapping[str, Any]) -> int:
-    return max((metric.value_of(metrics, name).n for name in metrics), default=0)
 
 
 def slice_cell(metrics: Mapping[str, Any], name: str, none: str) -> str:

@@ -92,11 +92,17 @@ def _facts(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> 
         rows.append((say("panel.data_problems"), say("data_problems.line", **problems)))
     rows += [
         (say("panel.latency", stage=say.name("stage", stage)), _percentiles(entry, say))
-        for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items()
+        for stage, entry in stages(summary)
     ]
     for name, text in rows:
         table.add_row(Text(f"{name}:"), Text(text))
     return table
+
+
+def stages(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """(stage, latency); the whole case comes last."""
+    latency = (summary.get("timing") or {}).get("latency") or {}
+    return sorted(latency.items(), key=lambda item: item[0] == "case")
 
 
 def cases_line(summary: Mapping[str, Any], say: Wording) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runner.report import metric
 from runner.report.document import Document, section
 from runner.report.markdown import Markdown, bold, code_block, escape, quote, table
-from runner.report.panels import cases_line, lost_counts, two_by_two
+from runner.report.panels import cases_line, lost_counts, stages, two_by_two
 
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 
@@ -99,20 +99,18 @@ def unanswerable(document: Document) -> str:
 
 
 def latency(document: Document) -> str:
-    say, timing = document.say, document.summary.get("timing") or {}
-    total = document.cases["ok"]
+    say = document.say
     rows = [
         (
             say.name("stage", stage),
             *_percentiles(entry),
             str(entry.get("n") or 0),
-            _latency_note(document, entry, total),
+            _latency_note(document, stage, entry),
         )
-        for stage, entry in (timing.get("latency") or {}).items()
+        for stage, entry in stages(document.summary)
     ]
     headers = [say("latency.stage"), "p50 (ms)", "p95 (ms)", "n", say("latency.note")]
-    measured = table(headers, rows, right=(1, 2, 3)) if rows else ""
-    return section(say("head.latency"), measured, _index(document, timing.get("index") or {}))
+    return section(say("head.latency"), table(headers, rows, right=(1, 2, 3)) if rows else "")
 
 
 def _percentiles(entry: Mapping[str, Any]) -> tuple[str, str]:
@@ -121,20 +119,34 @@ def _percentiles(entry: Mapping[str, Any]) -> tuple[str, str]:
     return f"{entry['p50_ms']:.1f}", f"{entry['p95_ms']:.1f}"
 
 
-def _latency_note(document: Document, entry: Mapping[str, Any], total: int) -> str:
-    n = entry.get("n") or 0
+def _latency_note(document: Document, stage: str, entry: Mapping[str, Any]) -> str:
+    say, n, total = document.say, entry.get("n") or 0, document.cases["ok"]
     if n == 0:
-        return document.say("latency.shared")
-    return document.say("latency.some", n=n, total=total) if n < total else ""
+        return say("latency.shared")
+    notes = [say("latency.some", n=n, total=total)] if n < total else []
+    if stage == "retrieval" and (document.summary.get("timing") or {}).get("rankings_reused"):
+        notes.append(say("latency.earlier"))
+    return "; ".join(notes)
 
 
-def _index(document: Document, facts: Mapping[str, Any]) -> str:
-    words = []
-    if facts.get("build_s") is not None:
-        words.append(document.say("latency.build_s", value=f"{facts['build_s']:.2f}"))
-    if facts.get("size_bytes") is not None:
-        words.append(f"{facts['size_bytes'] / 2**20:.1f} MiB")
-    return escape(document.say("latency.index", facts=", ".join(words))) if words else ""
+def index(document: Document) -> str:
+    """What the index is made of and what it cost: facts that the retriever told, times of this run."""
+    say, timing = document.say, document.summary.get("timing") or {}
+    rows = list(_flat((document.summary.get("facts") or {}).get("index") or {}))
+    rows += [(say(f"index.{name}"), f"{timing[name]:.2f}") for name in ("index_s", "ranking_s") if name in timing]
+    if "rankings_reused" in timing:
+        rows.append((say("index.rankings_reused"), say("yes" if timing["rankings_reused"] else "no")))
+    return section(say("head.index"), table([say("head.property"), say("head.value")], rows) if rows else "")
+
+
+def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        elif name == "size_bytes" and value is not None:
+            yield f"{prefix}size", f"{value / 2**20:.1f} MiB"
+        else:
+            yield f"{prefix}{name}", f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def problems(document: Document) -> str:

@@ -21,6 +21,7 @@ SECTIONS: tuple[Callable[[Document], str], ...] = (
     run_sections.lost,
     run_sections.unanswerable,
     run_sections.latency,
+    run_sections.index,
     run_sections.problems,
     worst_section.worst,
 )

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from runner.report.folder import is_sweep, open_run, open_sweep, read_json
-from runner.report.metric import MAIN, RETRIEVAL
+from runner.report.metric import GENERATION, MAIN, RETRIEVAL, UNANSWERABLE, cutoff_of
 
 NOT_PARAMS = ("tracking", "out", "cache_dir", "report", "format")
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
 SCRATCH = (".lock", ".writing", ".compacting")
+NOT_FILES = ("multirun.yaml",)  # the launcher's own; the settings of the runs are in their run.json
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,8 @@ class Entry:
     updated_ms: int
 
 
-def run_entry(folder: Path, *, slices: bool = True) -> Entry:
-    """Raises InputError when `folder` is no run folder."""
+def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
+    """`slices` names the dimensions whose main metrics are kept. Raises InputError when `folder` is no run folder."""
     opened = open_run(folder)
     run, summary = opened.run, opened.summary
     baselines = _baselines(summary.get("facts") or {})
@@ -109,7 +110,7 @@ def draw(folder: Path, target: Path) -> list[Path]:
 def _files(folder: Path) -> list[Path]:
     """Every file of the folder itself but hidden ones and leftovers of writing."""
     paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
-    return sorted(path for path in paths if path.suffix not in SCRATCH)
+    return sorted(path for path in paths if path.suffix not in SCRATCH and path.name not in NOT_FILES)
 
 
 def _run_name(folder: Path, run: Mapping[str, Any]) -> str:
@@ -180,26 +181,32 @@ def _flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str) -> It
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _metrics(summary: Mapping[str, Any], slices: bool) -> dict[str, float]:
-    """Every metric; the ends of the intervals of the main ones; latency, counts of cases, main metrics by slice."""
+def _metrics(summary: Mapping[str, Any], slices: Collection[str]) -> dict[str, float]:
+    """Every metric, main ones first; then counts of cases, latencies, main metrics by slice, ends of intervals."""
     metrics = summary.get("metrics") or {}
-    found = {name: entry.get("value") for name, entry in metrics.items()}
-    for name in WITH_INTERVAL:
-        for end in ("ci_low", "ci_high"):
-            found[f"{name}_{end}"] = (metrics.get(name) or {}).get(end)
+    found = {name: metrics[name].get("value") for name in sorted(metrics, key=_importance)}
+    found |= {f"cases/{name}": count for name, count in (summary.get("cases") or {}).items()}
     for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items():
         for percentile in ("p50_ms", "p95_ms"):
             found[f"latency/{stage}_{percentile}"] = entry.get(percentile)
-    found |= {f"cases/{name}": count for name, count in (summary.get("cases") or {}).items()}
-    if slices:
-        found |= _sliced(summary.get("slices") or {})
+    found |= _sliced(summary.get("slices") or {}, slices)
+    for name in WITH_INTERVAL:
+        for end in ("ci_low", "ci_high"):
+            found[f"{name}_{end}"] = (metrics.get(name) or {}).get(end)
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def _sliced(slices: Mapping[str, Any]) -> dict[str, float | None]:
+def _importance(name: str) -> tuple[int, bool, int]:
+    """Main metrics, the others, those at fixed cutoffs; in each the parts (legs, chunks) last."""
+    order = (*MAIN, *RETRIEVAL, *GENERATION, *UNANSWERABLE)
+    return (order.index(name) if name in order else len(order), "/" in name, cutoff_of(name) or 0)
+
+
+def _sliced(slices: Mapping[str, Any], wanted: Collection[str]) -> dict[str, float | None]:
     return {
-        f"slice/{dimension}/{str(group).replace('/', '|')}/{name}": (entries.get(name) or {}).get("value")
+        f"{dimension}/{str(group).replace('/', '|')}/{name}": (entries.get(name) or {}).get("value")
         for dimension, groups in slices.items()
+        if dimension in wanted
         for group, entries in groups.items()
         for name in MAIN
     }
