@@ -13,7 +13,7 @@ from runner.data.documents import is_new
 from runner.data.fields import Fields
 from runner.data.files import open_file
 from runner.data.gold import check_gold
-from runner.data.jsonl import BOM
+from runner.data.jsonl import parse_with_care
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.settings import ChunkerSettings, chunker_of
 from runner.errors import CorpusError, DataError
@@ -69,7 +69,7 @@ class _Reader:
 
     def read(self, path: str) -> None:
         self.queries[path] = []
-        for article in _objects(Fields(_json(path), path, None, self.log), "data"):
+        for article in _objects(Fields(_json(path, self.log), path, None, self.log), "data"):
             title = article.text("title") or "untitled"
             for paragraph in _objects(article, "paragraphs"):
                 self._read_paragraph(paragraph, title)
@@ -120,13 +120,20 @@ def _objects(fields: Fields, name: str) -> Iterator[Fields]:
             fields.wrong(f"{name}[{index}]", "an object", item)
 
 
-def _json(path: str) -> dict[str, Any]:
+def _json(path: str, log: ProblemLog) -> dict[str, Any]:
     with open_file(path, "dataset.path", CorpusError) as file:
         content = file.read()
     try:
-        value = orjson.loads(content.removeprefix(BOM))
-    except orjson.JSONDecodeError as problem:
-        raise DataError(f"dataset.path: {path} is not JSON: {problem}") from None
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        value = _carefully(content, path, log)
     if not isinstance(value, dict) or not isinstance(value.get("data"), list):
         raise DataError(f'dataset.path: {path} is not SQuAD data: expected an object with a list "data"')
     return value
+
+
+def _carefully(content: bytes, path: str, log: ProblemLog) -> Any:
+    try:
+        return parse_with_care(content, path, None, log)
+    except ValueError as problem:
+        raise DataError(f"dataset.path: {path}: {problem}") from None

@@ -30,15 +30,17 @@ def read_documents(paths: Iterable[str], key: str, log: ProblemLog) -> list[Docu
         log.stop_if_strict()
         if len(documents) == before:
             raise CorpusError(f"{key}: no documents in {path}{why_empty(log, path)}")
+    if not documents:
+        raise CorpusError(f"{key}: expected at least one file, found an empty list")
     return documents
 
 
 def is_new(fields: Fields, id: str, seen: dict[str, str]) -> bool:
     """Whether the id is the first of its kind; `seen` maps ids to where they stood."""
     if id in seen:
-        fields.error("id", f"'{id}' is already the id of {seen[id]}; the first one counts")
+        fields.error("id", f"'{id}' is already the id at {seen[id]}; the first one counts")
         return False
-    seen[id] = f"{fields.path}:{fields.line}"
+    seen[id] = fields.place
     return True
 
 

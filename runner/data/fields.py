@@ -39,6 +39,10 @@ class Fields:
         self.prefix = prefix
         self.failed = False
 
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}" if self.line is not None else f"{self.path}, {self.prefix.rstrip('.')}"
+
     def error(self, field: str, message: str) -> None:
         self.failed = True
         self.log.error(self.path, message, self.line, self.prefix + field)
@@ -88,10 +92,12 @@ class Fields:
         if not isinstance(value, list):
             self.wrong(name, "a list of texts", value)
             return ()
-        for index, item in enumerate(value):
-            if not isinstance(item, str):
-                self.wrong(f"{name}[{index}]", "text", item)
-        return tuple(clean(item) for item in value if isinstance(item, str))
+        texts = [clean(item) for item in value if isinstance(item, str)]
+        if len(texts) < len(value):
+            for index, item in enumerate(value):
+                if not isinstance(item, str):
+                    self.wrong(f"{name}[{index}]", "text", item)
+        return tuple(texts)
 
     def integer(self, name: str, at_least: int = 0) -> int | None:
         value = self.data.get(name)

@@ -22,6 +22,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str, str]:
     body = text[block.end() :]
     try:
         values = yaml.load(block[1] or "", Loader=yaml.BaseLoader)  # noqa: S506 - makes nothing but texts
+    except RecursionError:
+        return {}, body, "front matter is nested too deeply; ignored"
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f" (line {mark.line + 2})" if mark is not None else ""

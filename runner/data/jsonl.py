@@ -44,7 +44,7 @@ def _parsed(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, A
         if not line.strip():
             return None
         try:
-            value = _parsed_slowly(line, path, number, log)
+            value = parse_with_care(line, path, number, log)
         except ValueError as problem:
             log.error(path, str(problem), number)
             return None
@@ -54,26 +54,30 @@ def _parsed(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, A
     return None
 
 
-def _parsed_slowly(line: bytes, path: str, number: int, log: ProblemLog) -> Any:
-    """What the fast parser refuses: says why (ValueError), or repairs surrogates with a warning."""
+def parse_with_care(content: bytes, path: str, line: int | None, log: ProblemLog) -> Any:
+    """What the fast parser refuses: says why (ValueError), or repairs lone surrogates with a warning."""
     try:
-        text = line.decode()
+        value = json.loads(content.decode("utf-8-sig"), parse_constant=_no_constant)
     except UnicodeDecodeError as problem:
-        raise ValueError(f"not UTF-8: byte 0x{line[problem.start]:02x} at offset {problem.start} of the line") from None
-    try:
-        value = json.loads(text, parse_constant=_no_constant)
+        byte = f"0x{content[problem.start]:02x}"
+        raise ValueError(f"not UTF-8: byte {byte} at offset {problem.start} of the {_unit(line)}") from None
     except json.JSONDecodeError as problem:
-        raise ValueError(f"not JSON: {problem.msg} at column {problem.colno}") from None
+        where = f"column {problem.colno}" if line is not None else f"line {problem.lineno}, column {problem.colno}"
+        raise ValueError(f"not JSON: {problem.msg} at {where}") from None
     except RecursionError:
-        raise ValueError("not usable: nested too deeply") from None
+        raise ValueError("nested too deeply") from None
     repaired, count = _SURROGATE.subn("\ufffd", json.dumps(value, ensure_ascii=False))
     try:
         value = orjson.loads(repaired)
     except orjson.JSONDecodeError as problem:
         raise ValueError(f"not JSON: {problem.msg}") from None
     if count:
-        log.warning(path, "lone surrogates (half a character) replaced by U+FFFD", number)
+        log.warning(path, "half a character (a lone surrogate) is replaced by U+FFFD", line)
     return value
+
+
+def _unit(line: int | None) -> str:
+    return "file" if line is None else "line"
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -8,6 +8,7 @@ Hidden files and folders are left out.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -86,8 +87,9 @@ def _document(note: str, text: str, path: str, log: ProblemLog) -> Document:
         log.warning(path, problem, 1)
     title = _text(matter.get("title")) or _first_heading(body) or Path(note).stem
     language = _text(matter.get("language")) or _text(matter.get("lang"))
-    lists = {name: _texts(matter.get(name, matter.get(name.removesuffix("s")))) for name in ("aliases", "tags")}
-    return Document(note, body, title, language or None, {**matter, **lists})
+    aliases = _texts(matter.get("aliases") or matter.get("alias"), ",")
+    tags = [tag.removeprefix("#") for tag in _texts(matter.get("tags") or matter.get("tag"), r"[,\s]+")]
+    return Document(note, body, title, language or None, {**matter, "aliases": aliases, "tags": tags})
 
 
 def _first_heading(body: str) -> str:
@@ -98,7 +100,7 @@ def _text(value: Any) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: Any, separator: str) -> list[str]:
     """`[a, b]`, and `a, b` written as one text."""
-    values = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    return [each.strip() for each in values if isinstance(each, str) and each.strip()]
+    values = re.split(separator, value) if isinstance(value, str) else value if isinstance(value, list) else []
+    return [each.strip() for each in values if each.strip()]

@@ -15,9 +15,11 @@ from runner.errors import DataError
 
 _TOPIC = re.compile(r"<(top|topic)\b([^>]*)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"number\s*=\s*[\"']([^\"']*)[\"']", re.IGNORECASE)
+_LABELS = {"num": "Number:", "title": "Topic:", "desc": "Description:", "narr": "Narrative:"}
 _FIELD = re.compile(r"<(\w+)>(.*?)(?=<\w+>|</|\Z)", re.DOTALL)
-_LABEL = re.compile(r"\s*(?:Number|Topic|Title|Description|Narrative)\s*:", re.IGNORECASE)
-_HEADER = ("query-id", "corpus-id", "score")
+_HEADER = ["query-id", "corpus-id", "score"]
+_THREE_COLUMNS = ["topic", "document", "grade"]
+_FOUR_COLUMNS = ["topic", "iteration", "document", "grade"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Judged:
     """Grades of one topic by document id; `line` is that of the first."""
 
     grades: dict[str, int]
-    line: int
+    line: int | None
 
 
 def read_topics(path: str, key: str, field: str, log: ProblemLog) -> list[Topic]:
@@ -52,7 +54,7 @@ def read_topics(path: str, key: str, field: str, log: ProblemLog) -> list[Topic]
     for topic in found:
         if topic.id in topics:
             first = f"{path}:{topics[topic.id].line}"
-            log.error(path, f"'{topic.id}' is already the id of {first}; the first one counts", topic.line, "id")
+            log.error(path, f"'{topic.id}' is already the id at {first}; the first one counts", topic.line, "id")
         else:
             topics[topic.id] = topic
     log.stop_if_strict()
@@ -70,7 +72,7 @@ def _from_jsonl(path: str, key: str, log: ProblemLog) -> Iterator[Topic]:
 
 
 def _from_lines(text: str, path: str, log: ProblemLog) -> Iterator[Topic]:
-    for line, content in enumerate(text.splitlines(), 1):
+    for line, content in enumerate(text.split("\n"), 1):
         topic, _, query = content.partition("\t")
         if topic.strip() and query.strip():
             yield Topic(clean(topic.strip()), clean(query.strip()), line)
@@ -81,7 +83,7 @@ def _from_lines(text: str, path: str, log: ProblemLog) -> Iterator[Topic]:
 def _from_blocks(text: str, field: str, path: str, log: ProblemLog) -> Iterator[Topic]:
     for block in _TOPIC.finditer(text):
         line = text.count("\n", 0, block.start()) + 1
-        parts = {name.lower(): _content(content) for name, content in _FIELD.findall(block[3])}
+        parts = {name.lower(): _content(name.lower(), content) for name, content in _FIELD.findall(block[3])}
         number = _NUMBER.search(block[2])
         topic = number[1].strip() if number else parts.get("num", "")
         if topic and parts.get(field):
@@ -92,9 +94,9 @@ def _from_blocks(text: str, field: str, path: str, log: ProblemLog) -> Iterator[
             log.error(path, f"the topic has no <{missing}>; it has: {known or 'nothing'}", line)
 
 
-def _content(text: str) -> str:
+def _content(name: str, text: str) -> str:
     """Without the label that old topics begin with (`<num> Number: 301`)."""
-    return " ".join(html.unescape(_LABEL.sub("", text, count=1)).split())
+    return " ".join(html.unescape(text.strip().removeprefix(_LABELS.get(name, ""))).split())
 
 
 def read_qrels(path: str, key: str, log: ProblemLog) -> dict[str, Judged]:
@@ -104,21 +106,26 @@ def read_qrels(path: str, key: str, log: ProblemLog) -> dict[str, Judged]:
     Raises DataError when the file cannot be read or holds no usable judgement.
     """
     judged: dict[str, Judged] = {}
-    for line, content in enumerate(read_text(path, key, DataError).splitlines(), 1):
-        columns = content.split()
-        if not columns or (line == 1 and tuple(columns) == _HEADER):
-            continue
-        if len(columns) not in (3, 4):
-            log.error(path, f"expected topic, iteration, document and grade, found {len(columns)} columns", line)
-        elif not re.fullmatch(r"[-+]?\d+", columns[-1]):
-            log.error(path, f"expected a whole number, found '{columns[-1]}'", line, "grade")
-        else:
-            topic, document, grade = clean(columns[0]), clean(columns[-2]), int(columns[-1])
-            first = judged.setdefault(topic, Judged({}, line)).grades.setdefault(document, grade)
-            if first != grade:
-                message = f"'{document}' is judged {first} and {grade} for topic '{topic}'; the first one counts"
-                log.error(path, message, line, "grade")
+    lines = read_text(path, key, DataError).split("\n")
+    columns = _THREE_COLUMNS if lines[0].split() == _HEADER else _FOUR_COLUMNS
+    for line, content in enumerate(lines, 1):
+        if content.strip() and content.split() != _HEADER:
+            _read_judgement(content.split(), columns, Fields({}, path, line, log), judged)
     log.stop_if_strict()
     if not judged:
         raise DataError(f"{key}: no judgements in {path}{why_empty(log, path)}")
     return judged
+
+
+def _read_judgement(values: list[str], columns: list[str], fields: Fields, judged: dict[str, Judged]) -> None:
+    row = dict(zip(columns, values, strict=False))
+    if len(values) != len(columns):
+        fields.error("", f"expected {len(columns)} columns ({' '.join(columns)}), found {len(values)}")
+    elif not re.fullmatch(r"[-+]?\d{1,9}", row["grade"], re.ASCII):
+        fields.error("grade", f"expected a whole number, found '{row['grade']}'")
+    else:
+        topic, document, grade = clean(row["topic"]), clean(row["document"]), int(row["grade"])
+        first = judged.setdefault(topic, Judged({}, fields.line)).grades.setdefault(document, grade)
+        if first != grade:
+            message = f"'{document}' is judged {first} and {grade} for topic '{topic}'; the first one counts"
+            fields.error("grade", message)

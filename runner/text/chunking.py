@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from math import ceil
 
 from runner.text.markdown import fenced_spans, sections
-from runner.text.sentences import sentence_spans
-
-WINDOW = 20_000  # characters that are searched for sentences at a time
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
+# Linear in the length of the text, unlike a full sentence splitter; a wrong guess costs little here.
+_SENTENCE_END = re.compile(
+    r"(?<!\b\d)(?<!\b\d\d)[.!?…][\"'”’»)\]*_]*\s+|[。！？][”’」』)]*\s*|\n(?=[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t])"
+)
 _JOINERS = "\u200d\ufe0e\ufe0f\u20e3"  # zero-width joiner, variation selectors, keycap
 
 Cut = Callable[[str, int, int, int], list[int]]
@@ -66,7 +68,7 @@ class Chunker:
             if start < end:
                 yield Passage(start, end, headings)
             return
-        cuts = list(_cuts(text, start, end, self.max_chars - self.overlap, (_paragraphs, _windows, _sentences, _hard)))
+        cuts = list(_cuts(text, start, end, self.max_chars - self.overlap, (_paragraphs, _sentences, _hard)))
         for first, last in pairwise(_packed([start, *cuts, end], self.max_chars - self.overlap)):
             begin = first if first == start else _overlapping(text, cuts, first, self.overlap)
             trimmed = _trimmed(text, begin, last)
@@ -126,17 +128,20 @@ def _cuts(text: str, start: int, end: int, limit: int, levels: Sequence[Cut]) ->
 
 
 def _paragraphs(text: str, start: int, end: int, limit: int) -> list[int]:
-    fences = fenced_spans(text[start:end])
+    """Behind blank lines, those in fenced code excepted."""
+    fences = [(start + first, start + last) for first, last in fenced_spans(text[start:end])]
     ends = (match.end() for match in _BLANK_LINES.finditer(text, start, end))
-    return [cut for cut in ends if cut < end and not any(a < cut - start < b for a, b in fences)]
+    return [cut for cut in ends if cut < end and not _inside(cut, fences)]
 
 
-def _windows(text: str, start: int, end: int, limit: int) -> list[int]:
-    return _hard(text, start, end, max(limit, WINDOW))
+def _inside(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    before = bisect_left(spans, (place,))
+    return before > 0 and place < spans[before - 1][1]
 
 
 def _sentences(text: str, start: int, end: int, limit: int) -> list[int]:
-    return [start + first for first, _ in sentence_spans(text[start:end]) if first > 0]
+    ends = (match.end() for match in _SENTENCE_END.finditer(text, start, end))
+    return [cut for cut in ends if cut < end]
 
 
 def _hard(text: str, start: int, end: int, limit: int) -> list[int]:
@@ -193,7 +198,7 @@ def _overlapping(text: str, cuts: Sequence[int], first: int, overlap: int) -> in
     """Where a passage begins that repeats up to `overlap` characters before `first`."""
     if overlap == 0:
         return first
-    begin = next(cut for cut in cuts if cut >= first - overlap)
+    begin = cuts[bisect_left(cuts, first - overlap)]
     if begin < first:
         return begin
     spaces = (cut for cut in range(first - overlap, first) if text[cut - 1].isspace())
