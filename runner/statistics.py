@@ -33,10 +33,8 @@ def mean(values: Floats, weights: Floats | None = None) -> float | None:
     without values."""
     if len(values) == 0:
         return None
-    if weights is None:
-        found = math.fsum(values) / len(values)
-    else:
-        found = math.fsum(values * weights) / math.fsum(weights)
+    total = math.fsum(values if weights is None else values * weights)
+    found = total / (len(values) if weights is None else math.fsum(weights))
     return min(max(found, float(values.min())), float(values.max()))
 
 

@@ -28,10 +28,11 @@ CUTOFFS = (1, 3, 5, 10)
 def main(argv: Sequence[str]) -> int:
     """Raises InputError for wrong arguments and DataError for files that cannot be used."""
     options = _parser().parse_args(argv)
-    qrels, run = trec.read_qrels(options.qrels), trec.read_run(options.run)
+    qrels = trec.read_qrels(options.qrels)
     relevant = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
     if not relevant:
         raise DataError(f"{options.qrels}: no query has a relevant document (a grade above 0)")
+    run = trec.read_run(options.run)
     _note_differences(relevant, qrels, run)
     values = evaluate(relevant, run, options.cutoffs)
     if options.per_query:
