@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,28 +11,37 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from runner.records import Answer, Context, Query
-from runner.text.language import Language, detect_language
+from runner.text.citations import without_citations
+from runner.text.claims import plain_text
+from runner.text.language import detect_language
 from runner.text.refusals import REFUSAL
+from runner.text.relevancy import asked_kind, holds_kind
 from runner.text.sentences import split_sentences
-from runner.text.words import content_words
+from runner.text.words import Word, all_forms, content_words
 
-_HEADING = re.compile(r"\s*#{1,6}\s|.*[?？:：]$")
+_NO_STATEMENT = re.compile(r"\s*#{1,6}\s|.*[?？:：]\s*$", re.DOTALL)  # headings, questions, lead-ins
+NEIGHBOUR = 0.5  # weight of a question word that only the sentence before holds
+OTHER_KIND = 0.5  # what is left of the score without the number, time or reason that is asked for
+COMPANION = 0.5  # share of the best score that a further sentence needs
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
-    score: float
-    context: int
-    position: int
+class _Sentence:
+    context: int  # number of the context, from 1
     text: str
+    own: frozenset[str]  # forms of its words and of the title of its context
+    before: frozenset[str]  # forms of the sentence before it
 
 
 class ExtractiveGenerator:
     """A baseline: it copies the sentences that share most words with the question, and cites them.
 
-    A sentence scores the weighted share of the question's content words that it or the title of its
-    context holds; words that few contexts hold weigh more. Ties go to the earlier context. It refuses
-    when no context came back or the best sentence scores below `min_score`.
+    A sentence scores the share (0..1) of the question's content words that it or the title of its context
+    holds; words that few sentences hold weigh more, words of the sentence before it count half, and the
+    score is halved when the question asks for a number, a time or a reason and the sentence has none. Ties
+    go to the earlier context and sentence. Sentences with less than half of the best score are left out;
+    the others stand in the order of the contexts. Without a context, or with a best score below
+    `min_score`, it refuses in the language of the question.
     """
 
     baseline: ClassVar[bool] = True
@@ -39,34 +49,55 @@ class ExtractiveGenerator:
     def __init__(
         self,
         *,
-        max_sentences: Annotated[int, Field(ge=1, le=20)] = 3,
-        min_score: Annotated[float, Field(ge=0, le=1)] = 0.4,
+        max_sentences: Annotated[int, Field(ge=1, le=20)] = 2,
+        min_score: Annotated[float, Field(ge=0, le=1)] = 0.3,
     ) -> None:
         self.max_sentences = max_sentences
         self.min_score = min_score
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
-        candidates = sorted(
-            _candidates(query.text, contexts), key=lambda each: (-each.score, each.context, each.position)
-        )
-        if not candidates or candidates[0].score < self.min_score:
-            language: Language = (
-                "ko" if query.language == "ko" else "en" if query.language == "en" else detect_language(query.text)
-            )
-            return Answer(REFUSAL[language], refused=True)
-        best = [each for each in candidates[: self.max_sentences] if each.score >= self.min_score]
-        best.sort(key=lambda each: (each.context, each.position))
-        text = " ".join(f"{each.text} [{each.context}]" for each in best)
-        return Answer(text, citations=tuple(dict.fromkeys(each.context for each in best)))
+        sentences = list(_sentences(contexts))
+        scores = _scores(query.text, sentences)
+        order = sorted(range(len(sentences)), key=lambda i: (-scores[i], i))[: self.max_sentences]
+        if not order or scores[order[0]] < max(self.min_score, 1e-9):
+            return Answer(REFUSAL[detect_language(query.text)], refused=True)
+        chosen = [sentences[i] for i in sorted(order) if scores[i] >= COMPANION * scores[order[0]]]
+        text = " ".join(f"{sentence.text} [{sentence.context}]" for sentence in chosen)
+        return Answer(text, citations=tuple(dict.fromkeys(sentence.context for sentence in chosen)))
 
 
-def _candidates(question: str, contexts: Sequence[Context]) -> Iterator[_Candidate]:
-    words = content_words(question)
+def _sentences(contexts: Sequence[Context]) -> Iterator[_Sentence]:
+    """The statements of all contexts, in order; headings count as the sentence before what follows them."""
     for number, context in enumerate(contexts, 1):
-        title = frozenset().union(*(word.forms for word in content_words(context.title)))
-        for position, sentence in enumerate(split_sentences(context.text)):
-            if _HEADING.match(sentence):
-                continue
-            forms = frozenset().union(title, *(word.forms for word in content_words(sentence)))
-            share = sum(not word.forms.isdisjoint(forms) for word in words) / max(1, len(words))
-            yield _Candidate(share, number, position, sentence)
+        title = all_forms(content_words(context.title))
+        before: frozenset[str] = frozenset()
+        for sentence in split_sentences(context.text):
+            own = all_forms(content_words(sentence))
+            text = without_citations(plain_text(sentence))
+            if text and not _NO_STATEMENT.match(sentence):
+                yield _Sentence(number, text, own | title, before)
+            before = own
+
+
+def _scores(question: str, sentences: Sequence[_Sentence]) -> list[float]:
+    words, kind = content_words(question), asked_kind(question)
+    weights = [_weight(word, sentences) for word in words]
+    total = sum(weights) or 1.0
+    return [
+        sum(weight * _held(word, sentence) for word, weight in zip(words, weights, strict=True))
+        / total
+        * (1.0 if holds_kind(sentence.text, kind) else OTHER_KIND)
+        for sentence in sentences
+    ]
+
+
+def _weight(word: Word, sentences: Sequence[_Sentence]) -> float:
+    """Inverse sentence frequency: log(1 + N / (n + 1/2))."""
+    holding = sum(not word.forms.isdisjoint(sentence.own) for sentence in sentences)
+    return math.log(1 + len(sentences) / (holding + 0.5))
+
+
+def _held(word: Word, sentence: _Sentence) -> float:
+    if not word.forms.isdisjoint(sentence.own):
+        return 1.0
+    return 0.0 if word.forms.isdisjoint(sentence.before) else NEIGHBOUR

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from runner.errors import EvaluationError, did_you_mean
-from runner.records import Judgement
-from runner.text.refusals import is_refusal
-from runner.text.support import Sources, Support, claims
-from runner.text.words import content_words
+from runner.records import Context, Judgement
+from runner.text.citations import without_citations
+from runner.text.claims import claims
+from runner.text.refusals import is_refusal, says_unknown
+from runner.text.relevancy import relevancy
+from runner.text.support import Sources, Statement, Support
+
+UNKNOWN = 0.5  # "the sources do not tell" claims nothing that words could confirm or refute
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    claim: Statement
+    support: Support
+    verdict: Literal["supported", "unsupported", "unknown"]
 
 
 class LexicalJudge:
     """A baseline: it sees words, not meaning. Deterministic, a few milliseconds an answer.
 
-    faithfulness: mean support of the answer's claims (see runner.text.support), 0..1. A refusal scores 1
-    (it claims nothing), an empty answer 0, an answer that claims something without any context 0.
-    answer_relevancy: see `_relevancy`; a refusal and an empty answer score 0.
+    faithfulness: mean support of the answer's claims, weighted by their numbers of words (see
+    runner.text.support). A claim with a number, name or negation that the contexts contradict has none. A
+    sentence that says that the sources do not tell counts 1/2; so a refusal scores 0.5. Questions back to
+    the user and courtesies are no claims; an answer of nothing else scores 0.5. An empty answer scores 0,
+    and so does every claim made without a context.
+    answer_relevancy: see runner.text.relevancy. An empty answer and a refusal score 0.
     """
 
     baseline: ClassVar[bool] = True
@@ -28,47 +43,70 @@ class LexicalJudge:
         self,
         *,
         on_failure: Literal["zero", "exclude"] = "zero",
-        supported: Annotated[float, Field(ge=0, le=1)] = 0.7,
+        supported: Annotated[float, Field(ge=0, le=1)] = 0.6,
     ) -> None:
         self.on_failure = on_failure
         self.supported = supported
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
-        rubrics = {"faithfulness": self._faithfulness, "answer_relevancy": self._relevancy}
+        rubrics = {"faithfulness": self._faithfulness, "answer_relevancy": self._answer_relevancy}
         if rubric not in rubrics:
-            raise EvaluationError(f"judge lexical has no rubric '{rubric}'{did_you_mean(rubric, rubrics)}")
+            raise EvaluationError(f"judge: lexical has no rubric '{rubric}'{did_you_mean(rubric, rubrics)}")
+        if not str(fields["answer"] or "").strip():
+            return Judgement(0.0, "The answer is empty.")
         return rubrics[rubric](fields)
 
     def _faithfulness(self, fields: Mapping[str, Any]) -> Judgement:
-        answer = str(fields["answer"] or "")
-        if not answer.strip():
-            return Judgement(0.0, "The answer is empty.")
-        stated = claims(answer)
-        if is_refusal(answer) or not stated:
-            return Judgement(1.0, "The answer claims nothing.", details={"claims": []})
-        sources = Sources([context.text for context in fields["contexts"]])
-        supports = [sources.support(claim) for claim in stated]
-        score = sum(support.score for support in supports) / len(supports)
-        return Judgement(score, self._reasoning(supports), details={"claims": [self._detail(s) for s in supports]})
+        contexts: Sequence[Context] = fields["contexts"]
+        known = "\n".join([str(fields.get("question") or ""), *(context.title for context in contexts)])
+        sources = Sources([context.text for context in contexts], known)
+        stated = (Statement(claim) for claim in claims(str(fields["answer"])))
+        verdicts = [self._verdict(claim, sources) for claim in stated if claim.size]
+        if not verdicts:
+            return Judgement(UNKNOWN, "The answer claims nothing.", details={"claims": []})
+        size = sum(each.claim.size for each in verdicts)
+        score = sum(each.support.score * each.claim.size for each in verdicts) / size
+        return Judgement(score, _reasoning(verdicts), details={"claims": [_detail(each) for each in verdicts]})
 
-    def _reasoning(self, supports: list[Support]) -> str:
-        unsupported = [s for s in supports if s.score < self.supported]
-        head = f"{len(supports) - len(unsupported)} of {len(supports)} claims supported."
-        return " ".join([head, *(f"Unsupported: “{s.claim}” ({s.conflict or 'words missing'})." for s in unsupported)])
+    def _verdict(self, claim: Statement, sources: Sources) -> _Verdict:
+        if says_unknown(claim.text):
+            return _Verdict(claim, Support(UNKNOWN, UNKNOWN), "unknown")
+        support = sources.support(claim)
+        return _Verdict(claim, support, "supported" if support.score >= self.supported else "unsupported")
 
-    def _detail(self, support: Support) -> dict[str, Any]:
-        return {
-            "claim": support.claim,
-            "verdict": "supported" if support.score >= self.supported else "unsupported",
-            "support": support.score,
-            "evidence": support.evidence.source,
-        }
+    def _answer_relevancy(self, fields: Mapping[str, Any]) -> Judgement:
+        answer = str(fields["answer"])
+        if is_refusal(answer):
+            return Judgement(0.0, "The answer is a refusal.")
+        found = relevancy(str(fields["question"]), without_citations(answer))
+        reasons = [f"The answer takes up {found.topic:.0%} of the topic."]
+        if not found.responds:
+            reasons.append(
+                f"The question asks for a {found.kind}; the answer gives none." if found.kind else "It adds nothing."
+            )
+        return Judgement(found.score, " ".join(reasons), details={"topic": found.topic, "kind": found.kind})
 
-    def _relevancy(self, fields: Mapping[str, Any]) -> Judgement:
-        answer = str(fields["answer"] or "")
-        if not answer.strip() or is_refusal(answer):
-            return Judgement(0.0, "The answer is empty or a refusal.")
-        words = content_words(str(fields["question"]))
-        forms = frozenset().union(*(word.forms for word in content_words(answer)))
-        share = sum(not word.forms.isdisjoint(forms) for word in words) / max(1, len(words))
-        return Judgement(0.5 + 0.5 * share)
+
+def _reasoning(verdicts: Sequence[_Verdict]) -> str:
+    """A count, then each unsupported claim with the reason."""
+    supported = sum(each.verdict == "supported" for each in verdicts)
+    unsupported = [each for each in verdicts if each.verdict == "unsupported"]
+    lines = [f"{supported} of {len(verdicts)} claims supported."]
+    lines += [f"Unsupported: “{each.claim.text}” ({_reason(each.support)})." for each in unsupported]
+    return " ".join(lines)
+
+
+def _reason(support: Support) -> str:
+    return support.conflict or f"not in the sources: {', '.join(dict.fromkeys(support.missing))}"
+
+
+def _detail(each: _Verdict) -> dict[str, Any]:
+    return {
+        "claim": each.claim.text,
+        "verdict": each.verdict,
+        "score": each.support.score,
+        "conflict": each.support.conflict or None,
+        "missing": list(each.support.missing),
+        "context": each.support.evidence.source or None,
+        "evidence": each.support.evidence.text or None,
+    }

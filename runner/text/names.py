@@ -1,48 +1,140 @@
-"""Proper names and identifiers: the words of a claim that a source must contain literally."""
+"""Proper names and identifiers: words of a claim that a source must hold literally."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 
-from runner.text.words import STOPWORDS
+from runner.text.words import FUNCTION_WORDS, english_stem
 
 _IDENTIFIER = re.compile(r"\b(?=[\w.-]*\d)(?=[\w.-]*[A-Za-z])[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\b|\b\d+(?:\.\d+){2,}\b")
-_QUANTITY_LIKE = re.compile(r"^\d+(?:\.\d+)?[A-Za-z]{1,6}$|^\d+(?:-[a-z]+)+$|^v?\d+$")
-_CAPITALISED = re.compile(r"(?<![\w.])[A-Z][A-Za-zÀ-ɏ]*(?:[-'’&][A-Z]?[A-Za-zÀ-ɏ]+)*")
-_ACRONYM = re.compile(r"\b[A-Z]{2,}s?\b")
-_KOREAN_PERSON = re.compile(
-    r"(?<![가-힣])(?P<name>[김이박최정강조윤장임한오서신권황안송류홍][가-힣]{2})(?=(?:은|는|이|가|을|를|의|에게|씨|님|과|와|도|이다|입니다|이며)(?![가-힣]))"
+_QUANTITY = re.compile(r"\d+(?:\.\d+)?[A-Za-z]{1,6}|\d+(?:-[A-Za-z]+)+|\d+(?:\.\d+)?[A-Z]")
+_CAPITALISED = re.compile(
+    r"(?<![\w.'’-])[A-ZÀ-Þ][A-Za-zÀ-ɏ]+(?:['’](?!s\b)[A-Za-zÀ-ɏ]+)*(?:-[A-Z][A-Za-zÀ-ɏ]+)*(?![\w])"
 )
-_SENTENCE_START = re.compile(r"(?:^|[.!?:;\n]\s+|[-*•]\s+|\*\*|[\"“(])$")
+_FAMILY_NAMES = "김이박최정강조윤장임한오서신권황안송류홍전고문손양배백허남심노하곽성차주우구민유나진지엄채원천방공현함변염여추도석선설마길연위표명기반왕금옥육인맹제모탁"
+_KOREAN_NAME = re.compile(
+    rf"(?<![가-힣])(?:(?P<person>[{_FAMILY_NAMES}][가-힣]{{2}})(?=(?:씨|님|은|는|이|가|을|를|의|에게|과|와|도|이다|입니다|이며|이고)(?![가-힣]))"
+    r"|(?P<place>서울|부산|대구|인천|광주|대전|울산|세종|수원|성남|판교|제주|강남|경기|강원|충북|충남|전북|전남|경북|경남|한국|미국|일본|중국"
+    r"|영국|독일|프랑스|런던|파리|뉴욕|도쿄|베이징|싱가포르)"
+    r"(?=(?:시|도|특별시|광역시|에서|에|은|는|이|가|을|를|의|로|으로|과|와|입니다|이다|에는|에도|까지|부터|점|지사|사무소)?(?![가-힣])))"
+)
+_INTRODUCED = re.compile(r"\(\s*[A-Z]{2,}s?\s*\)")
+_PART = re.compile(r"[^\W_]+")
+_HANGUL = re.compile(r"[가-힣]")
+_KOREAN_WEEKDAY = re.compile(r"[월화수목금토일]요일")
+_LABEL = re.compile(r"^\W*(?:[A-Z][\w'’/-]*[ ,&]*(?:(?:and|or|of|the|to|for|in|a|with|your) )*){1,8}:(?=\s|$)")
+_SENTENCE_START = re.compile(r"(?:^\s*|[.!?:;\n]\s+|[-*•]\s+|\*\*|[\"“(])$")
+_COMMON_ACRONYMS = frozenset(["TV", "OK", "ID", "FAQ", "AKA", "US", "USA", "UK"])
+_DEMONYM = re.compile(r"(?:n|an|ian|ans|ians|ese|ish|i)$")
 
 
 def names(text: str) -> list[str]:
-    """Names in order, each once: capitalised words inside a sentence, acronyms, identifiers with digits, Korean
-    names of persons (a family name and two syllables before a particle)."""
+    """Names in order of kind, each once: identifiers with digits, capitalised words (not at the start of a
+    sentence or in a label such as "Next Steps:"), Korean persons before a particle, places and weekdays."""
+    plain = _INTRODUCED.sub("", _LABEL.sub(lambda match: " " * len(match[0]), text))
     found: dict[str, None] = {}
-    for match in _IDENTIFIER.finditer(text):
-        if not _QUANTITY_LIKE.match(match[0]):
+    for match in _IDENTIFIER.finditer(plain):
+        if not _QUANTITY.fullmatch(match[0]):
             found[match[0]] = None
-    for match in _CAPITALISED.finditer(text):
-        word = re.sub(r"['’]s$", "", match[0])
-        if len(word) > 1 and word.lower() not in STOPWORDS and _is_name(text, match.start(), word):
-            found[word] = None
-    for match in _KOREAN_PERSON.finditer(text):
-        found[match["name"]] = None
+    found.update(dict.fromkeys(_capitalised(plain)))
+    for match in _KOREAN_NAME.finditer(plain):
+        found[match["person"] or match["place"]] = None
+    found.update(dict.fromkeys(_KOREAN_WEEKDAY.findall(plain)))
     return list(found)
 
 
-def _is_name(text: str, start: int, word: str) -> bool:
-    """A capital at the start of a sentence tells nothing, unless the word is an acronym."""
-    return _ACRONYM.fullmatch(word) is not None or _SENTENCE_START.search(text[:start]) is None
+def _capitalised(text: str) -> Iterator[str]:
+    """Capitalised words, those next to each other as one name."""
+    name, end = "", -1
+    for match in _CAPITALISED.finditer(text):
+        if match[0].lower() in FUNCTION_WORDS or not _is_name(text, match):
+            continue
+        if name and text[end : match.start()] == " ":
+            name = f"{name} {match[0]}"
+        else:
+            if name:
+                yield name
+            name = match[0]
+        end = match.end()
+    if name:
+        yield name
 
 
-def contains_name(text: str, name: str) -> bool:
-    """Whether the text holds the name, whatever its case, accents and hyphens."""
-    return _folded(name) in _folded(text)
+def _is_name(text: str, match: re.Match[str]) -> bool:
+    """A capital at the start of a sentence tells nothing, unless all letters are capitals or a name follows."""
+    if match[0] in _COMMON_ACRONYMS:
+        return False
+    if match[0].isupper() or not _SENTENCE_START.search(text[: match.start()]):
+        return True
+    following = _CAPITALISED.match(text, match.end() + 1)
+    return following is not None and following[0].lower() not in FUNCTION_WORDS
 
 
+class NameIndex:
+    """The words of a text, for asking whether it holds a name."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _folded(self) -> str:
+        return _folded(self._text)
+
+    @cached_property
+    def _parts(self) -> list[str]:
+        return _PART.findall(self._folded)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(map(english_stem, self._parts))
+
+    @cached_property
+    def _joined(self) -> str:
+        return "".join(self._parts)
+
+    @cached_property
+    def _initials(self) -> str:
+        return "".join(part[0] for part in self._parts)
+
+    @cached_property
+    def _after_capital(self) -> frozenset[str]:
+        return frozenset(map(_folded, re.findall(r"\b[A-Z][\w.'’-]*\s+([A-Z]\w+)", self._text)))
+
+    def __contains__(self, name: str) -> bool:
+        """Whatever case, accents and hyphens: American matches America, an acronym the initials of words, a
+        full name its family name alone (Greg Daniels: Daniels, unless another capitalised word stands before it)."""
+        if not name.isascii() and _HANGUL.search(name):
+            return _folded(name) in self._folded
+        *first, last = name.split()
+        return self._holds(last) and (all(map(self._holds, first)) or _folded(last) not in self._after_capital)
+
+    def _holds(self, word: str) -> bool:
+        parts = _PART.findall(_folded(word))
+        joined = "".join(parts)
+        acronym = word.removesuffix("s")
+        return (
+            all(english_stem(part) in self._words for part in parts)
+            or (len(joined) >= 5 and joined in self._joined)
+            or (len(acronym) >= 3 and acronym.isupper() and acronym.lower() in self._initials)
+            or any(_same_nation(joined, known) for known in self._words if known[:3] == joined[:3])
+        )
+
+
+def _same_nation(first: str, second: str) -> bool:
+    short, long = sorted((first, second), key=len)
+    return (
+        len(short) >= 4
+        and long.startswith(short[:-1])
+        and _DEMONYM.fullmatch(long[len(short) - 1 :].lstrip(short[-1])) is not None
+    )
+
+
+@lru_cache(maxsize=4096)
 def _folded(text: str) -> str:
     letters = unicodedata.normalize("NFKD", text.casefold())
-    return re.sub(r"[\s\-‐-―.'’]+", "", "".join(c for c in letters if not unicodedata.combining(c)))
+    return unicodedata.normalize(
+        "NFC", "".join(letter for letter in letters if not unicodedata.combining(letter) or "ᄀ" <= letter <= "ᇿ")
+    )

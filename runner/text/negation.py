@@ -1,35 +1,83 @@
-"""Whether a sentence denies what it says, in Korean and English."""
+"""What a sentence denies, in Korean and English: the words that its negations stand to."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-_ENGLISH = re.compile(
-    r"\b(?:not|no|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|hardly|scarcely|barely|unable|fails? to"
-    r"|failed to|lacks?|lacked|lacking)\b|n['’]t\b",
+from runner.text.words import Word, forms, is_content, words
+
+_ENGLISH_CUE = re.compile(
+    r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|hardly|unable|fail(?:s|ed|ure)?|lack(?:s|ed|ing)?)\b"
+    r"|n['’]t\b",
     re.IGNORECASE,
 )
 _ENGLISH_IDIOM = re.compile(
-    r"\bnot only\b|\bno (?:matter|doubt|longer than|later than|more than|less than|fewer than)\b|\bnot just\b|\bwhether or not\b"
-    r"|\bif not\b|\bno\.\s?(?=\d)|^\W*no\b\s*,",
+    r"\bnot (?:only|just|merely|necessarily)\b|\bno (?:matter|doubt|longer than|later than|(?:more|less|fewer) than)\b"
+    r"|\bwhether or not\b|\bif not\b|\bno\.\s?(?=\d)|^\W*no\b(?=\s*[,.])",
     re.IGNORECASE,
 )
-_KOREAN = re.compile(
-    r"않|(?<![가-힣])(?:안|못)(?=\s|하|해|되|돼|됩|했|합|한다)|못(?:하|해|했|합|한|함)|지 못|아니(?!라도|나)|아닙|아닌|아님|없|[가-힣]지 ?(?:말|마세|마십|마라)"
-    r"|불가(?:능|하|합|피)?|(?<![가-힣])(?:미|비|무|불)(?:지원|포함|제공|허용|가능|공개|적용|해당|완료|설치|활성)"
+_CLAUSE_END = re.compile(r"[,;:.!?()]|\b(?:but|and|or|because|if|when|unless|although|while|since)\b", re.IGNORECASE)
+_WEAK = frozenset("be been being have had has get got any able only to allow allowed also a an the".split())
+
+_KOREAN_BEFORE = re.compile(r"(?<![가-힣])(?:안|못)\s+(?=[가-힣])")
+_KOREAN_AFTER = re.compile(
+    r"않|없|아니(?!라도|나|면)|아닙|아닌|아님|못(?=하|해|했|합|한|함)|지 못|지 ?(?:말|마)(?=[가-힣])"
+)
+_KOREAN_PREFIX = re.compile(
+    r"(?<![가-힣])(?:(?P<whole>불가(?!피)[가-힣]*)|(?:미|비|무|불)(?P<root>지원|포함|제공|허용|공개|적용|해당|완료|설치|활성))"
 )
 _KOREAN_IDIOM = re.compile(
-    r"뿐(?:만)? ?(?:아니라|만)|(?:지|질) 않으면 안 ?(?:되|된|됩|돼)|수밖에 없|(?:할|될|일) 수밖에|틀림없|끊임없|상관없|관계없|관계 없|상관 없"
-    r"|에 불과|불가피|만 아니라|때문만은 아니|안내|안전|안녕|문제없|빠짐없|다름없|변함없|어김없"
+    r"뿐(?:만)? ?아니라|만 ?아니라|[지질] ?않으면 ?안|수밖에 ?(?:는 )?없|틀림없|끊임없|[상관]관 ?없|문제 ?없|빠짐없|다름없|변함없"
+    r"|어김없|아니요|아니오"
 )
+_GENERIC = frozenset(["수", "것", "것이", "것은", "할", "될", "일", "되", "됩니다", "됨", "된다", "돼요", "되나요"])
 
 
-def negations(text: str) -> int:
-    """How many negations the text holds; idioms that deny nothing (not only, 뿐만 아니라, 수밖에 없다) are left out."""
-    plain = _KOREAN_IDIOM.sub(" ", _ENGLISH_IDIOM.sub(" ", text))
-    return len(_ENGLISH.findall(plain)) + len(_KOREAN.findall(plain))
+def denied(text: str) -> list[Word]:
+    """The denied words, in no order. Idioms that deny nothing (not only, 뿐만 아니라, 수밖에 없다) do not count.
+
+    English: the first full word after the negation, within its clause (not be *refunded*). Korean: the word
+    before 않다, 없다, 아니다, 못하다, 말다 (*환불되지* 않습니다), the word after 안 and 못, the root of 불가능 and 미지원.
+    """
+    plain = _blank(_KOREAN_IDIOM, _blank(_ENGLISH_IDIOM, text))
+    return [*_english(plain), *_korean(plain)]
 
 
-def is_negated(text: str) -> bool:
-    """Whether the negations leave the text denying something: two of them cancel out."""
-    return negations(text) % 2 == 1
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    return pattern.sub(lambda match: " " * len(match[0]), text)
+
+
+def _english(text: str) -> Iterator[Word]:
+    for match in _ENGLISH_CUE.finditer(text):
+        end = _CLAUSE_END.search(text, match.end())
+        clause = text[match.end() : end.start() if end else len(text)]
+        full = [word for word in words(clause) if word.text.lower() not in _WEAK]
+        if full:
+            yield replace(full[0], start=full[0].start + match.end())
+
+
+def _korean(text: str) -> Iterator[Word]:
+    found = words(text)
+    for match in _KOREAN_BEFORE.finditer(text):
+        after = [word for word in found if word.start >= match.end()]
+        if after and after[0].text not in _GENERIC:
+            yield after[0]
+        else:
+            yield from _word_before(found, match.start())
+    for match in _KOREAN_AFTER.finditer(text):
+        yield from _word_before(found, match.start())
+    for match in _KOREAN_PREFIX.finditer(text):
+        if match["root"]:
+            yield Word(match["root"], match.start(), forms(match["root"]))
+        else:
+            yield Word("가능", match.start(), forms("가능"))
+            yield from _word_before(found, match.start())
+
+
+def _word_before(found: Sequence[Word], position: int) -> Iterator[Word]:
+    """The last full word that starts before a position and is not the negation itself."""
+    before = [word for word in found if word.start < position and word.text not in _GENERIC and is_content(word.text)]
+    if before:
+        yield before[-1]

@@ -70,13 +70,19 @@ _KOREAN = re.compile(
 )
 
 _COURTESY = re.compile(
-    r"^(?:(?:I['’]?a?m |we['’]?a?re )?(?:very |so |really )?(?:sorry|afraid)\b|my apologies|apologies|unfortunately[.!]?$"
-    r"|(?:please|could you|can you|would you|feel free|if you|let me know|is there anything|do you)\b"
-    r"|(?:죄송|미안|유감|안타깝|다른 질문|더 궁금|추가(?:로|적인)|질문을 다시|필요하시면|도움이 필요|자세한 내용을 알려))",
+    r"^(?:(?:I['’]m |I am |we['’]re |we are )?(?:very |so |really |truly )?(?:sorry|afraid)\b|(?:my |our )?apologies\b"
+    r"|unfortunately[.!]?$|(?:sure|certainly|of course|no problem|great|thank(?:s| you)\b.*|you['’]re welcome)[.!]*$"
+    r"|(?:please )?(?:let me know|feel free|do not hesitate|don['’]t hesitate)\b|(?:I )?hope (?:this|that) helps"
+    r"|if (?:you )?(?:have|need|require|would like|want)\b.*\b(?:questions?|help|assistance|let me know|feel free)\b"
+    r"|(?:please )?(?:provide|share|clarify|rephrase|give)\b.*\b(?:more|details|question|context|information)\b"
+    r"|is there anything|(?:could|can|would|do) you\b.*\?$"
+    r"|(?:죄송|미안|유감|안타깝)|(?:다른|더 궁금|추가|도움).*(?:말씀해|알려|문의해|질문해) ?(?:주|달라)|감사합니다)",
     re.IGNORECASE,
 )
-_ABOUT_SOURCES = re.compile(
+_INSTEAD = re.compile(
     rf"^(?:the|these|they|it)\b(?: \w+){{0,2}} ?(?:{_SOURCE})?(?: \w+)? ?(?:only|just|merely|mainly|mostly)\b"
+    r"|^(?:you (?:may|might|can|could|should) |please )(?:want to |wish to )?(?:contact|consult|check|refer|reach out|visit)\b"
+    r"|.*(?:문의|확인|참고|상담)(?:해 주|하시|해 보|하세)"
     r"|^(?:제공된 |주어진 )?(?:문서|자료|컨텍스트|본문|글)(?:들)?[은는](?: 주로| 단지)? .*만\b",
     re.IGNORECASE,
 )
@@ -94,6 +100,11 @@ def is_courtesy(sentence: str) -> bool:
     return _COURTESY.search(sentence.strip(" \t-*#>")) is not None
 
 
+def _clauses(sentence: str) -> list[str]:
+    """The parts of a sentence before and after "but" and "however"; a bare apology goes with what follows."""
+    return [part for part in re.split(r",?;? (?:but|however|although|지만),? ", sentence) if part.strip()]
+
+
 def is_refusal(text: str) -> bool:
     """Whether an answer gives nothing but a refusal.
 
@@ -101,11 +112,11 @@ def is_refusal(text: str) -> bool:
     back), or tell what the sources are about instead; an answer that says "I do not know, however …" and
     goes on with facts is no refusal, nor is an empty text.
     """
-    sentences = split_sentences(text)
+    sentences = [part for sentence in split_sentences(text) for part in _clauses(sentence)]
     unknown = [says_unknown(sentence) for sentence in sentences]
     if not any(unknown):
         return False
     return all(
-        is_unknown or is_courtesy(sentence) or _ABOUT_SOURCES.search(sentence)
+        is_unknown or is_courtesy(sentence) or _INSTEAD.search(sentence)
         for sentence, is_unknown in zip(sentences, unknown, strict=True)
     )

@@ -1,7 +1,7 @@
 """Content words of Korean and English, reduced to stems that inflected forms share.
 
 English words lose inflection (plural, -ing, -ed, -ly, 's). Korean words lose particles and verb endings;
-since an ending cannot always be told from the end of a stem, a word has several possible forms and two
+since an ending cannot always be told from the end of a stem, a word has several possible forms, and two
 words are the same when they share one.
 """
 
@@ -9,85 +9,106 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-_WORD = re.compile(r"[A-Za-zÀ-ɏ]+(?:['’][A-Za-z]+)?|[가-힣]+|\d+(?:[.,:]\d+)*")
+_WORD = re.compile(r"[A-Za-zÀ-ɏ]+(?:['’][A-Za-z]+)?|[가-힣]+")
 
-STOPWORDS = frozenset(
-    """a an the this that these those it its itself he she they them their theirs his her hers him we us our ours you
-    your yours i me my mine who whom whose which what when where why how all any both each few more most other some such
-    only own same so than too very can could will would shall should may might must do does did doing done be am is are
-    was were been being have has had having of at by for with about against between into through during before after
-    above below to from up down in out on off over under again further then once here there and but if or because as
-    until while no nor not s t don isn aren wasn weren doesn didn won also however yes just even still much many well
-    etc e g i'm it's don't doesn't didn't isn't aren't wasn't can't cannot won't let's that's there's you're they're
-    one ones upon via per within without among along across toward towards whether either neither although though yet
-    ever never every since thus hence therefore moreover furthermore additionally including include includes included
-    like get gets got make makes made use""".split()
-) | frozenset(
-    """그 이 저 것 수 등 및 또 더 때 중 그리고 그러나 하지만 또는 또한 그래서 따라서 즉 이는 이를 이것 그것 저것 이런 그런
-    저런 이러한 그러한 어떤 무엇 언제 어디 누구 어떻게 왜 모든 각 약 좀 잘 매우 아주 가장 제 내 네 저는 나는 우리 있다 없다
-    있는 없는 있습니다 없습니다 있어요 없어요 합니다 됩니다 입니다 이다 한다 된다 하는 되는 하고 되고 하며 되며 해요 돼요
-    대해 대한 위해 위한 통해 통한 따라 따른 의해 경우 수도 것은 것이 것을 것입니다 때문 때문에 네 예 아니요 아니오""".split()
-)
+_ENGLISH_FUNCTION_WORDS = """
+a an the this that these those it its itself he she they them their theirs his her hers him we us our ours you your
+yours i me my mine who whom whose which what when where why how all any both each few more most other some such only own
+same so than too very can could will would shall should may might must do does did doing done be am is are was were been
+being have has had having of at by for with about against between into through during before after above below to from
+up down in out on off over under again further then once here there and but if or because as until while no nor not also
+however yes just even still much many well etc one ones upon via per within without among along across toward towards
+whether either neither although though yet ever never every since thus hence therefore moreover furthermore additionally
+including include includes included like get gets got cannot don't doesn't didn't isn't aren't wasn't weren't can't won't
+couldn't wouldn't shouldn't haven't hasn't hadn't i'm it's that's there's let's you're they're we're he's she's what's
+"""
+_KOREAN_FUNCTION_WORDS = """
+그 이 저 것 수 등 및 또 더 때 중 그리고 그러나 하지만 또는 또한 그래서 따라서 즉 이는 이를 이것 그것 저것 이런 그런 저런
+이러한 그러한 어떤 무엇 무엇을 무엇이 무엇인가요 언제 어디 어디서 어디에 누구 누가 어떻게 왜 얼마나 몇 모든 각 약 좀 잘 매우
+아주 가장 제 내 네 저는 나는 우리 있다 없다 있는 없는 있으며 없으며 있고 없고 있습니다 없습니다 있어요 없어요 있나요 없나요
+합니다 됩니다 입니다 이다 한다 된다 하는 되는 하고 되고 하며 되며 해요 돼요 하나요 되나요 인가요 않습니다 않는다 않는 않고
+않아요 아닙니다 아니다 아니라 아니요 아니오 네 예 대해 대한 위해 위한 통해 통한 따라 따른 의해 경우 수도 것은 것이 것을
+것입니다 때문 때문에 안 못
+"""
+FUNCTION_WORDS = frozenset(_ENGLISH_FUNCTION_WORDS.split()) | frozenset(_KOREAN_FUNCTION_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word as it stands in the text and the forms under which it may be met elsewhere."""
+    """A word as it stands in the text, where it starts, and the forms under which it may be met elsewhere."""
 
     text: str
+    start: int
     forms: frozenset[str]
 
 
+def words(text: str) -> list[Word]:
+    """All words of letters, in order."""
+    return [Word(match[0], match.start(), forms(match[0])) for match in _WORD.finditer(text)]
+
+
 def content_words(text: str) -> list[Word]:
-    """Words that carry meaning, in order: no function words, no numbers."""
-    found = (match[0] for match in _WORD.finditer(text))
-    return [
-        Word(word, forms(word))
-        for word in found
-        if not word[0].isdigit() and word.lower() not in STOPWORDS and (len(word) > 1 or "가" <= word <= "힣")
-    ]
+    """Words that carry meaning, in order: no function words, no single Latin letters, no numbers."""
+    return [word for word in words(text) if is_content(word.text)]
+
+
+def is_content(word: str) -> bool:
+    return word.lower().replace("’", "'") not in FUNCTION_WORDS and (len(word) > 1 or _is_hangul(word))
+
+
+def all_forms(found: Iterable[Word]) -> frozenset[str]:
+    """The forms of all words together."""
+    return frozenset(form for word in found for form in word.forms)
 
 
 @lru_cache(maxsize=65536)
 def forms(word: str) -> frozenset[str]:
     """All forms of one word: one English stem, or the possible Korean stems."""
-    return frozenset(_korean_forms(word)) if "가" <= word[0] <= "힣" else frozenset({english_stem(word)})
+    return frozenset(_korean_forms(word)) if _is_hangul(word) else frozenset({english_stem(word)})
 
 
-def same_word(first: str, second: str) -> bool:
-    return not forms(first).isdisjoint(forms(second))
+def _is_hangul(word: str) -> bool:
+    return "가" <= word[0] <= "힣"
 
 
 # --- English ----------------------------------------------------------------------------------------
 
 _IRREGULAR = {
     "children": "child", "men": "man", "women": "woman", "people": "person", "feet": "foot", "teeth": "tooth",
-    "mice": "mouse", "went": "go", "gone": "go", "goes": "go", "took": "take", "taken": "take", "gave": "give",
-    "given": "give", "came": "come", "became": "become", "began": "begin", "begun": "begin", "wrote": "write",
-    "written": "write", "built": "build", "bought": "buy", "sold": "sell", "told": "tell", "said": "say",
-    "paid": "pay", "kept": "keep", "held": "hold", "led": "lead", "left": "leave", "lost": "lose", "met": "meet",
-    "ran": "run", "saw": "see", "seen": "see", "sent": "send", "spent": "spend", "thought": "think", "won": "win",
-    "knew": "know", "known": "know", "grew": "grow", "grown": "grow", "chose": "choose", "chosen": "choose",
-    "found": "find", "fell": "fall", "fallen": "fall", "rose": "rise", "risen": "rise", "broke": "break",
-    "broken": "break", "drove": "drive", "driven": "drive", "held": "hold", "better": "good", "best": "good",
-    "worse": "bad", "worst": "bad", "larger": "large", "largest": "large", "higher": "high", "highest": "high",
-    "lower": "low", "lowest": "low", "older": "old", "oldest": "old", "analyses": "analysis", "data": "data",
+    "mice": "mouse", "went": "go", "gone": "go", "goes": "go", "took": "take", "taken": "take", "taking": "take",
+    "gave": "give", "given": "give", "giving": "give", "came": "come", "coming": "come", "became": "become",
+    "began": "begin", "begun": "begin", "wrote": "write", "written": "write", "writing": "write", "built": "build",
+    "bought": "buy", "sold": "sell", "told": "tell", "said": "say", "says": "say", "paid": "pay", "kept": "keep",
+    "held": "hold", "led": "lead", "left": "leave", "lost": "lose", "losing": "lose", "met": "meet", "ran": "run",
+    "saw": "see", "seen": "see", "sent": "send", "spent": "spend", "thought": "think", "won": "win", "knew": "know",
+    "known": "know", "grew": "grow", "grown": "grow", "chose": "choose", "chosen": "choose", "found": "find",
+    "fell": "fall", "fallen": "fall", "rose": "rise", "risen": "rise", "broke": "break", "broken": "break",
+    "drove": "drive", "driven": "drive", "made": "make", "making": "make", "used": "use", "using": "use", "uses": "use",
+    "better": "good", "best": "good", "worse": "bad", "worst": "bad", "larger": "large", "largest": "large",
+    "higher": "high", "highest": "high", "lower": "low", "lowest": "low", "older": "old", "oldest": "old",
+    "longer": "long", "longest": "long", "shorter": "short", "shortest": "short", "news": "news", "series": "series",
+    "species": "species", "analyses": "analysis", "dying": "die", "lying": "lie", "tying": "tie", "does": "do",
 }  # fmt: skip
 
 
+@lru_cache(maxsize=65536)
 def english_stem(word: str) -> str:
-    """Lower-case stem without plural, -ing, -ed, -ly and a possessive; words of up to 3 letters stay."""
-    word = unicodedata.normalize("NFKD", word.lower().replace("’", "'"))
-    word = "".join(character for character in word if not unicodedata.combining(character))
-    word = re.sub(r"'(?:s|re|ve|ll|d|m|t)?$", "", word)
+    """Lower-case stem without accents, possessive, plural, -ing, -ed and -ly; words of up to 3 letters stay."""
+    word = word.lower()
+    if not word.isascii():
+        letters = unicodedata.normalize("NFKD", word.replace("’", "'"))
+        word = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    word = _CLITIC.sub("", word)
     if word in _IRREGULAR:
         return _IRREGULAR[word]
-    if len(word) <= 3:
-        return word
-    return _without_e(_without_suffix(_singular(word)))
+    return word if len(word) <= 3 else _without_e(_without_suffix(_singular(word)))
+
+
+_CLITIC = re.compile(r"'(?:s|re|ve|ll|d|m|t)?$")
 
 
 def _singular(word: str) -> str:
@@ -103,11 +124,13 @@ def _singular(word: str) -> str:
 def _without_suffix(word: str) -> str:
     for suffix in ("ingly", "edly", "ing", "ed", "ly"):
         stem = word.removesuffix(suffix)
-        if stem != word and len(stem) >= 3 and re.search(r"[aeiouy]", stem):
-            if suffix == "ly":
-                return stem + "le" if stem.endswith(("b", "p")) and not stem.endswith("ip") else re.sub("i$", "y", stem)
-            stem = re.sub(r"([bdfgmnprt])\1$", r"\1", stem)
-            return re.sub(r"i$", "y", stem)
+        if stem == word or len(stem) < 3 or not re.search(r"[aeiouy]", stem):
+            continue
+        if suffix == "ly" and stem.endswith("b"):
+            return stem + "le"  # possibly -> possible
+        if len(stem) > 3:
+            stem = re.sub(r"([bdgmnprt])\1$", r"\1", stem)  # stopped -> stop, but added -> add
+        return re.sub(r"i$", "y", stem)
     return word
 
 
@@ -124,29 +147,34 @@ def _decomposed(pattern: str) -> re.Pattern[str]:
 
 _PARTICLE = re.compile(
     r"(?:(?:에서|에게|한테|으로|로|까지|부터|만|과|와|께서|에|께)?(?:은|는|도|만|의|를|을|이|가|까지|부터|나|라도|요)?"
-    r"|으?로서|으?로써|이?라[고는도며]|이란|란|이나|이며|처럼|만큼|마다|조차|밖에|보다|이?랑|하고|들|들의|들은|들이|들을"
-    r"|입니다|이에요|예요|이다|였다|이었다|이고|인|일|이었[고습].*)$"
+    r"|으?로서|으?로써|이?라[고는도며]|이란|란|이나|이며|처럼|만큼|마다|조차|밖에|보다|이?랑|하고|들(?:은|이|을|의|에게|도)?"
+    r"|입니다|이에요|예요|이다|였다|이었다|이고|인|일|이었습니다|였습니다|인가요|인지)$"
 )
-# In decomposed form: an optional past or honorific, then the ending.
+# In decomposed form: an honorific or a past, then the ending. \u11bb is a final ㅆ, \u11b8 ㅂ, \u11ab ㄴ, \u11af ㄹ.
 _ENDING = _decomposed(
     r"(?:으?시)?(?:\u11bb|어\u11bb|아\u11bb|여\u11bb|\u11bb었|겠)?"
     r"(?:습니다|습니까|\u11b8니다|\u11b8니까|세요|십시오|\u11ab다|는다|다|네요|군요|지요|죠|고|며|면|으며|으면|는|은|을|던"
-    r"|지|지만|게|도록|려고|으려고|러|기|기가|기를|음|어|아|여|어요|아요|여요|어서|아서|여서|어야|아야|여야|니|으니|므로"
-    r"|거나|는데|은데|으므로|\u11ab|\u11af|\u11b7|\u11ab데|\u11af지|요|자|자마자|면서|으면서)?$"
+    r"|지|지만|게|도록|려고|으려고|려면|으려면|러|기|기가|기를|음|어|아|여|어요|아요|여요|어서|아서|여서|어야|아야|여야|니"
+    r"|으니|므로|거나|는데|은데|으므로|나요|는가|\u11ab가요|\u11ab|\u11af|\u11b7|\u11ab데|\u11af지|요|자|면서|으면서"
+    r"|(?<=하)(?:야|서|도)|(?<=되)(?:야|서|도))$"
 )
 _LIGHT_VERB = _decomposed(r"(?:하|되|시키|받|당하|드리)$")
 _CONTRACTED = str.maketrans({"해": "하", "돼": "되", "했": "핬", "됐": "됬"})
 
 
 def _korean_forms(word: str) -> set[str]:
-    found = {word}
-    if (noun := _PARTICLE.sub("", word, count=1)) and noun != word:
-        found.add(noun)
+    if len(word) == 1:
+        return {word}
     opened = unicodedata.normalize("NFD", word.translate(_CONTRACTED))
     verb = _ENDING.sub("", opened, count=1)
-    noun = _LIGHT_VERB.sub("", verb)
-    for stem in (verb, noun):
-        closed = unicodedata.normalize("NFC", stem)
-        if len(closed) >= 2 or (closed and stem == verb and len(word) > 1):
-            found.add(closed)
-    return found
+    stem, root = _composed(verb), _composed(_LIGHT_VERB.sub("", verb))
+    found = {word, _PARTICLE.sub("", word, count=1), stem}
+    if len(root) >= 2:
+        found.add(root)
+    if opened == verb + "\u11ab" and len(stem) >= 2:
+        found.add(_composed(verb + "\u11af"))  # 만든 -> 만들
+    return found - {""}
+
+
+def _composed(letters: str) -> str:
+    return unicodedata.normalize("NFC", letters)

@@ -1,0 +1,28 @@
+"""The sentences of an answer that state something."""
+
+from __future__ import annotations
+
+import re
+
+from runner.text.citations import without_citations
+from runner.text.refusals import is_courtesy, says_unknown
+from runner.text.sentences import split_sentences
+
+_MARKER = re.compile(r"^\s*(?:>\s*)?(?:#{1,6}|[-+*•‣▪]|\(?\d{1,3}[.)])\s+|^\s*(?:```|~~~)\w*")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_EMPHASIS = re.compile(r"\*{1,3}|_{2,3}|`|(?<!\w)_|_(?!\w)")
+
+
+def claims(answer: str) -> list[str]:
+    """Sentences in order as plain text, without citations, Markdown, questions and courtesies."""
+    plain = (plain_text(sentence) for sentence in split_sentences(without_citations(answer)))
+    return [sentence for sentence in plain if sentence and (says_unknown(sentence) or not _is_courtesy(sentence))]
+
+
+def plain_text(sentence: str) -> str:
+    """A sentence without list and heading markers, emphasis and link targets."""
+    return _EMPHASIS.sub("", _LINK.sub(r"\1", _MARKER.sub("", sentence))).strip(" |")
+
+
+def _is_courtesy(sentence: str) -> bool:
+    return sentence.endswith(("?", "？")) or is_courtesy(sentence)
