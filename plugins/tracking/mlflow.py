@@ -148,15 +148,11 @@ def _log_figures(client: Any, run_id: str, folder: Path) -> None:
 
 
 def _name(name: str) -> str:
-    """A name that MLflow takes: 250 word characters (Hangul too), dots, dashes and blanks.
-
-    Slashes become dots: the UI would show every group of names with a slash before the main metrics.
-    A name that had to change otherwise is told apart by a hash.
-    """
-    dotted = name.replace("/", ".")
-    allowed = re.sub(r"[^\w.\- ]", "_", dotted)
-    if allowed == dotted and allowed.strip(".") and len(allowed) <= NAME_LIMIT:
-        return allowed
+    """A name that MLflow takes: 250 word characters (Hangul too), dots, dashes and blanks. No slash: the UI
+    would show groups of names with a slash before everything else. Changed names are told apart by a hash."""
+    allowed = re.sub(r"[^\w.\- ]", "_", name)
+    if allowed == name and name.strip(".") and len(name) <= NAME_LIMIT:
+        return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{allowed[: NAME_LIMIT - 9]}-{digest}"
 

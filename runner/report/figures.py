@@ -54,10 +54,11 @@ def draw_sweep(folder: Path, target: Path) -> list[Path]:
 
 def _curves(metrics: Mapping[str, Any], say: Wording) -> Figure | None:
     cutoffs = metric.cutoffs(metrics)
-    if not cutoffs:
+    names = [name for name in CURVES if metric.scored(metrics, [f"{name}_at_{cutoff}" for cutoff in cutoffs])]
+    if not names:
         return None
     figure, (axes,) = _figure(1)
-    for name in CURVES:
+    for name in names:
         _line(
             axes,
             cutoffs,
@@ -118,7 +119,7 @@ def _histogram(run: RunFolder, say: Wording) -> Figure | None:
 
 
 def _against(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure | None:
-    names = [name for name in metric.MAIN if any(metric.values(cell.get("metrics") or {}, [name]) for cell in cells)]
+    names = [name for name in metric.MAIN if any(metric.scored(cell.get("metrics") or {}, [name]) for cell in cells)]
     if not names:
         return None
     figure, panels = _figure(len(names))

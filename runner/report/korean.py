@@ -118,7 +118,7 @@ KOREAN: dict[str, str] = {
     "metrics.scored_only": "채점된 사례만의 평균",
     "metrics.grades": "등급: 0.8 초과 우수, 0.6 이상 양호, 0.4 이상 보통, 그 미만 개선 필요. Precision에는 등급이 없습니다. 관련 문서가 k개보다 적은 질문은 1에 이를 수 없기 때문입니다.",
     "metrics.unscored": "해당 사례보다 채점 수가 적으면 실패한 판정은 값에서 0으로 계산되며, 채점된 사례만의 평균을 따로 표시합니다.",
-    "metrics.excluded": "해당 사례보다 채점 수가 적으면 실패한 판정은 값에서 제외됩니다.",
+    "metrics.excluded": "해당 사례보다 채점 수가 적으면 실패한 사례는 값에서 제외됩니다.",
     "grade.excellent": "우수",
     "grade.good": "양호",
     "grade.fair": "보통",

@@ -57,6 +57,11 @@ def values(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
     return [value for value in found if value.n > 0]
 
 
+def scored(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
+    """The metrics of `names` that have a value, in that order."""
+    return [value for value in values(metrics, names) if value.value is not None]
+
+
 def result_names(metrics: Mapping[str, Any]) -> list[str]:
     """Retrieval metrics at k, those of chunks, and whatever no other table shows."""
     elsewhere = {*RETRIEVAL, *GENERATION, *UNANSWERABLE}

@@ -51,7 +51,7 @@ def legs(document: Document) -> str:
     """Each leg beside the fusion that was made of them."""
     say, metrics = document.say, document.metrics
     names = metric.legs(metrics)
-    shown = [name for name in metric.RETRIEVAL if any(f"{leg}/{name}" in metrics for leg in names)]
+    shown = [name for name in metric.RETRIEVAL if metric.scored(metrics, [f"{leg}/{name}" for leg in names])]
     if not shown:
         return ""
     rows = [
@@ -68,7 +68,11 @@ def _prefixes(names: Sequence[str]) -> list[str]:
 
 def cutoffs(document: Document) -> str:
     say = document.say
-    found = metric.cutoffs(document.metrics)
+    found = [
+        cutoff
+        for cutoff in metric.cutoffs(document.metrics)
+        if metric.scored(document.metrics, [f"{name}_at_{cutoff}" for name in AT_CUTOFF])
+    ]
     rows = [[str(cutoff), *(_cell(document, f"{name}_at_{cutoff}") for name in AT_CUTOFF)] for cutoff in found]
     headers = [say("cutoffs.cutoff"), *(say(f"metric.{name}") for name in AT_CUTOFF)]
     return section(say("head.cutoffs"), table(headers, rows, right=range(7)) if rows else "", level=3)
@@ -89,8 +93,8 @@ def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> str
     """One row a group, largest first; groups to which none of the metrics applies are left out."""
     say = document.say
     names = metric.MAIN if dimension == "tag" else (*metric.MAIN, "unanswerable_f1")
-    shown = [value.name for value in metric.values(document.metrics, names)]
-    sizes = {name: max((value.n for value in metric.values(groups[name], shown)), default=0) for name in groups}
+    shown = [value.name for value in metric.scored(document.metrics, names)]
+    sizes = {name: max((value.n for value in metric.scored(groups[name], shown)), default=0) for name in groups}
     ordered = sorted((name for name in groups if sizes[name]), key=lambda name: (-sizes[name], name))
     if not ordered:
         return ""

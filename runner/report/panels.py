@@ -75,7 +75,8 @@ def _details(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -
     blocks: list[list[RenderableType]] = [[_facts(run, summary, say)]]
     unanswerable = metric.values(metrics, metric.UNANSWERABLE)
     if unanswerable:
-        blocks.append([_table(unanswerable, None, say), _two_by_two(counts.get("answerability") or {}, say)])
+        called = counts.get("answerability")
+        blocks.append([_table(unanswerable, None, say), *([_two_by_two(called, say)] if called else [])])
     if counts.get("lost_at"):
         blocks.append([_lost(counts["lost_at"], say)])
     return [part for block in blocks for part in [*block, Text()]][:-1]

@@ -122,7 +122,7 @@ def _percentiles(entry: Mapping[str, Any]) -> tuple[str, str]:
 def _latency_note(document: Document, stage: str, entry: Mapping[str, Any]) -> str:
     say, n, total = document.say, entry.get("n") or 0, document.cases["ok"]
     if n == 0:
-        return say("latency.shared")
+        return say("latency.shared" if total else "panel.latency_none")
     notes = [say("latency.some", n=n, total=total)] if n < total else []
     if stage == "retrieval" and (document.summary.get("timing") or {}).get("rankings_reused"):
         notes.append(say("latency.earlier"))

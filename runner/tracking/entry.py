@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.report.folder import is_sweep, open_run, open_sweep, read_json
-from runner.report.metric import GENERATION, MAIN, RETRIEVAL, UNANSWERABLE, cutoff_of
+from runner.report.metric import MAIN, RETRIEVAL
 
 NOT_PARAMS = ("tracking", "out", "cache_dir", "report", "format")
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
@@ -58,7 +58,7 @@ def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
         name=_run_name(folder, run),
         description=_run_description(run, baselines),
         status=str(run["status"]),
-        tags=_run_tags(run, baselines),
+        tags=_run_tags(run, summary, baselines),
         params=_params(run),
         metrics=_metrics(summary, slices),
         dataset=_dataset(run, summary),
@@ -135,7 +135,7 @@ def _run_description(run: Mapping[str, Any], baselines: str) -> str:
     return "\n\n".join(lines)
 
 
-def _run_tags(run: Mapping[str, Any], baselines: str) -> dict[str, str]:
+def _run_tags(run: Mapping[str, Any], summary: Mapping[str, Any], baselines: str) -> dict[str, str]:
     choices, git = run.get("choices") or {}, run.get("git") or {}
     tags = {
         "experiment": run.get("experiment"),
@@ -145,6 +145,7 @@ def _run_tags(run: Mapping[str, Any], baselines: str) -> dict[str, str]:
         "git_dirty": str(git["dirty"]).lower() if git.get("commit") else None,
         "fingerprint": run.get("fingerprint"),
         "status": run.get("status"),
+        "cases": ", ".join(f"{name} {count}" for name, count in (summary.get("cases") or {}).items()),
         "error_message": run.get("error_message"),
         "sweep_id": run.get("sweep_id"),
         "sweep_role": "cell" if run.get("sweep_id") else None,
@@ -182,29 +183,31 @@ def _flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str) -> It
 
 
 def _metrics(summary: Mapping[str, Any], slices: Collection[str]) -> dict[str, float]:
-    """Every metric, main ones first; then counts of cases, latencies, main metrics by slice, ends of intervals."""
+    """Every metric, the ends of the main intervals, latencies, main metrics by slice.
+
+    Stores list metrics by name: what is not a metric of the whole (`time.`, `via.` a leg of a fusion,
+    `where.` a slice) is named so that it comes after those that are.
+    """
     metrics = summary.get("metrics") or {}
-    found = {name: metrics[name].get("value") for name in sorted(metrics, key=_importance)}
-    found |= {f"cases/{name}": count for name, count in (summary.get("cases") or {}).items()}
-    for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items():
-        for percentile in ("p50_ms", "p95_ms"):
-            found[f"latency/{stage}_{percentile}"] = entry.get(percentile)
-    found |= _sliced(summary.get("slices") or {}, slices)
+    found = {_metric_name(name): entry.get("value") for name, entry in metrics.items()}
     for name in WITH_INTERVAL:
         for end in ("ci_low", "ci_high"):
             found[f"{name}_{end}"] = (metrics.get(name) or {}).get(end)
+    for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items():
+        for percentile in ("p50_ms", "p95_ms"):
+            found[f"time.{stage}_{percentile}"] = entry.get(percentile)
+    found |= _sliced(summary.get("slices") or {}, slices)
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def _importance(name: str) -> tuple[int, bool, int]:
-    """Main metrics, the others, those at fixed cutoffs; in each the parts (legs, chunks) last."""
-    order = (*MAIN, *RETRIEVAL, *GENERATION, *UNANSWERABLE)
-    return (order.index(name) if name in order else len(order), "/" in name, cutoff_of(name) or 0)
+def _metric_name(name: str) -> str:
+    part, _, metric = name.partition("/")
+    return f"via.{part}.{metric}" if metric else name
 
 
 def _sliced(slices: Mapping[str, Any], wanted: Collection[str]) -> dict[str, float | None]:
     return {
-        f"{dimension}/{str(group).replace('/', '|')}/{name}": (entries.get(name) or {}).get("value")
+        f"where.{dimension}.{group}.{name}": (entries.get(name) or {}).get("value")
         for dimension, groups in slices.items()
         if dimension in wanted
         for group, entries in groups.items()
