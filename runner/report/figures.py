@@ -21,6 +21,7 @@ Draw = Callable[[], "Figure | None"]
 CURVES = ("recall", "ndcg", "mrr")
 BARS = ("recall_at_k", "ndcg_at_k", "mean_faithfulness")
 MAX_BARS = 30
+COLUMNS = 3
 HANGUL = "가"
 
 
@@ -122,7 +123,7 @@ def _against(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure
     names = [name for name in metric.MAIN if any(metric.scored(cell.get("metrics") or {}, [name]) for cell in cells)]
     if not names:
         return None
-    figure, panels = _figure(len(names))
+    figure, panels = _figure(len(names), height=2.9)
     positions = list(dict.fromkeys(cell["params"].get(x) for cell in cells))
     numeric = all(isinstance(position, int | float) for position in positions)
     for axes, name in zip(panels, names, strict=True):
@@ -169,10 +170,16 @@ def _place(value: Any) -> tuple[bool, float, str]:
 
 
 def _figure(panels: int, height: float = 3.6, **options: Any) -> tuple[Figure, Sequence[Axes]]:
+    """Panels side by side, three in a row; `height` of a row in inches."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(6.4, 3.2 * panels), height), dpi=110, layout="constrained")
-    return figure, list(figure.subplots(1, panels, squeeze=False, **options)[0])
+    rows, columns = -(-panels // COLUMNS), min(panels, COLUMNS)
+    size = (max(6.4, 3.4 * columns), height * rows)
+    figure = Figure(figsize=size, dpi=110, layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, **options).flat)
+    for spare in axes[panels:]:
+        spare.set_axis_off()
+    return figure, axes[:panels]
 
 
 def _line(axes: Axes, x: Sequence[Any], values: Sequence[Value], label: str, style: str = "-") -> None:

@@ -86,7 +86,7 @@ def sweep_entry(folder: Path) -> Entry:
     report = folder / "summary.md"
     return Entry(
         experiment=str(sweep["experiment"]),
-        name=f"summary of {sweep['id']}",
+        name=f"summary of {_swept(summary) or sweep['id']}",
         description=report.read_text(encoding="utf-8") if report.is_file() else "",
         status=str(sweep["status"]),
         tags=_texts(tags),
@@ -122,6 +122,13 @@ def _run_name(folder: Path, run: Mapping[str, Any]) -> str:
     k = None if run.get("k") is None else f"k={run['k']}"
     words = (run.get("experiment"), (run.get("choices") or {}).get("retriever"), k)
     return " ".join(str(word) for word in words if word)
+
+
+def _swept(summary: Mapping[str, Any]) -> str:
+    """`k=3,5,10` of a sweep over k."""
+    cells = [cell.get("params") or {} for cell in summary.get("cells") or ()]
+    found = {name: dict.fromkeys(str(cell[name]) for cell in cells if name in cell) for name in summary["params"]}
+    return " ".join(f"{name}={','.join(values)}" for name, values in found.items())
 
 
 def _run_description(run: Mapping[str, Any], baselines: str) -> str:
