@@ -48,9 +48,9 @@ class _Stretch:
 
     def check(self, is_valid: Callable[[bytes], object], field: str, expected: str) -> None:
         """Raises DataError for the first value that is not valid."""
-        for place, value in enumerate(self.values):
-            if not is_valid(value):
-                self.refuse(place, f"{field}: expected {expected}, found '{_shown(value)}'")
+        if not all(map(is_valid, self.values)):
+            place, value = next((place, value) for place, value in enumerate(self.values) if not is_valid(value))
+            self.refuse(place, f"{field}: expected {expected}, found '{_shown(value)}'")
 
     def refuse(self, place: int, message: str) -> NoReturn:
         raise DataError(f"{self.path}:{self.number + place}: {message}")
@@ -65,12 +65,20 @@ def read_qrels(path: Path) -> Qrels:
     qrels: Qrels = {}
     for stretch in _stretches(path, QRELS_COLUMNS, "grade"):
         stretch.check(_GRADE.fullmatch, "grade", "a whole number")
-        judged = qrels.setdefault(stretch.query, {})
-        for place, (document, grade) in enumerate(zip(stretch.documents, map(int, stretch.values), strict=True)):
-            if judged.setdefault(document, grade) != grade:
-                pair = f"'{_shown(document)}' for query '{_shown(stretch.query)}'"
-                stretch.refuse(place, f"grade: {pair} is judged {judged[document]} in an earlier line, here {grade}")
+        grades = list(map(int, stretch.values))
+        judged = dict(zip(stretch.documents, grades, strict=True))
+        if stretch.query in qrels or len(judged) < len(grades):
+            judged = qrels.get(stretch.query, {})
+            _add(judged, stretch, grades)
+        qrels[stretch.query] = judged
     return qrels
+
+
+def _add(judged: dict[bytes, int], stretch: _Stretch, grades: Sequence[int]) -> None:
+    for place, (document, grade) in enumerate(zip(stretch.documents, grades, strict=True)):
+        if judged.setdefault(document, grade) != grade:
+            pair = f"'{_shown(document)}' for query '{_shown(stretch.query)}'"
+            stretch.refuse(place, f"grade: {pair} is judged {judged[document]} in an earlier line, here {grade}")
 
 
 def read_run(path: Path) -> Run:
@@ -79,12 +87,11 @@ def read_run(path: Path) -> Run:
     for stretch in _stretches(path, RUN_COLUMNS, "score"):
         values = _finite(stretch)
         scores = dict(zip(stretch.documents, values, strict=True))
-        if len(scores) == len(values) and stretch.query not in run:
-            run[stretch.query] = scores
-            continue
-        merged = run.setdefault(stretch.query, {})
-        for document, score in zip(stretch.documents, values, strict=True):
-            merged[document] = max(score, merged.get(document, score))
+        if stretch.query in run or len(scores) < len(values):
+            scores = run.get(stretch.query, {})
+            for document, score in zip(stretch.documents, values, strict=True):
+                scores[document] = max(score, scores.get(document, score))
+        run[stretch.query] = scores
     return run
 
 
