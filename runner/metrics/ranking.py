@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,8 +43,16 @@ def ranking_metrics(
     best = sorted((grade for grade in relevance.values() if grade > 0), reverse=True)
     if not best:
         return dict.fromkeys(names)
-    hits = _hits(ranked_ids, relevance, max(cutoffs, default=0))
-    values = [value for k in cutoffs for value in _at(k, hits, best)]
+    depth = max(cutoffs, default=0)
+    hits = _hits(ranked_ids, relevance, depth)
+    within = [sum(rank <= k for _, rank, _ in hits) for k in cutoffs]
+    totals = [list(accumulate((measure.gain(*hit) for hit in hits), initial=0.0)) for measure in MEASURES]
+    dcg = list(accumulate(ndcg.gain(rank, rank, grade) for rank, grade in enumerate(best[:depth], 1)))
+    values = (
+        float(total[count] / measure.norm(k, len(best), dcg[min(k, len(dcg)) - 1]))
+        for k, count in zip(cutoffs, within, strict=True)
+        for measure, total in zip(MEASURES, totals, strict=True)
+    )
     return dict(zip(names, values, strict=True))
 
 
@@ -95,16 +103,6 @@ def _hits(ranked_ids: Sequence[str], relevance: Mapping[str, int], depth: int) -
         if grade > 0:
             hits.append((len(hits) + 1, rank, grade))
     return hits
-
-
-def _at(k: int, hits: Sequence[tuple[int, int, int]], best: Sequence[int]) -> list[float]:
-    within = [hit for hit in hits if hit[1] <= k]
-    if not within:
-        return [0.0] * len(MEASURES)
-    ideal = sum(ndcg.gain(rank, rank, grade) for rank, grade in enumerate(best[:k], 1))
-    return [
-        float(sum(measure.gain(*hit) for hit in within) / measure.norm(k, len(best), ideal)) for measure in MEASURES
-    ]
 
 
 def _cumulative_gain(grades: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
