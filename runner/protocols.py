@@ -2,6 +2,9 @@
 
 `__init__` of a component takes keyword-only arguments of YAML types (or other components), does no
 I/O, and is the schema of its YAML file. It may use `Annotated[int, Field(ge=1)]` for ranges.
+
+A tokenizer, embedder or retriever may have `provenance`, a mapping of JSON values: what its results
+depend on besides its settings (the version of a library, the address of a server).
 """
 
 from __future__ import annotations
@@ -65,6 +68,17 @@ class Embedder(Protocol):
         """float32 [n_texts, dim], rows L2-normalised (a row of zeros where a text has no features)."""
 
 
+@runtime_checkable
+class CachedEmbedder(Embedder, Protocol):
+    """An embedder that asks a model, perhaps a paid one, and remembers what it said."""
+
+    def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
+        """Which texts would be answered from memory."""
+
+    def warm_up(self) -> None:
+        """Load what a first text would load. Pays nothing and remembers nothing."""
+
+
 class Retriever(Protocol):
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Build or load the index. Returns facts for the report (kind, size_bytes, dim …)."""
@@ -75,7 +89,11 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class CachedRetriever(Retriever, Protocol):
-    """A retriever that asks a model, perhaps a paid one, and remembers what it said."""
+    """A retriever that may ask a model, perhaps a paid one, and remember what it said."""
+
+    @property
+    def caches(self) -> bool:
+        """False where nothing is remembered, so that every search is live and free."""
 
     def is_cached(self, queries: Sequence[Query]) -> list[bool]:
         """Which queries would be answered from memory, so that their latency means nothing."""

@@ -84,6 +84,7 @@ def rank_all(
         "runner": __version__,
         "corpus": corpus.fingerprint,
         "retriever": workspace.identity(retriever),
+        "provenance": getattr(retriever, "provenance", {}),
         "queries": _query_fingerprint(queries),
         "depth": depth,
     }

@@ -36,7 +36,7 @@ class Searcher:
 
     def __init__(self, retriever: Retriever, corpus: Corpus, *, depth: int, timeout_ms: float) -> None:
         self._retriever = retriever
-        self._cached = retriever if isinstance(retriever, CachedRetriever) else None
+        self._cached = retriever if isinstance(retriever, CachedRetriever) and retriever.caches else None
         self._corpus = corpus
         self._depth = depth
         self._timeout_s = timeout_ms / 1000

@@ -6,6 +6,7 @@ import logging
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -44,13 +45,15 @@ class KeywordRetriever:
         self.k1 = k1
         self.b = b
 
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return {"bm25s": version("bm25s"), "tokenizer": getattr(self.tokenizer, "provenance", {})}
+
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""
-        import bm25s
-
         if not corpus.chunks:
             raise CorpusError("the corpus is empty: there is nothing to index")
-        key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "bm25s": bm25s.__version__}
+        key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
         folder = workspace.folder("keyword", key, lambda path: self._build(path, corpus))
         self._open(folder, corpus)
         return {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from runner.errors import CorpusError
-from runner.protocols import Embedder, Workspace
+from runner.protocols import CachedEmbedder, Embedder, Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
@@ -49,6 +50,10 @@ class SemanticRetriever:
         self.ivf_probes = ivf_probes
         self.seed = seed
 
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return {"faiss": version("faiss-cpu"), "embedder": getattr(self.embedder, "provenance", {})}
+
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""
         import faiss
@@ -57,12 +62,7 @@ class SemanticRetriever:
             raise CorpusError("the corpus is empty: there is nothing to index")
         texts = passages(corpus)
         self.embedder.prepare(texts, workspace)
-        key = {
-            "corpus": corpus.fingerprint,
-            "retriever": workspace.identity(self),
-            "model": getattr(self.embedder, "model_identity", None),
-            "faiss": faiss.__version__,
-        }
+        key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
         folder = workspace.folder("semantic", key, lambda path: self._build(path, texts))
         self._index = faiss.read_index(str(folder / "index.faiss"), faiss.IO_FLAG_MMAP_IFC)
         self._ids = [chunk.id for chunk in corpus.chunks]
@@ -80,14 +80,20 @@ class SemanticRetriever:
             rankings[place] = self._rank(vectors[place], candidates, depth)
         return rankings
 
+    # --- what the embedder remembers ----------------------------------------------------------------
+
+    @property
+    def caches(self) -> bool:
+        return isinstance(self.embedder, CachedEmbedder)
+
     def is_cached(self, queries: Sequence[Query]) -> list[bool]:
-        ask: Callable[..., list[bool]] | None = getattr(self.embedder, "is_cached", None)
-        return [False] * len(queries) if ask is None else ask([query.text for query in queries], "query")
+        if not isinstance(self.embedder, CachedEmbedder):
+            return [False] * len(queries)
+        return self.embedder.is_cached([query.text for query in queries], "query")
 
     def warm_up(self) -> None:
-        warm: Callable[[], None] | None = getattr(self.embedder, "warm_up", None)
-        if warm is not None:
-            warm()
+        if isinstance(self.embedder, CachedEmbedder):
+            self.embedder.warm_up()
         self._candidates(np.zeros((1, self._index.d), dtype=np.float32), 1)
 
     # --- index ------------------------------------------------------------------------------------

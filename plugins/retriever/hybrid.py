@@ -1,0 +1,119 @@
+"""One ranking out of two: a keyword leg and a semantic leg."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from runner.protocols import CachedRetriever, Retriever, Workspace
+from runner.records import Corpus, Query, Ranking
+from runner.text.ordering import best, byte_ranks
+
+NORMALISED = 100  # best chunks of a leg over which its scores are normalised
+
+
+class HybridRetriever:
+    """Fuses the `pool` best chunks of each leg, whatever depth is asked for, so that neither k nor the
+    depth moves the fusion. The rankings of the legs are reported beside it.
+
+    `convex`: weight x keyword + (1 - weight) x semantic, of scores that are normalised over the 100 best
+    chunks of each leg (Bruch et al. 2023, "An analysis of fusion functions for hybrid retrieval"). What a
+    leg did not return counts as its lowest score, or as 0 where the leg returned all it had.
+    `rrf`: the sum of 1 / (rrf_k + rank), nothing from a leg that did not return the chunk (Cormack et al.
+    2009); weaker where the legs are unequal.
+    Relevance is weight x keyword + (1 - weight) x semantic of the legs' relevance, whichever fusion.
+    """
+
+    def __init__(
+        self,
+        *,
+        keyword: Retriever,
+        semantic: Retriever,
+        fusion: Literal["convex", "rrf"] = "convex",
+        weight: Annotated[float, Field(ge=0, le=1)] = 0.7,
+        normalization: Literal["zscore", "minmax"] = "zscore",
+        rrf_k: Annotated[int, Field(ge=1)] = 60,
+        pool: Annotated[int, Field(ge=1)] = 500,
+    ) -> None:
+        self.legs: Mapping[str, Retriever] = {"keyword": keyword, "semantic": semantic}
+        self.fusion = fusion
+        self.weights = np.array([[weight], [1 - weight]])
+        self.normalization = normalization
+        self.rrf_k = rrf_k
+        self.pool = pool
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return {name: getattr(leg, "provenance", {}) for name, leg in self.legs.items()}
+
+    def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
+        facts = {name: dict(leg.index(corpus, workspace)) for name, leg in self.legs.items()}
+        self._ids = [chunk.id for chunk in corpus.chunks]
+        self._places = {id: place for place, id in enumerate(self._ids)}
+        self._ranks = byte_ranks(self._ids)
+        size = sum(leg.get("size_bytes", 0) for leg in facts.values())
+        return {"kind": self.fusion, "n_chunks": len(self._ids), "size_bytes": size, **facts}
+
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        rankings = [leg.search(queries, max(depth, self.pool)) for leg in self.legs.values()]
+        return [self._fuse(legs, depth) for legs in zip(*rankings, strict=True)]
+
+    @property
+    def caches(self) -> bool:
+        return any(leg.caches for leg in self._cached_legs())
+
+    def is_cached(self, queries: Sequence[Query]) -> list[bool]:
+        answers = [leg.is_cached(queries) for leg in self._cached_legs()]
+        return [any(answer) for answer in zip(*answers, strict=True)] if answers else [False] * len(queries)
+
+    def warm_up(self) -> None:
+        for leg in self._cached_legs():
+            leg.warm_up()
+
+    def _cached_legs(self) -> list[CachedRetriever]:
+        return [leg for leg in self.legs.values() if isinstance(leg, CachedRetriever)]
+
+    # --- fusion -----------------------------------------------------------------------------------
+
+    def _fuse(self, legs: Sequence[Ranking], depth: int) -> Ranking:
+        found = [np.array([self._places[id] for id in leg.ids[: self.pool]], dtype=np.int64) for leg in legs]
+        union = np.unique(np.concatenate(found))
+        values = np.empty((len(legs), len(union)))
+        relevance = np.zeros((len(legs), len(union)))
+        for row, (leg, places) in enumerate(zip(legs, found, strict=True)):
+            columns = np.searchsorted(union, places)
+            values[row], values[row, columns] = self._values(leg)
+            relevance[row, columns] = leg.relevance[: self.pool]
+        weights = self.weights if self.fusion == "convex" else np.ones((len(legs), 1))
+        scores = (weights * values).sum(axis=0)
+        order = best(scores, self._ranks[union], depth)
+        return Ranking(
+            ids=tuple([self._ids[place] for place in union[order]]),
+            scores=tuple(scores[order].tolist()),
+            relevance=tuple((self.weights * relevance).sum(axis=0)[order].tolist()),
+            legs={name: _cut(leg, depth) for name, leg in zip(self.legs, legs, strict=True)},
+        )
+
+    def _values(self, leg: Ranking) -> tuple[float, NDArray[np.float64]]:
+        """What a chunk that the leg did not return contributes, and what the returned ones do."""
+        scores = np.array(leg.scores[: self.pool])
+        if self.fusion == "rrf":
+            return 0.0, 1 / (self.rrf_k + np.arange(1, len(scores) + 1))
+        center, scale = self._normalisation(scores)
+        lowest = 0.0 if len(scores) < min(self.pool, len(self._ids)) else scores[-1]
+        return float((lowest - center) / scale), (scores - center) / scale
+
+    def _normalisation(self, scores: NDArray[np.float64]) -> tuple[float, float]:
+        head = np.zeros(min(NORMALISED, self.pool, len(self._ids)))
+        head[: len(scores)] = scores[: len(head)]
+        if self.normalization == "zscore":
+            return float(head.mean()), float(head.std()) or 1.0
+        return float(head.min()), float(np.ptp(head)) or 1.0
+
+
+def _cut(ranking: Ranking, depth: int) -> Ranking:
+    return Ranking(ranking.ids[:depth], ranking.scores[:depth], ranking.relevance[:depth])
