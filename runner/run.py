@@ -186,9 +186,7 @@ def _summary(
     job: Job, head: Mapping[str, Any], options: RunOptions, built: Built, finished: Finished, journal: Journal
 ) -> dict[str, Any]:
     ids = [case.id for case in finished.cases]
-    numbers = aggregate(journal.rows(ids), seed=options.seed)
-    numbers["cases"]["pending"] = len(ids) - len(journal)
-    numbers["cases"]["total"] = len(ids)
+    numbers = aggregate(journal.rows(ids), seed=options.seed, total=len(ids))
     baselines = [
         f"{key}={job.choices.get(key, type(part).__name__)}"
         for key, part in built.parts.items()
@@ -222,7 +220,7 @@ def _summary(
 def _judge_run(summary: Mapping[str, Any], options: RunOptions, complete: bool) -> Outcome:
     cases = summary["cases"]
     done = cases["ok"] + cases["failed"] + cases["timeout"]
-    bad = cases["failed"] + cases["timeout"] + cases.get("unscored", 0)
+    bad = cases["failed"] + cases["timeout"] + cases["unscored"]
     if done and bad / done > options.max_failure_rate:
         share = f"{bad} of {done} cases failed ({bad / done:.1%}, max_failure_rate is {options.max_failure_rate:.1%})"
         return Outcome("failed", INTERRUPTED if not complete else 3, f"{share}; errors.jsonl lists them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
             outcome: tuple[T | None, BaseException | None] = (function(*arguments), None)
         except BaseException as error:
             outcome = (None, error)
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(settle, *outcome)
 
     threading.Thread(target=work, daemon=True).start()
