@@ -13,15 +13,15 @@ BUFFER_BYTES = 1 << 20
 
 def open_file(path: str, key: str, error: type[RunnerError]) -> IO[bytes]:
     """For reading bytes. A path that is no readable file raises `error` with the configuration key."""
-    place = Path(path).expanduser()
-    if not place.exists():
-        raise error(f"{key}: file not found: {path}{_near(place)}")
-    if place.is_dir():
-        raise error(f"{key}: expected a file, found a folder: {path}")
+    place = _place(path)
     try:
         return place.open("rb", buffering=BUFFER_BYTES)
-    except OSError as problem:
-        raise error(f"{key}: cannot read {path}: {problem.strerror}") from None
+    except FileNotFoundError:
+        raise error(f"{key}: file not found: {path}{_near(place)}") from None
+    except IsADirectoryError:
+        raise error(f"{key}: expected a file, found a folder: {path}") from None
+    except (OSError, ValueError) as problem:
+        raise error(f"{key}: cannot read {path}: {_reason(problem)}") from None
 
 
 def read_text(path: str, key: str, error: type[RunnerError]) -> str:
@@ -37,22 +37,37 @@ def read_text(path: str, key: str, error: type[RunnerError]) -> str:
     return text.replace("\r\n", "\n")
 
 
-def folder(path: str, key: str, error: type[RunnerError]) -> Path:
-    """A folder that exists. Otherwise `error` is raised with the configuration key."""
-    place = Path(path).expanduser()
-    if not place.exists():
-        raise error(f"{key}: folder not found: {path}{_near(place)}")
-    if not place.is_dir():
-        raise error(f"{key}: expected a folder, found a file: {path}")
+def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:
+    """A folder that can be listed. Otherwise `error` is raised with the configuration key."""
+    place = _place(path)
+    try:
+        next(place.iterdir(), None)
+    except FileNotFoundError:
+        raise error(f"{key}: folder not found: {path}{_near(place)}") from None
+    except NotADirectoryError:
+        raise error(f"{key}: expected a folder, found a file: {path}") from None
+    except (OSError, ValueError) as problem:
+        raise error(f"{key}: cannot read {path}: {_reason(problem)}") from None
     return place
 
 
+def _place(path: str) -> Path:
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # ~somebody who is not known here
+        return Path(path)
+
+
+def _reason(problem: OSError | ValueError) -> str:
+    return getattr(problem, "strerror", None) or str(problem)
+
+
 def _near(place: Path) -> str:
-    """`; did you mean 'x'?` for a similar name in the folder, else whether the folder is missing too."""
-    if not place.parent.is_dir():
-        return f" (there is no folder {place.parent})"
+    """`; did you mean 'x'?` for a similar name beside it, or that the folder is missing too."""
     try:
         names = [sibling.name for sibling in place.parent.iterdir()]
+    except FileNotFoundError:
+        return f" (there is no folder {place.parent})"
     except OSError:
         return ""
     near = difflib.get_close_matches(place.name, names, n=1, cutoff=0.6)

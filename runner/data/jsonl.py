@@ -7,6 +7,7 @@ not an object is an error and is left out; a lone surrogate (`\\ud800` without i
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -40,8 +41,8 @@ def _parsed(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, A
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
-        line = line.removeprefix(BOM)
-        if not line.strip():
+        line = line.removeprefix(BOM).rstrip()
+        if not line:
             return None
         try:
             value = parse_with_care(line, path, number, log)
@@ -57,13 +58,13 @@ def _parsed(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, A
 def parse_with_care(content: bytes, path: str, line: int | None, log: ProblemLog) -> Any:
     """What the fast parser refuses: says why (ValueError), or repairs lone surrogates with a warning."""
     try:
-        value = json.loads(content.decode("utf-8-sig"), parse_constant=_no_constant)
+        value = json.loads(content.decode("utf-8-sig"), parse_constant=_no_constant, parse_float=_finite)
     except UnicodeDecodeError as problem:
         byte = f"0x{content[problem.start]:02x}"
         raise ValueError(f"not UTF-8: byte {byte} at offset {problem.start} of the {_unit(line)}") from None
     except json.JSONDecodeError as problem:
         where = f"column {problem.colno}" if line is not None else f"line {problem.lineno}, column {problem.colno}"
-        raise ValueError(f"not JSON: {problem.msg} at {where}") from None
+        raise ValueError(f"not JSON: {problem.msg.removesuffix(' at')} at {where}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
     repaired, count = _SURROGATE.subn("\ufffd", json.dumps(value, ensure_ascii=False))
@@ -78,6 +79,12 @@ def parse_with_care(content: bytes, path: str, line: int | None, log: ProblemLog
 
 def _unit(line: int | None) -> str:
     return "file" if line is None else "line"
+
+
+def _finite(number: str) -> float:
+    if math.isinf(float(number)):
+        raise ValueError(f"not JSON: {described(number)} is too large for a number")
+    return float(number)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.data.fields import clean
-from runner.data.files import folder
+from runner.data.files import open_folder
 from runner.data.front_matter import split_front_matter
 from runner.data.problems import ProblemLog, listed
 from runner.errors import CorpusError
@@ -30,7 +30,7 @@ def read_notes(path: str, key: str, log: ProblemLog) -> list[Document]:
 
     Raises CorpusError when the folder cannot be read or holds no usable note.
     """
-    root = folder(path, key, CorpusError)
+    root = open_folder(path, key, CorpusError)
     documents: dict[str, Document] = {}
     for place in _note_files(root, log):
         document = _note(place, root, log)

@@ -88,8 +88,11 @@ def _check_answerable(fields: Fields, query: Query) -> None:
 def _relevance(fields: Fields) -> dict[str, int]:
     """Grades by document id; 1 for each id of a list."""
     value = fields.data.get("expected_notes")
-    if not isinstance(value, dict):
+    if value is None or isinstance(value, list):
         return dict.fromkeys(fields.texts("expected_notes"), 1)
+    if not isinstance(value, dict):
+        fields.wrong("expected_notes", "a list of notes or {note: grade}", value)
+        return {}
     relevance = {}
     for document_id, grade in value.items():
         if isinstance(grade, int) and not isinstance(grade, bool):

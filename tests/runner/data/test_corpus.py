@@ -1,0 +1,67 @@
+import pytest
+
+from runner.data.corpus import EMPTY, build_corpus
+from runner.errors import CorpusError
+from runner.records import Chunk, Document
+from runner.text.chunking import Chunker
+
+DOCUMENTS = [
+    Document("a", "# One\n\nfirst text\n\n# Two\n\nsecond text", "A"),
+    Document("b", "", "only a title"),
+    Document("c", " \n"),
+    Document("d", "short"),
+]
+CHUNKER = Chunker(headings=True, min_chars=0)
+
+
+def test_chunks_stand_in_document_order() -> None:
+    corpus = build_corpus(DOCUMENTS, CHUNKER)
+    assert corpus.chunks == [
+        Chunk("a#0", "a", "# One\n\nfirst text", 0, 17, ("One",)),
+        Chunk("a#1", "a", "# Two\n\nsecond text", 19, 37, ("Two",)),
+        Chunk("b#0", "b", "", 0, 0),
+        Chunk("d#0", "d", "short", 0, 5),
+    ]
+    assert corpus.documents == DOCUMENTS
+
+
+def test_the_same_documents_have_the_same_fingerprint() -> None:
+    again = [Document(d.id, d.text, d.title, "ko", {"source": "elsewhere"}) for d in DOCUMENTS]
+    assert build_corpus(again, CHUNKER).fingerprint == build_corpus(DOCUMENTS, CHUNKER).fingerprint
+
+
+def test_fingerprints_tell_ids_titles_texts_and_order_apart() -> None:
+    corpora = [
+        [Document("a", "bc")],
+        [Document("ab", "c")],
+        [Document("a", "b", "c")],
+        [Document("a", "c", "b")],
+        [Document("a", "1"), Document("b", "2")],
+        [Document("b", "2"), Document("a", "1")],
+        [Document("a", "1"), Document("b", "2"), Document("c", "3")],
+    ]
+    assert len({build_corpus(documents, CHUNKER).fingerprint for documents in corpora}) == 7
+
+
+def test_chunk_boundaries_and_headings_are_in_the_fingerprint() -> None:
+    documents = [Document("a", "# One\n\nfirst text of some length here")]
+    chunkers = [Chunker(), Chunker(headings=True), Chunker(max_chars=20)]
+    assert len({build_corpus(documents, chunker).fingerprint for chunker in chunkers}) == 3
+
+
+def test_a_document_may_not_have_the_id_of_a_chunk() -> None:
+    with pytest.raises(CorpusError) as raised:
+        build_corpus([Document("a", "text"), Document("a#0", "text")], CHUNKER)
+    assert str(raised.value) == (
+        "the document id 'a#0' is also the id of a chunk of the document 'a'; rename one of the two documents"
+    )
+
+
+def test_number_signs_in_ids_are_fine_otherwise() -> None:
+    corpus = build_corpus([Document("C#", "text"), Document("C#0", "text")], CHUNKER)
+    assert [corpus.document_of(chunk.id) for chunk in corpus.chunks] == ["C#", "C#0"]
+
+
+def test_the_empty_corpus() -> None:
+    assert (EMPTY.documents, EMPTY.chunks) == ((), ())
+    assert EMPTY.fingerprint == build_corpus([], CHUNKER).fingerprint

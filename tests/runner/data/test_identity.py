@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import pytest
+
+from runner.data.identity import given_fingerprint, gold_fingerprint, queries_fingerprint
+from runner.records import Context, Given, Query, Span
+
+ONE = Query(
+    "1",
+    "하나?",
+    True,
+    {"a": 2, "b": 1},
+    ("a#0", "a#1"),
+    (Span("a", 0, 1), Span("a", 4, 5, "x")),
+    ("x", "y"),
+    given=Given((("a", 1.0), ("b", 0.5)), (Context("a", "text"),), "x"),
+)
+TWO = Query("2", "둘?", False, {})
+
+
+def test_the_same_questions_have_the_same_hash_whatever_their_labels() -> None:
+    assert queries_fingerprint([ONE]) == queries_fingerprint([Query("1", "하나?", False, {})])
+
+
+@pytest.mark.parametrize(
+    "other", [[TWO, ONE], [ONE], [replace(ONE, text="하나"), TWO], [replace(ONE, id="3"), TWO], []]
+)
+def test_other_questions_have_another_hash(other: list[Query]) -> None:
+    assert queries_fingerprint([ONE, TWO]) != queries_fingerprint(other)
+
+
+def test_the_order_of_labels_does_not_matter() -> None:
+    turned = replace(
+        ONE,
+        text="other words",
+        relevance={"b": 1, "a": 2},
+        expected_chunks=("a#1", "a#0"),
+        expected_spans=ONE.expected_spans[::-1],
+        answers=("y", "x"),
+        given=Given(),
+    )
+    assert gold_fingerprint([TWO, turned]) == gold_fingerprint([ONE, TWO])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(ONE, id="3"),
+        replace(ONE, answerable=False),
+        replace(ONE, relevance={"a": 1, "b": 1}),
+        replace(ONE, relevance={"a": 2}),
+        replace(ONE, expected_chunks=("a#0",)),
+        replace(ONE, expected_spans=(Span("a", 0, 2), Span("a", 4, 5, "x"))),
+        replace(ONE, expected_spans=(Span("a", 0, 1), Span("a", 4, 5))),
+        replace(ONE, answers=("x",)),
+    ],
+)
+def test_other_labels_have_another_hash(other: Query) -> None:
+    assert gold_fingerprint([other, TWO]) != gold_fingerprint([ONE, TWO])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Given(),
+        replace(ONE.given, ranking=(("b", 1.0), ("a", 0.5))),
+        replace(ONE.given, ranking=()),
+        replace(ONE.given, ranking=None),
+        replace(ONE.given, contexts=(Context("a", "text", "title"),)),
+        replace(ONE.given, contexts=None),
+        replace(ONE.given, answer=None),
+    ],
+)
+def test_what_another_system_returned_has_a_hash_of_its_own(other: Given) -> None:
+    changed = replace(ONE, given=other)
+    assert given_fingerprint([changed]) != given_fingerprint([ONE])
+    assert queries_fingerprint([changed]) == queries_fingerprint([ONE])
+
+
+def test_hashes_are_stable() -> None:
+    assert queries_fingerprint([]) == gold_fingerprint([]) == given_fingerprint([])
+    assert len(queries_fingerprint([ONE])) == 64

@@ -1,0 +1,78 @@
+"""Files and folders that the configuration names and that are not there, or are something else."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.data.files import open_file, open_folder, read_text
+from runner.errors import CorpusError, DataError, RunnerError
+
+needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+
+
+def message(call: Callable[..., object], path: Path | str, error: type[RunnerError] = DataError) -> str:
+    with pytest.raises(error) as raised:
+        call(str(path), "dataset.queries", error)
+    return str(raised.value)
+
+
+def test_a_missing_file_with_a_similar_one_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "queries.jsonl").touch()
+    path = tmp_path / "querys.jsonl"
+    assert message(open_file, path) == f"dataset.queries: file not found: {path}; did you mean 'queries.jsonl'?"
+
+
+def test_a_missing_file_with_nothing_like_it(tmp_path: Path) -> None:
+    assert message(open_file, tmp_path / "x.jsonl") == f"dataset.queries: file not found: {tmp_path}/x.jsonl"
+
+
+def test_a_missing_folder_on_the_way(tmp_path: Path) -> None:
+    path = tmp_path / "없는 폴더" / "x.jsonl"
+    assert message(open_file, path) == f"dataset.queries: file not found: {path} (there is no folder {path.parent})"
+
+
+def test_a_folder_where_a_file_is_expected(tmp_path: Path) -> None:
+    assert message(open_file, tmp_path) == f"dataset.queries: expected a file, found a folder: {tmp_path}"
+
+
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    assert message(open_file, "a\0b") == "dataset.queries: cannot read a\0b: embedded null byte"
+    name = "x" * 300
+    assert message(open_file, name) == f"dataset.queries: cannot read {name}: File name too long"
+
+
+def test_the_home_of_nobody() -> None:
+    path = "~no-such-user/x.jsonl"
+    assert message(open_file, path).startswith(f"dataset.queries: file not found: {path}")
+
+
+@needs_permissions
+def test_a_file_without_permission(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.touch(mode=0)
+    assert message(open_file, path) == f"dataset.queries: cannot read {path}: Permission denied"
+
+
+def test_text_without_its_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes("\ufeff가\r\n나\r\n".encode())
+    assert read_text(str(path), "dataset.qrels", DataError) == "가\n나\n"
+
+
+def test_text_that_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes(b"abc\xb0")
+    assert message(read_text, path) == f"dataset.queries: {path} is not UTF-8: byte 0xb0 at offset 3"
+
+
+def test_folders(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "file").touch()
+    assert open_folder(str(tmp_path / "notes"), "dataset.notes", CorpusError) == tmp_path / "notes"
+    path = tmp_path / "note"
+    near = "; did you mean 'notes'?"
+    assert message(open_folder, path, CorpusError) == f"dataset.queries: folder not found: {path}{near}"
+    path = tmp_path / "file"
+    assert message(open_folder, path, CorpusError) == f"dataset.queries: expected a folder, found a file: {path}"
