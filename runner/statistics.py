@@ -113,7 +113,7 @@ def _on_exact_grid(values: Floats) -> Floats:
     return multiples
 
 
-def _acceleration(values: Floats, weights: Floats | None) -> float:
+def _acceleration(values: Floats, weights: Floats | None = None) -> float:
     """From the jackknife of one column: leaving case i out of a weighted mean gives (S - w v) / (W - w)."""
     mass: Floats | float = 1.0 if weights is None else weights
     total = len(values) if weights is None else weights.sum()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from runner.statistics import mean, mean_interval, mean_intervals, percentiles
+from runner.statistics import _acceleration, _bca, mean, mean_interval, mean_intervals, percentiles
 
 
 def test_mean():
@@ -64,6 +64,28 @@ def test_against_scipy(kind, n):
     step = np.min(np.diff(np.unique(values))) / n if kind in ("yes or no", "thirds") else 0.0
     margin = 0.06 * (high - low) + 1.01 * step
     assert (low, high) == pytest.approx((expected.low, expected.high), abs=margin)
+
+
+@pytest.mark.parametrize("n", [14, 30])
+def test_limits_from_the_resampled_means_of_scipy(n):
+    """Without the noise of other resamples the limits agree to rounding."""
+    values, weights = np.random.default_rng(n).exponential(size=n), np.arange(1.0, n + 1)
+    for arrays, statistic in (
+        ((values,), lambda v, axis: v.mean(axis=axis)),
+        ((values, weights), lambda v, w, axis: (v * w).sum(axis=axis) / w.sum(axis=axis)),
+    ):
+        found = stats.bootstrap(
+            arrays, statistic, method="BCa", paired=True, vectorized=True, rng=np.random.default_rng(2)
+        )
+        limits = _bca(np.sort(found.bootstrap_distribution), mean(*arrays), _acceleration(*arrays))
+        assert limits == pytest.approx((found.confidence_interval.low, found.confidence_interval.high), rel=1e-9)
+
+
+def test_resampled_means_that_equal_the_mean_but_for_rounding_count_as_equal():
+    whole = np.random.default_rng(3).integers(0, 4, 11).astype(float)
+    low, high = mean_interval(whole, seed=1)
+    assert mean_interval(whole / 3, seed=1) == pytest.approx((low / 3, high / 3), abs=1e-9)
+    assert mean_interval(whole / 7, seed=1) == pytest.approx((low / 7, high / 7), abs=1e-9)
 
 
 def test_weights_are_those_of_repeated_observations_in_the_estimate():

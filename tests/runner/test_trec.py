@@ -67,6 +67,8 @@ def test_a_judgement_may_be_repeated_but_not_changed(tmp_path):
     [
         ("q 0 d 1\nq 0 d\n", "2: expected 4 columns (query iteration document grade), found 3"),
         ("q 0 d 1\n\n\nq 0 a b 1\n", "4: expected 4 columns (query iteration document grade), found 5"),
+        ("q 0 d 1\nq 0 a b 1\n", "2: expected 4 columns (query iteration document grade), found 5"),
+        ("q 0 d 1\nq 0 d 2\n", "2: grade: 'd' for query 'q' is judged 1 in an earlier line, here 2"),
         ("q d\nq d\n", "1: expected 4 columns (query iteration document grade), found 2"),
         ("q 0 a 1\nq 0 d 1.0\n", "2: grade: expected a whole number, found '1.0'"),
         ("q 0 d 1_0\n", "1: grade: expected a whole number, found '1_0'"),
