@@ -126,7 +126,7 @@ def test_all_problems_of_all_cells_come_before_the_first_run(
         "error: 4 problems in the configuration:\n"
         "  generator: no choice 'extractiv'; did you mean 'extractive'?\n"
         "  retriver: unknown option; did you mean 'retriever'?\n"
-        "  judge.modle: unknown setting; known: on_failure, threshold\n"
+        "  judge.modle: unknown setting; known: on_failure, supported\n"
         "  k: expected less than or equal to 50, got 99\n"
     )
     assert not Path("outputs").exists()
@@ -216,7 +216,7 @@ def test_given_rankings_and_answers(tmp_path: Path) -> None:
                 "query": "How long does the Moon need?",
                 "answerable": True,
                 "expected_notes": ["moon"],
-                "ranking": ["mars", {"id": "moon", "score": 0.5}],
+                "ranking": [{"id": "mars", "score": 2}, {"id": "moon", "score": 0.5}],
                 "contexts": ["Mars is red.", {"id": "moon", "text": "The Moon needs 27 days."}],
                 "answer": "The Moon needs 27 days.",
             },
