@@ -120,9 +120,13 @@ def _acceleration(values: Floats, weights: Floats | None = None) -> float:
     weighted = values * mass
     without = (weighted.sum() - weighted) / (total - mass)
     influence = without.mean() - without
+    largest = float(np.abs(influence).max())
+    if largest == 0.0:
+        return 0.0
+    influence /= largest  # the ratio below has no unit, but tiny values would vanish when cubed
     squares = influence * influence
     spread = float(squares.sum())
-    return float((squares * influence).sum()) / (6 * spread * math.sqrt(spread)) if spread > 0 else 0.0
+    return float((squares * influence).sum()) / (6 * spread * math.sqrt(spread))
 
 
 def _bca(resampled: Floats, value: float, acceleration: float) -> tuple[float, float]:

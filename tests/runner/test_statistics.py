@@ -88,6 +88,11 @@ def test_resampled_means_that_equal_the_mean_but_for_rounding_count_as_equal():
     assert mean_interval(whole / 7, seed=1) == pytest.approx((low / 7, high / 7), abs=1e-9)
 
 
+def test_tiny_values_have_an_interval_too():
+    values = np.array([0.0, 1e-200, 3e-200, 0.0, 1e-200])
+    assert np.array(mean_interval(values, seed=1)) * 1e200 == pytest.approx(mean_interval(values * 1e200, seed=1))
+
+
 def test_weights_are_those_of_repeated_observations_in_the_estimate():
     """A weighted mean resamples cases, not observations: an interval for pairs (2 tp, predicted + actual)."""
     random = np.random.default_rng(5)
