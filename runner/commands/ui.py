@@ -13,6 +13,8 @@ from runner.commands import Parser
 from runner.errors import InputError
 from runner.tracking.mlflow_client import configured_uri, environment, shown, sqlite_file
 
+NO_JOBS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # four more processes that browsing does not need
+
 
 def main(argv: Sequence[str]) -> int:
     """Becomes the MLflow server; ends with Ctrl-C. Raises InputError when there is nothing to show."""
@@ -36,7 +38,7 @@ def _become_server(uri: str, host: str, port: int) -> NoReturn:
     options = ["--backend-store-uri", uri, "--host", host, "--port", str(port), "--workers", "1"]
     command = [sys.executable, "-m", "mlflow", "ui", *options]
     sys.stdout.flush()
-    os.execve(command[0], command, {**os.environ, **environment()})  # noqa: S606
+    os.execve(command[0], command, {**os.environ, **environment(), **NO_JOBS})  # noqa: S606
 
 
 def _demand_store(uri: str) -> None:

@@ -1,0 +1,72 @@
+import pytest
+
+from runner.report import metric
+from runner.report.wording import LANGUAGES
+from tests.run_folders import METRICS, estimate
+
+EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
+
+
+@pytest.mark.parametrize(
+    ("value", "grade"),
+    [
+        (1.0, "excellent"),
+        (0.8001, "excellent"),
+        (0.8, "good"),
+        (0.6, "good"),
+        (sum([0.1] * 6), "good"),  # 0.6 but for the last bit
+        (0.5999, "fair"),
+        (0.4, "fair"),
+        (0.3999, "needs_work"),
+        (0.0, "needs_work"),
+        (None, None),
+    ],
+)
+def test_grades_at_their_borders(value: float | None, grade: str | None) -> None:
+    assert metric.grade(value) == grade
+
+
+@pytest.mark.parametrize(
+    ("name", "english", "korean"),
+    [
+        ("recall_at_k", "Recall@5", "Recall@5"),
+        ("ndcg_at_10", "nDCG@10", "nDCG@10"),
+        ("hit_rate_at_k", "Hit Rate@5", "Hit Rate@5"),
+        ("mrr", "MRR", "MRR"),
+        ("chunk/map_at_k", "Chunk MAP@5", "청크 MAP@5"),
+        ("keyword/recall_at_3", "keyword Recall@3", "keyword Recall@3"),
+        ("mean_faithfulness", "Faithfulness", "충실도 (Faithfulness)"),
+        ("something_new", "something_new", "something_new"),
+    ],
+)
+def test_labels(name: str, english: str, korean: str) -> None:
+    assert metric.label(name, 5, EN) == english
+    assert metric.label(name, 5, KO) == korean
+
+
+def test_label_without_a_k() -> None:
+    assert metric.label("recall_at_k", None, EN) == "Recall@k"
+
+
+def test_cutoffs_are_those_of_documents_not_of_legs() -> None:
+    assert metric.cutoffs({"recall_at_k": {}, "recall_at_10": {}, "mrr_at_3": {}, "keyword/recall_at_7": {}}) == [3, 10]
+
+
+def test_legs_are_prefixes_but_for_chunks() -> None:
+    assert metric.legs(METRICS) == ["keyword", "semantic"]
+
+
+def test_a_metric_that_applies_to_no_case_is_left_out() -> None:
+    metrics = {"mrr": estimate(0.5, 3), "mean_faithfulness": estimate(None, 0)}
+    assert [value.name for value in metric.values(metrics, ["mean_faithfulness", "mrr", "absent"])] == ["mrr"]
+
+
+def test_a_metric_that_applies_but_was_never_scored_has_no_value() -> None:
+    metrics = {"mrr": estimate(None, 3, 0)}
+    assert [value.name for value in metric.values(metrics, ["mrr"])] == ["mrr"]
+    assert metric.scored(metrics, ["mrr"]) == []
+
+
+def test_metrics_of_an_unknown_kind_are_among_the_results() -> None:
+    assert "novelty" in metric.result_names({**METRICS, "novelty": estimate(0.5, 3)})
+    assert not {"mean_faithfulness", "recall_at_3", "keyword/recall_at_k"} & set(metric.result_names(METRICS))

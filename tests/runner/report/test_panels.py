@@ -1,0 +1,121 @@
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from runner.report import panels
+from tests.run_folders import RUN, SUMMARY, estimate, merged
+
+KOREAN = {"config": {"report": {"language": "ko"}}}
+
+
+def shown(run: Mapping[str, Any], summary: Mapping[str, Any], width: int = 80) -> str:
+    """What a terminal of that width without colour shows."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=False)
+    for panel in panels(run, summary):
+        console.print(panel, markup=False, highlight=False)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def lines(text: str) -> list[str]:
+    """The lines without frame and repeated blanks."""
+    return [" ".join(line.strip("│ ").split()) for line in text.splitlines()]
+
+
+def test_results_and_generation_panels() -> None:
+    text = lines(shown(RUN, SUMMARY))
+    assert "Evaluation Results (k=5)" in text[0]
+    assert text[1:7] == [
+        "Precision@5: 0.2400 [0.1900, 0.2900] 8/8",
+        "Recall@5: 0.8500 [0.8000, 0.9000] 8/8",
+        "Hit Rate@5: 0.8500 [0.8000, 0.9000] 8/8",
+        "MRR: 0.7200 [0.6700, 0.7700] 8/8",
+        "nDCG@5: 0.7800 [0.7300, 0.8300] 8/8",
+        "MAP@5: 0.7100 [0.6600, 0.7600] 8/8",
+    ]
+    assert "keyword Recall@5: 0.7500 [0.7000, 0.8000] 8/8" in text
+    assert any("Run: run-1" in line for line in text)
+    start = next(number for number, line in enumerate(text) if "Generation Metrics" in line)
+    assert text[start + 1 : start + 3] == [
+        "Faithfulness: 0.8250 [0.7750, 0.8750] 9/10",
+        "Answer Relevancy: 0.5800 [0.5300, 0.6300] 10/10",
+    ]
+
+
+def test_details() -> None:
+    text = lines(shown(RUN, SUMMARY))
+    for line in (
+        "Status: completed",
+        "Cases: 10 (ok 9, failed 0, timeout 1)",
+        "Data problems: errors: 1, warnings: 2 (errors.jsonl)",
+        "Latency, retrieval: p50 3.1 ms p95 9.9 ms n=4",
+        "Latency, generation: no live call to measure",
+        "Unanswerable F1: 0.8000 [0.7500, 0.8500] 10/10",
+        "question is called unanswerable answered",
+        "unanswerable 2 0",
+        "answerable 1 7",
+        "Where failing questions were lost (4 of 10 questions fail):",
+        "refused though answerable 1",
+    ):
+        assert line in text
+    assert not any("answered though unanswerable" in line for line in text)  # nothing was lost there
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("run", [RUN, merged(RUN, KOREAN)], ids=["en", "ko"])
+def test_every_line_is_as_wide_as_its_panel(run: Mapping[str, Any], width: int) -> None:
+    assert {cell_len(line) for line in shown(run, SUMMARY, width).splitlines()} == {min(width, 78)}
+
+
+def test_korean_panels() -> None:
+    text = lines(shown(merged(RUN, KOREAN), SUMMARY))
+    assert "평가 결과 (k=5)" in text[0]
+    assert "충실도 (Faithfulness): 0.8250 [0.7750, 0.8750] 9/10" in text
+    assert "답변 불가 2 0" in text
+    assert "질문 10개 중 4개 실패" in " ".join(text)
+
+
+def test_baselines_are_named_with_or_without_generation() -> None:
+    note = "Baselines without a language model: generator=extractive, judge=lexical."
+    assert note in lines(shown(RUN, SUMMARY))
+    without = {**SUMMARY, "metrics": {"mrr": estimate(0.5, 3)}}
+    assert note in lines(shown(RUN, without))
+    assert "Baselines" not in shown(RUN, merged(SUMMARY, {"facts": {"baselines": []}}))
+
+
+def test_retrieval_only_has_no_generation_panel() -> None:
+    nothing = estimate(None, 0)
+    changes = {"mean_faithfulness": nothing, "mean_answer_relevancy": nothing}
+    metrics = {name: value for name, value in SUMMARY["metrics"].items() if name not in ("exact_match", "token_f1")}
+    assert "Generation" not in shown(RUN, {**SUMMARY, "metrics": {**metrics, **changes}})
+
+
+def test_a_failed_run_says_why_and_has_no_numbers() -> None:
+    run = merged(RUN, {"status": "failed", "error_message": "10 of 10 cases failed"})
+    metrics = {"mrr": estimate(None, 8, 0), "mean_faithfulness": estimate(None, 10, 0)}
+    text = lines(shown(run, {**SUMMARY, "metrics": metrics, "counts": {}}))
+    assert "MRR: – 0/8" in text
+    assert "Faithfulness: – 0/10" in text
+    assert "Status: failed" in text
+    assert "Error: 10 of 10 cases failed" in text
+
+
+def test_a_run_of_which_almost_nothing_is_known() -> None:
+    text = lines(shown({}, {}))
+    assert "Evaluation Results" in text[0]
+    assert "No case was scored, so there are no metrics." in text
+
+
+def test_nothing_is_read_as_markup() -> None:
+    run = merged(RUN, {"id": "[red]x[/red]", "error_message": "[bold]y"})
+    text = shown(run, merged(SUMMARY, {"facts": {"baselines": ["judge=[i]z"]}}))
+    assert all(part in text for part in ("[red]x[/red]", "[bold]y", "[i]z"))
+
+
+def test_no_failing_question() -> None:
+    text = lines(shown(RUN, {**SUMMARY, "counts": {"lost_at": {"none": 10}}}))
+    assert "No question failed." in text

@@ -1,0 +1,31 @@
+import re
+import string
+
+from runner.report.english import ENGLISH
+from runner.report.korean import KOREAN
+from runner.report.wording import LANGUAGES, wording_of
+
+
+def placeholders(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_both_languages_say_the_same_things() -> None:
+    assert ENGLISH.keys() == KOREAN.keys()
+    for key, text in ENGLISH.items():
+        assert placeholders(text) == placeholders(KOREAN[key]), key
+
+
+def test_korean_sentences_are_korean() -> None:
+    english = {key for key, text in KOREAN.items() if " " in text and not re.search("[가-힣]", text)}
+    assert english == {"metric.hit_rate", "panel.latency_value"}
+
+
+def test_the_language_is_configured() -> None:
+    assert wording_of({"config": {"report": {"language": "ko"}}}) is LANGUAGES["ko"]
+    assert wording_of({}) is LANGUAGES["en"]
+
+
+def test_a_category_without_a_word_stands_for_itself() -> None:
+    assert LANGUAGES["en"].name("lost_at", "not_retrieved") == "not retrieved"
+    assert LANGUAGES["en"].name("lost_at", "on_the_moon") == "on_the_moon"

@@ -1,0 +1,55 @@
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.report.worst import lost_at, scores, worst_cases
+from tests.run_folders import ROWS, row
+
+
+def ids(rows: list[dict[str, Any]], count: int = 10) -> list[str]:
+    return [found["id"] for found in worst_cases(rows, count)]
+
+
+def test_failing_before_weak_before_nothing_else() -> None:
+    assert ids(ROWS) == ["q-7", "q-4", "q-5", "q-2", "q-6|x", "q-3"]
+
+
+def test_a_perfect_case_is_not_among_them() -> None:
+    assert ids([row("q-1")]) == []
+
+
+def test_a_failing_question_comes_before_a_weaker_one_that_does_not_fail() -> None:
+    weak = row("weak", metrics={"recall_at_k": 0.2, "faithfulness": 0.1, "answer_relevancy": 0.1})
+    failing = row("failing", labels={"lost_at": "wrong_answer"})
+    assert ids([weak, failing]) == ["failing", "weak"]
+
+
+def test_a_case_that_never_ended_comes_after_one_that_ended_as_badly() -> None:
+    crashed = row("a", status="failed", metrics={}, error="boom")
+    metrics = {"recall_at_k": 0.0, "faithfulness": 0.0, "answer_relevancy": 0.0}
+    hopeless = row("b", metrics=metrics, labels={"lost_at": "not_retrieved", "answerability": "false_positive"})
+    assert ids([crashed, hopeless]) == ["b", "a"]
+
+
+def test_a_missing_judgement_counts_zero_and_a_score_that_does_not_apply_not_at_all() -> None:
+    missing = row("missing", metrics={"faithfulness": None}, unscored=["faithfulness"])
+    not_applicable = row("n/a", metrics={"recall_at_k": None})
+    assert scores(missing) == {"recall_at_k": 1.0, "faithfulness": None, "answer_relevancy": 1.0}
+    assert scores(not_applicable) == {"faithfulness": 1.0, "answer_relevancy": 1.0}
+    assert ids([missing, not_applicable]) == ["missing"]
+
+
+def test_rows_of_an_evaluation_with_other_metrics_are_compared_by_all_of_them() -> None:
+    plain = {"status": "ok", "labels": {}, "unscored": []}
+    rows = [{**plain, "id": "x", "metrics": {"novelty": 0.5}}, {**plain, "id": "y", "metrics": {"novelty": 0.2}}]
+    assert ids(rows) == ["y", "x"]
+
+
+def test_lost_at() -> None:
+    assert [lost_at(found) for found in ROWS[:2]] == [None, "not_retrieved"]
+
+
+@given(st.permutations(ROWS), st.integers(1, 7))
+def test_the_order_of_the_journal_does_not_matter(rows: list[dict[str, Any]], count: int) -> None:
+    assert ids(rows, count) == ids(ROWS)[:count]
