@@ -40,8 +40,8 @@ class ExtractiveGenerator:
     holds; words that few sentences hold weigh more, words of the sentence before it count half, and the
     score is halved when the question asks for a number, a time or a reason and the sentence has none. Ties
     go to the earlier context and sentence. Sentences with less than half of the best score are left out;
-    the others stand in the order of the contexts. Without a context, or with a best score below
-    `min_score`, it refuses in the language of the question.
+    the others stand in the order of the contexts. It refuses, in the language of the question, when the
+    contexts together hold less than `min_coverage` of the question's content words, or none.
     """
 
     baseline: ClassVar[bool] = True
@@ -50,16 +50,16 @@ class ExtractiveGenerator:
         self,
         *,
         max_sentences: Annotated[int, Field(ge=1, le=20)] = 2,
-        min_score: Annotated[float, Field(ge=0, le=1)] = 0.3,
+        min_coverage: Annotated[float, Field(ge=0, le=1)] = 0.5,
     ) -> None:
         self.max_sentences = max_sentences
-        self.min_score = min_score
+        self.min_coverage = min_coverage
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         sentences = list(_sentences(contexts))
         scores = _scores(query.text, sentences)
         order = sorted(range(len(sentences)), key=lambda i: (-scores[i], i))[: self.max_sentences]
-        if not order or scores[order[0]] < max(self.min_score, 1e-9):
+        if not order or scores[order[0]] == 0 or _coverage(query.text, sentences) < self.min_coverage:
             return Answer(REFUSAL[detect_language(query.text)], refused=True)
         chosen = [sentences[i] for i in sorted(order) if scores[i] >= COMPANION * scores[order[0]]]
         text = " ".join(f"{sentence.text} [{sentence.context}]" for sentence in chosen)
@@ -77,6 +77,12 @@ def _sentences(contexts: Sequence[Context]) -> Iterator[_Sentence]:
             if text and not _NO_STATEMENT.match(sentence):
                 yield _Sentence(number, text, own | title, before)
             before = own
+
+
+def _coverage(question: str, sentences: Sequence[_Sentence]) -> float:
+    """The share of the question's content words that the sentences hold together, 1 for a question without any."""
+    words, held = content_words(question), frozenset[str]().union(*(sentence.own for sentence in sentences))
+    return sum(not word.forms.isdisjoint(held) for word in words) / len(words) if words else 1.0
 
 
 def _scores(question: str, sentences: Sequence[_Sentence]) -> list[float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-
 _CITATION = re.compile(r"\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\](?!\()")
 _RANGE = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from runner.text.citations import without_citations
-from runner.text.refusals import is_courtesy, says_unknown
+from runner.text.courtesies import is_courtesy
+from runner.text.refusals import says_unknown
 from runner.text.sentences import split_sentences
 
 _MARKER = re.compile(r"^\s*(?:>\s*)?(?:#{1,6}|[-+*•‣▪]|\(?\d{1,3}[.)])\s+|^\s*(?:```|~~~)\w*")

@@ -19,27 +19,30 @@ _ENGLISH_IDIOM = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(r"[,;:.!?()]|\b(?:but|and|or|because|if|when|unless|although|while|since)\b", re.IGNORECASE)
-_WEAK = frozenset("be been being have had has get got any able only to allow allowed also a an the".split())
+_WEAK = frozenset(
+    ("be", "been", "being", "have", "had", "has", "get", "got", "any", "able", "only", "to", "also", "a", "an", "the")
+)
 
 _KOREAN_BEFORE = re.compile(r"(?<![가-힣])(?:안|못)\s+(?=[가-힣])")
 _KOREAN_AFTER = re.compile(
     r"않|없|아니(?!라도|나|면)|아닙|아닌|아님|못(?=하|해|했|합|한|함)|지 못|지 ?(?:말|마)(?=[가-힣])"
 )
 _KOREAN_PREFIX = re.compile(
-    r"(?<![가-힣])(?:(?P<whole>불가(?!피)[가-힣]*)|(?:미|비|무|불)(?P<root>지원|포함|제공|허용|공개|적용|해당|완료|설치|활성))"
+    r"(?<![가-힣])(?:(?P<whole>불가(?!피)[가-힣]*)"
+    r"|(?:미|비|무|불)(?P<root>지원|포함|제공|허용|공개|적용|해당|완료|설치|활성))"
 )
 _KOREAN_IDIOM = re.compile(
-    r"뿐(?:만)? ?아니라|만 ?아니라|[지질] ?않으면 ?안|수밖에 ?(?:는 )?없|틀림없|끊임없|[상관]관 ?없|문제 ?없|빠짐없|다름없|변함없"
-    r"|어김없|아니요|아니오"
+    r"뿐(?:만)? ?아니라|만 ?아니라|[지질] ?않으면 ?안|수밖에 ?(?:는 )?없|틀림없|끊임없|[상관]관 ?없|문제 ?없"
+    r"|빠짐없|다름없|변함없|어김없|아니요|아니오"
 )
 _GENERIC = frozenset(["수", "것", "것이", "것은", "할", "될", "일", "되", "됩니다", "됨", "된다", "돼요", "되나요"])
 
 
 def denied(text: str) -> list[Word]:
-    """The denied words, in no order. Idioms that deny nothing (not only, 뿐만 아니라, 수밖에 없다) do not count.
+    """The denied words, in no order; idioms that deny nothing (not only, 뿐만 아니라, 수밖에 없다) do not count.
 
     English: the first full word after the negation, within its clause (not be *refunded*). Korean: the word
-    before 않다, 없다, 아니다, 못하다, 말다 (*환불되지* 않습니다), the word after 안 and 못, the root of 불가능 and 미지원.
+    before 않다, 없다, 아니다, 못하다, 말다 (*환불되지* 않습니다), the word after 안 and 못, the root of 불가능, 미지원.
     """
     plain = _blank(_KOREAN_IDIOM, _blank(_ENGLISH_IDIOM, text))
     return [*_english(plain), *_korean(plain)]

@@ -16,7 +16,6 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from runner.text.names import names
 from runner.text.numbers import quantities
 from runner.text.words import all_forms, content_words, words
 
@@ -25,24 +24,29 @@ Kind = Literal["quantity", "time", "name", "reason", "polarity"]
 BARE = 5  # words: an answer up to this long is a phrase, not a sentence
 ENOUGH = 0.5  # share of the question's words that puts an answer on topic
 
-_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        (
-            "time",
-            r"\bwhen\b(?=.*\?|$)|\b(?:what|which) (?:year|date|day|month|time)\b|언제|며칠(?:에|날)|몇 ?(?:년|월|시)(?!간)|날짜|연도",
-        ),
-        ("quantity", r"\bhow (?:many|much|long|old|often|far|large|big|high|tall|deep|fast|soon)\b|몇|며칠|얼마"),
-        ("name", r"^\W*(?:who|whose|whom|where)\b|누구|누가|어디|인물은|사람은|곳은|이름은"),
-        ("reason", r"\bwhy\b|\bwhat (?:is|was|are) the (?:reason|cause)|(?<![가-힣])왜(?![가-힣])|이유|까닭"),
-        ("polarity", r"^\W*(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|may|must)\b"),
-    )
-)
+# The first kind whose pattern a question matches.
+_KINDS: dict[Kind, str] = {
+    "time": r"\bwhen\b(?=.*\?|$)|\b(?:what|which) (?:year|date|day|month|time)\b|언제|몇 ?(?:년|월|시)(?!간)|날짜|연도",
+    "quantity": r"\bhow (?:many|much|long|old|often|far|large|big|high|tall|deep|fast|soon)\b|몇|며칠|얼마",
+    "name": r"^\W*(?:who|whose|whom|where)\b|누구|누가|어디|인물은|사람은|곳은|이름은",
+    "reason": r"\bwhy\b|\bwhat (?:is|was|are) the (?:reason|cause)|(?<![가-힣])왜(?![가-힣])|이유|까닭",
+    "polarity": r"^\W*(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|may|must)\b",
+}
 _REASON = re.compile(
-    r"\b(?:because|since|due to|so that|in order to|as a result|reasons?|caused?|therefore|to (?:keep|avoid|prevent|protect|allow|make|reduce))\b"
+    r"\b(?:because|since|due to|so that|in order to|as a result|reasons?|caused?|therefore"
+    r"|to (?:keep|avoid|prevent|protect|allow|make|reduce))\b"
     r"|때문|므로|[가-힣]서(?![가-힣])|니까|위해|위하여|덕분|탓|이유|도록|원인",
     re.IGNORECASE,
 )
+_TIME = re.compile(
+    r"\b(?:1\d|20)\d\d\b|\b(?:after|before|during|until|once|as soon as|every|daily|weekly|monthly|today|tomorrow"
+    r"|yesterday|immediately|always|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:in|by) (?:spring|summer|autumn|winter)"
+    r"|century|when)\b|매[일주월년달]|오늘|내일|어제|이후|이전|[월화수목금토일]요일|직후|즉시|마다|때|후에|전에"
+    r"|[봄여름가을겨울]에",
+    re.IGNORECASE,
+)
+_TIME_UNITS = {"date.year", "date.month", "date.day", "date.decade", "clock", "second", "month"}
+_NO_NUMBER = re.compile(r"무료|\bfree\b|\bno (?:limit|fee|charge)|무제한|제한[이은]? 없|\bunlimited\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +74,14 @@ def relevancy(question: str, answer: str) -> Relevancy:
 
 def asked_kind(question: str) -> Kind | None:
     """What a question asks for, where its words tell."""
-    return next((kind for kind, pattern in _KINDS if pattern.search(question)), None)
+    return next((kind for kind, pattern in _KINDS.items() if re.search(pattern, question, re.IGNORECASE)), None)
 
 
 def holds_kind(answer: str, kind: Kind | None) -> bool:
     """Whether a text holds what is asked for. A name cannot be ruled out: Korean has no capitals."""
     if kind == "quantity":
-        return (
-            bool(quantities(answer)) or re.search(r"무료|\bfree\b|\bno (?:limit|fee|charge)", answer, re.I) is not None
-        )
+        return bool(quantities(answer)) or _NO_NUMBER.search(answer) is not None
     if kind == "time":
-        return _has_time(answer)
-    if kind == "reason":
-        return _REASON.search(answer) is not None
-    return True
-
-
-def _has_time(answer: str) -> bool:
-    units = {quantity.unit for quantity in quantities(answer)}
-    bare_year = re.search(r"\b(?:1\d|20)\d\d\b", answer)
-    words_of_time = re.search(
-        r"\b(?:after|before|during|until|once|as soon as|every|daily|weekly|monthly|today|tomorrow|yesterday|immediately|always"
-        r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:in|by) (?:spring|summer|autumn|winter)|century|when)\b"
-        r"|매[일주월년달]|오늘|내일|어제|이후|이전|[월화수목금토일]요일|직후|즉시|마다|때|후에|전에|[봄여름가을겨울]에",
-        answer,
-        re.IGNORECASE,
-    )
-    return bool(
-        units & {"date.year", "date.month", "date.day", "date.decade", "clock", "second", "month"}
-        or bare_year
-        or words_of_time
-    )
+        units = {quantity.unit for quantity in quantities(answer)}
+        return bool(units & _TIME_UNITS) or _TIME.search(answer) is not None
+    return kind != "reason" or _REASON.search(answer) is not None

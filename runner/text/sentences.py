@@ -34,16 +34,19 @@ _WORD_BEFORE = re.compile(r"[^\s(\[\"“‘'「『]+$")
 _QUOTING = re.compile(r"(?:이?라[고며는]|이라면서|라면서|하[고며는]|하면서|[고며]|만)(?![가-힣])")
 _KOREAN_END = re.compile(r"[다요죠까]$")
 
-_BEFORE_NAME = frozenset(
-    "mr mrs ms dr prof gen col rev gov sen rep lt capt sgt hon pres vs e.g i.e cf al approx dept est ca viz mt".split()
-)
-_BEFORE_NUMBER = frozenset("no nos fig figs p pp sec ch vol eq art st ver v".split())
-_MAY_END = frozenset("etc inc ltd co corp jr sr bros ph.d a.m p.m st ave".split())
-_STARTERS = frozenset(
-    """a an the this that these those it its he she they we you i his her their our your my there here in on at for from
-    to as if when while after before since although however but and so then also no not what who which where why how
-    do does did is are was were can could will would should may some many most all each both one two""".split()
-)
+# Abbreviations that a name, a number or nothing in particular follows; the last kind may end a sentence.
+_NAME_FOLLOWS = """
+mr mrs ms dr prof gen col rev gov sen rep lt capt sgt hon pres vs e.g i.e cf al approx dept est ca viz mt
+"""
+_NUMBER_FOLLOWS = "no nos fig figs p pp sec ch vol eq art ver v"
+_MAY_END = "etc inc ltd co corp jr sr bros ph.d a.m p.m st ave"
+_STARTERS = """
+a an the this that these those it its he she they we you i his her their our your my there here in on at for from to as
+if when while after before since although however but and so then also no not what who which where why how do does did
+is are was were can could will would should may some many most all each both one two
+"""
+_BEFORE_NAME, _BEFORE_NUMBER = frozenset(_NAME_FOLLOWS.split()), frozenset(_NUMBER_FOLLOWS.split())
+_ABBREVIATIONS, _FIRST_WORDS = frozenset(_MAY_END.split()), frozenset(_STARTERS.split())
 
 
 def split_sentences(text: str) -> list[str]:
@@ -165,6 +168,6 @@ def _full_stop_ends(before: str, following: str) -> bool:
     if key in _BEFORE_NAME:
         return False
     initial = re.fullmatch(r"[A-Z]|(?:[A-Za-z]\.)+[A-Za-z]", word) is not None
-    if initial or key in _MAY_END:
-        return re.split(r"[\s,]", following, maxsplit=1)[0].lower() in _STARTERS and following[0].isupper()
+    if initial or key in _ABBREVIATIONS:
+        return re.split(r"[\s,]", following, maxsplit=1)[0].lower() in _FIRST_WORDS and following[0].isupper()
     return not (following[0].islower() and word[:1].isupper() and len(word) <= 5)

@@ -21,11 +21,12 @@ from runner.text.names import NameIndex, names
 from runner.text.negation import denied
 from runner.text.numbers import Quantity, quantities
 from runner.text.sentences import split_sentences
-from runner.text.words import Word, all_forms, content_words
+from runner.text.words import Word, all_forms, content_words, particle
 
 PASSAGE = 5  # sentences: about a paragraph
 CLOSE = 0.75  # share of a claim's words from which a sentence says the same thing
 MARGIN = 0.15  # a sentence this little behind the closest one is as good a witness
+COPIED = 3  # words in common from which one sentence may copy another
 RELATED = 0.5  # share of a claim's words above which a sentence is about the same thing
 
 
@@ -155,18 +156,12 @@ class Sources:
         return f"not in the sources: {', '.join(dict.fromkeys(wrong))}" if wrong else ""
 
     def _contradiction(self, claim: Statement, shares: Sequence[float]) -> str:
-        """What the sentences that say nearly the same thing say differently."""
+        """What every sentence that says nearly the same thing says differently."""
         least = max(CLOSE, max(shares, default=0.0) - MARGIN)
-        witnesses = [sentence for share, sentence in zip(shares, self.sentences, strict=True) if share >= least]
-        if not witnesses:
-            return ""
-        if wrong := [q.text for q in claim.quantities if all(_other_quantity(q, claim, each) for each in witnesses)]:
-            return f"another number in the sources: {', '.join(wrong)}"
-        if len(claim.names) == 1:
-            related = [sentence for share, sentence in zip(shares, self.sentences, strict=True) if share > RELATED]
-            if all(claim.names[0] not in sentence.name_index for sentence in related) and witnesses[0].names:
-                return f"another name in the sources: {claim.names[0]}"
-        return "denied on one side only" if all(_opposed(claim, each) for each in witnesses) else ""
+        ordered = sorted(zip(shares, self.sentences, strict=True), key=lambda pair: -pair[0])
+        related = [sentence for share, sentence in ordered if share > RELATED]
+        differences = [_difference(claim, sentence, related) for share, sentence in ordered if share >= least]
+        return differences[0] if differences and all(differences) else ""
 
 
 def _countable(quantity: Quantity) -> bool:
@@ -174,10 +169,53 @@ def _countable(quantity: Quantity) -> bool:
     return quantity.unit in ("", "count") and quantity.face <= 10 and quantity.face == int(quantity.face)
 
 
-def _other_quantity(quantity: Quantity, claim: Statement, witness: Statement) -> bool:
-    """Whether the witness holds only other quantities of the same unit."""
-    same_unit = [other for other in witness.quantities if other.unit == quantity.unit]
-    return bool(same_unit) and not any(each.matches(other) for each in claim.quantities for other in same_unit)
+def _difference(claim: Statement, witness: Statement, related: Sequence[Statement]) -> str:
+    """What a claim says otherwise than a sentence that is close to it; empty when nothing."""
+    if wrong := [quantity.text for quantity in claim.quantities if _other_quantity(quantity, claim, witness, related)]:
+        return f"another number in the sources: {', '.join(dict.fromkeys(wrong))}"
+    if wrong := [name for name in claim.names if _other_name(name, claim, witness, related)]:
+        return f"another name in the sources: {', '.join(wrong)}"
+    if wrong := _exchanged_nouns(claim, witness):
+        return f"another word in the sources: {', '.join(wrong)}"
+    return "denied on one side only" if _opposed(claim, witness) else ""
+
+
+def _other_quantity(quantity: Quantity, claim: Statement, witness: Statement, related: Sequence[Statement]) -> bool:
+    """Whether the witness lacks the quantity and holds one of its unit that the claim lacks.
+
+    A claim of several such quantities may take them from several related sentences.
+    """
+    several = sum(each.unit == quantity.unit for each in claim.quantities) > 1
+    if any(
+        quantity.matches(other) for sentence in (related if several else [witness]) for other in sentence.quantities
+    ):
+        return False
+    others = (other for other in witness.quantities if other.unit == quantity.unit)
+    return any(not any(other.matches(each) for each in claim.quantities) for other in others)
+
+
+def _other_name(name: str, claim: Statement, witness: Statement, related: Sequence[Statement]) -> bool:
+    """Whether no related sentence holds the name and the witness holds one that the claim lacks.
+
+    A claim of several names must share one with the witness, else they may speak of different things.
+    """
+    if any(name in sentence.name_index for sentence in related):
+        return False
+    if len(claim.names) > 1 and not any(each in witness.name_index for each in claim.names):
+        return False
+    return any(other not in claim.name_index for other in witness.names)
+
+
+def _exchanged_nouns(claim: Statement, witness: Statement) -> list[str]:
+    """Korean nouns that stand where the witness, otherwise the same, has another with the same particle.
+
+    Korean has no capitals that would tell a name, so any noun may be one.
+    """
+    missing = [word.text for word in claim.words if word.forms.isdisjoint(witness.forms)]
+    if len(claim.words) - len(missing) < COPIED:
+        return []
+    roles = {particle(word.text) for word in witness.words if word.forms.isdisjoint(claim.forms)} - {""}
+    return [word for word in missing if particle(word) in roles]
 
 
 def _opposed(claim: Statement, witness: Statement) -> bool:
