@@ -8,9 +8,10 @@ from dataclasses import replace
 from runner.data.corpus import build_corpus
 from runner.data.gold import check_gold
 from runner.data.notes import note_names, read_notes
-from runner.data.problems import ProblemLog
+from runner.data.problems import ProblemLog, why_empty
 from runner.data.queries import read_queries
 from runner.data.settings import ChunkerSettings, chunker_of
+from runner.errors import DataError
 from runner.records import DataSet, Query
 from runner.text.note_ids import NoteNames
 
@@ -41,6 +42,8 @@ class VaultDataset:
         references = _References(names, self.queries, log)
         queries = references.resolve_all(read_queries(self.queries, "dataset.queries", log))
         log.stop_if_strict()
+        if not queries:
+            raise DataError(f"dataset.queries: no queries in {self.queries}{why_empty(log, self.queries)}")
         return DataSet(corpus, check_gold(queries.items(), corpus, self.queries, log), log.problems)
 
 

@@ -1,0 +1,59 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plugins.dataset.demo import DemoDataset
+from plugins.dataset.jsonl import JsonlDataset
+from plugins.dataset.squad import SquadDataset
+from plugins.dataset.trec import TrecDataset
+from plugins.dataset.vault import VaultDataset
+from runner.data.settings import ChunkerSettings
+from runner.text.chunking import Chunker
+
+CONF = Path(__file__).parents[3] / "conf" / "dataset"
+CLASSES: list[Any] = [DemoDataset, JsonlDataset, SquadDataset, TrecDataset, VaultDataset]
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_one_language(language: Any) -> None:
+    data = DemoDataset(language=language).load()
+    assert len(data.corpus.documents) >= 60
+    assert len(data.queries) >= 120
+    assert {query.language for query in data.queries} == {language}
+    assert {document.language for document in data.corpus.documents} == {language}
+    assert {query.answerable for query in data.queries} == {True, False}
+    assert data.problems == ()
+
+
+def test_both_languages_are_one_corpus() -> None:
+    both, ko, en = (DemoDataset(language=language).load() for language in ("both", "ko", "en"))
+    assert both.corpus.documents == [*ko.corpus.documents, *en.corpus.documents]
+    assert both.queries == (*ko.queries, *en.queries)
+    assert len({query.id for query in both.queries}) == len(both.queries)
+    assert both.problems == ()
+
+
+@pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
+def test_configuration_writes_out_every_setting_and_its_default(path: Path) -> None:
+    settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    target = settings.pop("_target_").rpartition(".")[2]
+    cls = next(each for each in CLASSES if each.__name__ == target)
+    assert settings.keys() == cls.__init__.__kwdefaults__.keys() | _required(cls)
+    assert settings.pop("strict") == "${strict}"
+    assert settings.pop("chunker") == _chunker(headings=target == "VaultDataset")
+    for name in _required(cls):
+        assert settings.pop(name) == "???"
+    language = settings.pop("language", None)
+    assert language == {"demo": "both", "demo_ko": "ko", "demo_en": "en"}.get(path.stem)
+    assert settings == {name: value for name, value in cls.__init__.__kwdefaults__.items() if name in settings}
+
+
+def _required(cls: Any) -> set[str]:
+    return set(cls.__init__.__annotations__) - set(cls.__init__.__kwdefaults__) - {"return"}
+
+
+def _chunker(*, headings: bool) -> dict[str, Any]:
+    defaults = Chunker(headings=headings)
+    return {name: getattr(defaults, name) for name in ChunkerSettings.__annotations__}
