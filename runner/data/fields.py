@@ -87,7 +87,7 @@ class Fields:
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts; () when it is absent."""
         value = self.data.get(name)
-        if value is None:
+        if value is None or value == []:
             return ()
         if not isinstance(value, list):
             self.wrong(name, "a list of texts", value)

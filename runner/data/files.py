@@ -65,10 +65,10 @@ def _reason(problem: OSError | ValueError) -> str:
 def _near(place: Path) -> str:
     """`; did you mean 'x'?` for a similar name beside it, or that the folder is missing too."""
     try:
-        names = [sibling.name for sibling in place.parent.iterdir()]
+        names = {sibling.stem: sibling.name for sibling in sorted(place.parent.iterdir())}
     except FileNotFoundError:
         return f" (there is no folder {place.parent})"
     except OSError:
         return ""
-    near = difflib.get_close_matches(place.name, names, n=1, cutoff=0.6)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    near = difflib.get_close_matches(place.stem, names, n=1, cutoff=0.6)
+    return f"; did you mean '{names[near[0]]}'?" if near else ""

@@ -1,9 +1,14 @@
 """Reading JSON Lines: what bytes a file may have, and what is said about those it may not have."""
 
+import io
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import jsonlines
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runner.data.jsonl import described, read_jsonl
 from runner.data.problems import ProblemLog
@@ -73,6 +78,26 @@ def test_a_line_of_ten_megabytes(tmp_path: Path) -> None:
     lines, problems = read(tmp_path, b'{"a":"' + b"x" * 10_000_000 + b'"}\n{"a":2}\n')
     assert [(number, len(str(record["a"]))) for number, record in lines] == [(1, 10_000_000), (2, 1)]
     assert problems == []
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.dictionaries(st.text(), JSON, max_size=4), max_size=5))
+def test_what_jsonlines_writes_is_what_is_read(records: list[dict[str, Any]]) -> None:
+    buffer = io.StringIO()
+    with jsonlines.Writer(buffer) as writer:
+        writer.write_all(records)
+    with tempfile.TemporaryDirectory() as folder:
+        assert read(Path(folder), buffer.getvalue().encode()) == (list(enumerate(records, 1)), [])
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])

@@ -25,6 +25,7 @@ def test_a_missing_file_with_a_similar_one_beside_it(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_with_nothing_like_it(tmp_path: Path) -> None:
+    (tmp_path / "m.jsonl").touch()
     assert message(open_file, tmp_path / "x.jsonl") == f"dataset.queries: file not found: {tmp_path}/x.jsonl"
 
 
