@@ -102,7 +102,8 @@ class FullRag:
             "token_f1": token_f1(output.answer.text, case.answers),
         }
         values = {**retrieval.values, **judged, **known}
-        labels = {**retrieval.labels, **self._labels(case, output, values)}
+        scored = {name: None if name in failed else value for name, value in values.items()}
+        labels = {**retrieval.labels, **self._labels(case, output, scored)}
         return Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
 
     def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:

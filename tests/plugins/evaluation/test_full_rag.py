@@ -1,0 +1,187 @@
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from plugins.evaluation.full_rag import FullRag
+from runner.engine import run_case
+from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Judgement, Query, Ranking, Row
+from runner.store import Store
+
+TEXTS = {"a": "Alpha is first.", "b": "Beta is second.", "c": "Gamma is third."}
+CORPUS = Corpus(
+    documents=[Document(id, text, title=id.upper()) for id, text in TEXTS.items()],
+    chunks=[Chunk(f"{id}#0", id, text, 0, len(text)) for id, text in TEXTS.items()],
+    fingerprint="f",
+)
+
+
+class Data:
+    def __init__(self, *queries: Query) -> None:
+        self.queries = queries
+
+    def load(self) -> DataSet:
+        return DataSet(CORPUS, self.queries)
+
+
+class Alphabetical:
+    """a (relevance .9), b (.6), c (.3) for every query; nothing for the query `nothing`; no index."""
+
+    def index(self, corpus: Corpus, workspace: Any) -> Mapping[str, Any]:
+        return {"kind": "alphabetical"}
+
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        found = Ranking(("a#0", "b#0", "c#0"), (3.0, 2.0, 1.0), (0.9, 0.6, 0.3))
+        return [Ranking((), (), ()) if query.text == "nothing" else found for query in queries]
+
+
+class Says:
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.contexts: Sequence[Context] = ()
+
+    async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        self.contexts = contexts
+        return self.answer
+
+
+class Judges:
+    def __init__(self, on_failure: Literal["zero", "exclude"] = "zero", **scores: float | None) -> None:
+        self.on_failure: Literal["zero", "exclude"] = on_failure
+        self.scores = scores
+        self.fields: dict[str, Mapping[str, Any]] = {}
+
+    async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
+        self.fields[rubric] = fields
+        score = self.scores[rubric]
+        return Judgement(score, "because", error="no JSON" if score is None else None)
+
+
+def query(**fields: Any) -> Query:
+    return Query(**{"id": "q", "text": "which?", "answerable": True, "relevance": {"b": 1}, **fields})
+
+
+def row(
+    tmp_path: Path,
+    case: Query,
+    *,
+    k: int = 2,
+    answer: Answer | None = None,
+    judge: Judges | None = None,
+) -> tuple[Row, Says, Judges]:
+    generator = Says(answer or Answer("Beta is second. [2]", citations=(2,)))
+    judge = judge or Judges(faithfulness=0.9, answer_relevancy=0.8)
+    retriever = Alphabetical()
+    evaluation = FullRag(
+        dataset=Data(case),
+        retriever=retriever,
+        generator=generator,
+        judge=judge,
+        k=k,
+        cutoffs=[1, 3],
+        min_score=0.3,
+        timeout_ms=1000,
+        warmup=0,
+        seed=1,
+        high=0.6,
+    )
+
+    async def run() -> Row:
+        cases = evaluation.load().cases
+        await evaluation.prepare(cases, Store(tmp_path, {id(retriever): "alphabetical"}))
+        return await run_case(evaluation, cases[0], 5)
+
+    return asyncio.run(run()), generator, judge
+
+
+def test_a_right_answer(tmp_path: Path) -> None:
+    found, generator, judge = row(tmp_path, query(answers=("Beta is second. [2]",)))
+    metrics = found.metrics
+    assert (metrics["recall_at_k"], metrics["precision_at_k"], metrics["mrr"], metrics["mrr_at_1"]) == (1, 0.5, 0.5, 0)
+    assert (metrics["faithfulness"], metrics["answer_relevancy"]) == (0.9, 0.8)
+    assert (metrics["exact_match"], metrics["token_f1"]) == (1, 1)
+    assert found.labels == {
+        "answerability": "true_negative",
+        "lost_at": "none",
+        "pattern": "ideal",
+        "cross": "retrieval_high_generation_high",
+    }
+    assert [context.id for context in generator.contexts] == ["a#0", "b#0"]
+    assert set(judge.fields["answer_relevancy"]) == {"question", "answer", "language"}
+    assert [context.text for context in judge.fields["faithfulness"]["contexts"]] == [TEXTS["a"], TEXTS["b"]]
+    assert found.output["retrieved"][1] == {"id": "b", "chunk": "b#0", "title": "B", "score": 2.0, "relevance": 0.6}
+
+
+@pytest.mark.parametrize(("on_failure", "value"), [("zero", 0.0), ("exclude", None)])
+def test_a_failed_judgement_counts_as_told_and_is_always_reported(
+    tmp_path: Path, on_failure: Literal["zero", "exclude"], value: float | None
+) -> None:
+    judge = Judges(on_failure, faithfulness=None, answer_relevancy=1.0)
+    found, _, _ = row(tmp_path, query(), judge=judge)
+    assert found.metrics["faithfulness"] == value
+    assert found.unscored == ("faithfulness",)
+    assert found.judgements["faithfulness"].error == "no JSON"
+    assert "pattern" not in found.labels  # what a judge did not say tells nothing about the answer
+    assert found.labels["lost_at"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("case", "k", "answer", "lost_at"),
+    [
+        (query(relevance={"c": 1}), 2, None, "below_k"),
+        (query(text="nothing"), 2, None, "not_retrieved"),
+        (query(relevance={"elsewhere": 1}), 2, None, "not_in_corpus"),
+        (query(), 2, Answer("No answer here.", refused=True), "refused_answerable"),
+        (query(answers=("Delta",)), 2, None, "wrong_answer"),
+        (query(answerable=False, relevance={}), 2, None, "answered_unanswerable"),
+        (query(answerable=False, relevance={}), 2, Answer("No answer here.", refused=True), "none"),
+    ],
+)
+def test_where_a_question_is_lost(tmp_path: Path, case: Query, k: int, answer: Answer | None, lost_at: str) -> None:
+    assert row(tmp_path, case, k=k, answer=answer)[0].labels["lost_at"] == lost_at
+
+
+def test_unanswerable_questions_leave_the_ranking_metrics(tmp_path: Path) -> None:
+    found, _, _ = row(tmp_path, query(answerable=False, relevance={}), answer=Answer("None.", refused=True))
+    assert found.metrics["recall_at_k"] is None and found.unscored == ()
+    assert found.metrics["unanswerable_precision"] == found.metrics["unanswerable_recall"] == 1
+    assert found.weights == {"unanswerable_f1": 2.0}
+
+
+def test_a_query_that_finds_nothing_scores_zero_and_counts_as_no_answer(tmp_path: Path) -> None:
+    found, _, _ = row(tmp_path, query(text="nothing"))
+    assert (found.metrics["recall_at_k"], found.metrics["mrr"]) == (0, 0)
+    assert found.labels["answerability"] == "false_positive"
+
+
+def test_a_case_that_fails_names_what_would_have_been_scored(tmp_path: Path) -> None:
+    class Broken(Says):
+        async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+            raise ValueError("no model")
+
+    generator = Broken(Answer(""))
+    retriever = Alphabetical()
+    evaluation = FullRag(
+        dataset=Data(query()),
+        retriever=retriever,
+        generator=generator,
+        judge=Judges(),
+        k=2,
+        cutoffs=[1],
+        min_score=0.3,
+        timeout_ms=1000,
+        warmup=0,
+        seed=1,
+        high=0.6,
+    )
+
+    async def run() -> Row:
+        cases = evaluation.load().cases
+        await evaluation.prepare(cases, Store(tmp_path, {id(retriever): "alphabetical"}))
+        return await run_case(evaluation, cases[0], 5)
+
+    found = asyncio.run(run())
+    assert (found.status, found.stage, found.error) == ("failed", "run", "ValueError: no model")
+    assert {"recall_at_k", "mrr", "faithfulness", "answer_relevancy"} <= set(found.unscored)

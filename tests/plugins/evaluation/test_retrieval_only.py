@@ -1,0 +1,120 @@
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from plugins.evaluation.retrieval_only import RetrievalOnly
+from runner.engine import run_case
+from runner.records import Chunk, Corpus, DataSet, Document, Query, Ranking, Row, Span
+from runner.store import Store
+
+TEXT = "# One\n\nfirst part\n\n# Two\n\nsecond part"
+CORPUS = Corpus(
+    documents=[Document("long", TEXT), Document("short", "short text")],
+    chunks=[
+        Chunk("long#0", "long", TEXT[:19], 0, 19),
+        Chunk("long#1", "long", TEXT[19:], 19, len(TEXT)),
+        Chunk("short#0", "short", "short text", 0, 10),
+    ],
+    fingerprint="f",
+)
+
+
+class Data:
+    def __init__(self, queries: Sequence[Query]) -> None:
+        self.queries = tuple(queries)
+
+    def load(self) -> DataSet:
+        return DataSet(CORPUS, self.queries)
+
+
+class Fixed:
+    """long#1, short#0, long#0, with the same as a leg named `only`; the query `slow` sleeps, `bad` breaks."""
+
+    def index(self, corpus: Corpus, workspace: Any) -> Mapping[str, Any]:
+        return {}
+
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        for query in queries:
+            if query.text == "slow":
+                time.sleep(0.5)
+            if query.text == "bad":
+                raise ValueError("bad query")
+        leg = Ranking(("short#0",), (1.0,), (0.5,))
+        return [Ranking(("long#1", "short#0", "long#0"), (3.0, 2.0, 1.0), (0.2, 0.1, 0.0), {"only": leg})] * len(
+            queries
+        )
+
+
+def rows(tmp_path: Path, *queries: Query, timeout_ms: int = 5000) -> dict[str, Row]:
+    retriever = Fixed()
+    evaluation = RetrievalOnly(
+        dataset=Data(queries),
+        retriever=retriever,
+        k=2,
+        cutoffs=[1, 10],
+        min_score=0.3,
+        timeout_ms=timeout_ms,
+        warmup=0,
+        seed=1,
+    )
+
+    async def run() -> dict[str, Row]:
+        cases = evaluation.load().cases
+        await evaluation.prepare(cases, Store(tmp_path, {id(retriever): "fixed"}))
+        return {case.id: await run_case(evaluation, case, 5) for case in cases}
+
+    return asyncio.run(run())
+
+
+def query(id: str = "q", text: str = "x", **fields: Any) -> Query:
+    return Query(**{"id": id, "text": text, "answerable": True, "relevance": {"long": 1}, **fields})
+
+
+def test_documents_rank_by_their_best_chunk_and_count_once(tmp_path: Path) -> None:
+    found = rows(tmp_path, query())["q"]
+    assert [hit["id"] for hit in found.output["retrieved"]] == ["long", "short"]
+    assert found.output["retrieved"][0]["chunk"] == "long#1"
+    assert (found.metrics["mrr"], found.metrics["precision_at_k"], found.metrics["recall_at_k"]) == (1, 0.5, 1)
+
+
+def test_metrics_of_k_and_of_fixed_cutoffs_have_their_own_names(tmp_path: Path) -> None:
+    names = {name for name in rows(tmp_path, query())["q"].metrics if "/" not in name}
+    measures = ("precision", "recall", "hit_rate", "ndcg", "map")
+    expected = {f"{measure}_at_{cutoff}" for measure in measures for cutoff in ("k", 1, 10)}
+    expected |= {"mrr", "mrr_at_1", "mrr_at_10", "unanswerable_precision", "unanswerable_recall", "unanswerable_f1"}
+    assert names == expected | {"faithfulness", "answer_relevancy"}
+
+
+def test_legs_stand_beside_the_fusion(tmp_path: Path) -> None:
+    metrics = rows(tmp_path, query())["q"].metrics
+    assert (metrics["only/recall_at_k"], metrics["only/mrr"]) == (0, 0)
+
+
+def test_chunk_labels_give_chunk_metrics(tmp_path: Path) -> None:
+    found = rows(
+        tmp_path,
+        query("by id", expected_chunks=("long#0",)),
+        query("by range", expected_spans=(Span("long", 26, 37),)),
+        query("by text", expected_spans=(Span("long", text="first part"),)),
+        query("none"),
+    )
+    assert found["by id"].metrics["chunk/recall_at_k"] == 0
+    assert found["by id"].metrics["chunk/recall_at_10"] == 1
+    assert found["by range"].metrics["chunk/mrr"] == 1
+    assert found["by text"].metrics["chunk/mrr_at_10"] == 1 / 3
+    assert not any(name.startswith("chunk/") for name in found["none"].metrics)
+
+
+def test_a_best_hit_below_min_score_counts_as_no_answer(tmp_path: Path) -> None:
+    found = rows(tmp_path, query(answerable=False, relevance={}))["q"]
+    assert found.labels == {"answerability": "true_positive", "lost_at": "none"}
+
+
+def test_a_slow_and_a_broken_query_cost_only_themselves(tmp_path: Path) -> None:
+    found = rows(tmp_path, query("a"), query("b", "slow"), query("c", "bad"), query("d"), timeout_ms=100)
+    assert [found[id].status for id in "abcd"] == ["ok", "timeout", "failed", "ok"]
+    assert found["b"].error == "the query was not answered within timeout_ms"
+    assert found["c"].error is not None and "bad query" in found["c"].error
+    assert "recall_at_k" in found["b"].unscored
