@@ -22,6 +22,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite-golden", action="store_true", help="write the golden files instead of comparing")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # MLflow's own use of SQLAlchemy, which is nobody's here to repair.
+    config.addinivalue_line("filterwarnings", "ignore::DeprecationWarning:mlflow")
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """`golden(name, text)`: the text is that of tests/golden/NAME (rewritten with --rewrite-golden)."""
@@ -71,3 +76,20 @@ def _demand_loopback(host: str) -> None:
         raise ConnectionRefusedError(f"tests must not reach {host}") from None
     if not (local.is_loopback or local.is_unspecified):
         raise ConnectionRefusedError(f"tests must not reach {host}")
+
+
+@pytest.fixture(scope="session")
+def mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """URI of an MLflow store on sqlite, shared by all tests: a new one costs seconds."""
+    from plugins.tracking.mlflow import MlflowTracking
+
+    uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow 저장소')}/mlflow.db"
+    MlflowTracking(uri=uri).prepare()
+    return uri
+
+
+@pytest.fixture
+def closed_port() -> int:
+    """A loopback port on which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

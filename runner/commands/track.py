@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import report, terminal
+from runner import report
 from runner.commands import Parser
 from runner.errors import ConfigError, InputError
 from runner.protocols import Tracking
@@ -25,10 +26,10 @@ def main(argv: Sequence[str]) -> int:
     tracking = _tracking(open_run(runs[0]).run, options.uri)
     tracking.prepare()
     for run in runs:
-        terminal.show(f"{run}: {tracking.upload(run)}")
+        sys.stdout.write(f"{run}: {tracking.upload(run)}\n")
     if is_sweep(folder):
         report.write_sweep(folder)
-        terminal.show(f"{folder}: {tracking.upload_sweep(folder)}")
+        sys.stdout.write(f"{folder}: {tracking.upload_sweep(folder)}\n")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import sys
@@ -21,11 +22,11 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(prog="python -m runner ui", description=__doc__)
     parser.add_argument("--uri", help="the MLflow store (default: that of conf/tracking/mlflow.yaml)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=5000, help="port to listen on (default: 5000)")
+    parser.add_argument("--port", type=_port, default=5000, help="port to listen on (default: 5000)")
     options = parser.parse_args(argv)
     uri = options.uri or configured_uri()
     if uri.startswith(("http://", "https://")):
-        terminal.show(f"runs are tracked on a server that has a UI of its own: {shown(uri)}")
+        sys.stdout.write(f"runs are tracked on a server that has a UI of its own: {shown(uri)}\n")
         return 0
     _demand_store(uri)
     _demand_port(options.host, options.port)
@@ -54,5 +55,11 @@ def _demand_port(host: str, port: int) -> None:
     try:
         with socket.create_server((host, port)):
             pass
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise InputError(f"cannot listen on {host}:{port} ({error}); choose another port with --port") from None
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, found '{text}'")
+    return int(text)

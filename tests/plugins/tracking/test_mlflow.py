@@ -1,0 +1,221 @@
+"""Against a real MLflow store on sqlite, and against a port where no server listens."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugins.tracking.mlflow import MlflowTracking, _cut, _name
+from runner import report
+from runner.errors import InputError, TrackingError
+from tests.run_folders import estimate, write_run, write_sweep_folder
+
+
+@pytest.fixture
+def client(mlflow_store: str) -> Any:
+    from mlflow import MlflowClient
+
+    return MlflowClient(tracking_uri=mlflow_store)
+
+
+def uploaded(uri: str, folder: Path, **settings: Any) -> str:
+    run_id = MlflowTracking(uri=uri, **{"figures": False, **settings}).upload(folder)
+    assert run_id is not None
+    return run_id
+
+
+def artifacts(client: Any, run_id: str, path: str | None = None) -> list[str]:
+    return sorted(item.path for item in client.list_artifacts(run_id, path))
+
+
+def test_a_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "실행 1", {"experiment": "한글 실험"})
+    report.write(folder)
+    run = client.get_run(uploaded(mlflow_store, folder, figures=True, slices=["language"]))
+    assert (run.info.run_name, run.info.status) == ("full_rag hybrid k=5".replace("full_rag", "한글 실험"), "FINISHED")
+    assert (run.info.start_time, run.info.end_time) == (1767323045000, 1767323055000)
+    assert client.get_experiment(run.info.experiment_id).name == "한글 실험"
+    assert run.data.params["k"] == "5"
+    assert run.data.metrics["recall_at_k"] == 0.85
+    assert run.data.metrics["where.language.ko.recall_at_k"] == 0.85
+    assert run.data.tags["baselines"] == "generator=extractive, judge=lexical"
+    assert run.data.tags["mlflow.note.content"].startswith("Baselines without a language model")
+    assert run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef0123456789abcdef01234567"
+    (dataset,) = run.inputs.dataset_inputs
+    assert (dataset.dataset.name, dataset.tags[0].value) == ("demo", "eval")
+    assert artifacts(client, run.info.run_id) == [
+        "errors.jsonl", "figures", "per_item.jsonl", "run.json", "summary.json", "summary.md",
+    ]  # fmt: skip
+    assert artifacts(client, run.info.run_id, "figures") == [
+        "figures/latency.png", "figures/metrics_at_cutoffs.png", "figures/metrics_by_tag.png",
+    ]  # fmt: skip
+
+
+def test_uploading_again_updates(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    folder = write_run(tmp_path, {"status": "partial", "experiment": "again"})
+    first = uploaded(mlflow_store, folder)
+    assert client.get_run(first).info.status == "KILLED"
+    later = {"updated_at": "2026-01-02T04:00:00Z", "experiment": "again"}
+    write_run(tmp_path, later, {"metrics": {"recall_at_k": estimate(0.9, 8)}})
+    assert uploaded(mlflow_store, folder) == first
+    run = client.get_run(first)
+    assert (run.info.status, run.data.tags["status"]) == ("FINISHED", "completed")
+    assert [point.value for point in client.get_metric_history(first, "recall_at_k")] == [0.85, 0.9]
+    assert [point.value for point in client.get_metric_history(first, "mrr")] == [0.72]  # no curve of equal points
+    assert len(client.search_runs([run.info.experiment_id])) == 1
+
+
+def test_changed_params_replace_the_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    first = uploaded(mlflow_store, write_run(tmp_path, {"experiment": "replaced"}))
+    second = uploaded(mlflow_store, write_run(tmp_path, {"experiment": "replaced", "config": {"min_score": 0.5}}))
+    assert client.get_run(first).info.lifecycle_stage == "deleted"
+    assert client.get_run(second).data.params["min_score"] == "0.5"
+
+
+@pytest.mark.parametrize("marker", ["", "{}", '{"uri": "sqlite:///elsewhere.db", "experiment_id": "1", "run_id": "x"}'])
+def test_a_marker_of_another_store_or_a_damaged_one_is_ignored(
+    mlflow_store: str, client: Any, tmp_path: Path, marker: str
+) -> None:
+    folder = write_run(tmp_path)
+    (folder / ".mlflow_run.json").write_text(marker, encoding="utf-8")
+    run_id = uploaded(mlflow_store, folder)
+    assert client.get_run(run_id).info.lifecycle_stage == "active"
+    assert json.loads((folder / ".mlflow_run.json").read_text(encoding="utf-8"))["run_id"] == run_id
+
+
+def test_a_deleted_run_is_uploaded_anew(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    first = uploaded(mlflow_store, write_run(tmp_path))
+    client.delete_run(first)
+    assert uploaded(mlflow_store, tmp_path) != first
+    assert client.get_run(first).info.lifecycle_stage == "deleted"
+
+
+def test_a_deleted_experiment_comes_back(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    first = uploaded(mlflow_store, write_run(tmp_path, {"experiment": "deleted"}))
+    experiment_id = client.get_run(first).info.experiment_id
+    client.delete_experiment(experiment_id)
+    assert client.get_run(uploaded(mlflow_store, tmp_path)).info.experiment_id == experiment_id
+    assert client.get_experiment(experiment_id).lifecycle_stage == "active"
+
+
+def test_a_failed_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    metrics = {name: estimate(None, 8, 0) for name in ("recall_at_k", "mrr")}
+    run = {"status": "failed", "error_message": "boom", "git": None, "identity": {"corpus": "x"}}
+    found = client.get_run(uploaded(mlflow_store, write_run(tmp_path, run, {"metrics": metrics})))
+    assert (found.info.status, found.data.tags["error_message"]) == ("FAILED", "boom")
+    assert "recall_at_k" not in found.data.metrics
+
+
+def test_a_run_that_failed_before_it_had_results(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    folder = write_run(tmp_path, {"status": "failed"}, rows=[])
+    (folder / "summary.json").unlink()
+    found = client.get_run(uploaded(mlflow_store, folder, figures=True))
+    assert (found.info.status, found.data.metrics) == ("FAILED", {})
+
+
+def test_many_and_long_params_and_odd_names(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    many = {f"option_{number}": number for number in range(250)}
+    config = {"wide": many, "prompt": "가" * 7000, "odd=name": 1, "이름": "값"}
+    sliced = {"language": {"a/b|c=d": {"mrr": estimate(0.5, 1)}}}
+    folder = write_run(tmp_path, {"config": config}, {"slices": sliced})
+    data = client.get_run(uploaded(mlflow_store, folder, slices=["language"])).data
+    assert data.params["wide.option_249"] == "249"
+    assert len(data.params["prompt"]) <= 6000
+    assert data.params["prompt"].endswith("… (7000 characters; the files of the run hold all of them)")
+    assert data.params["이름"] == "값"
+    assert [name for name in data.params if name.startswith("odd")] == [_name("odd=name")]
+    assert data.metrics[_name("where.language.a/b|c=d.mrr")] == 0.5
+
+
+def test_a_sweep(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    folder = write_sweep_folder(tmp_path / "sweep-7", (3, 5))
+    report.write_sweep(folder)
+    tracking = MlflowTracking(uri=mlflow_store, experiment="sweeps")
+    for cell in ("0", "1"):
+        tracking.upload(folder / cell)
+    summary_id = tracking.upload_sweep(folder)
+    assert tracking.upload_sweep(folder) == summary_id
+    experiment = client.get_experiment_by_name("sweeps")
+    runs = client.search_runs([experiment.experiment_id], "tags.sweep_id = 'sweep-7'")
+    assert sorted((run.info.run_name, run.data.tags["sweep_role"]) for run in runs) == [
+        ("k=3", "cell"),
+        ("k=5", "cell"),
+        ("summary of k=3,5", "summary"),
+    ]
+    assert not any("mlflow.parentRunId" in run.data.tags for run in runs)
+    assert {run.data.params["k"]: run.data.metrics["recall_at_k"] for run in runs if run.data.params} == {
+        "3": 0.3,
+        "5": 0.5,
+    }
+    assert artifacts(client, str(summary_id)) == ["cells.csv", "figures", "summary.json", "summary.md", "sweep.json"]
+    assert artifacts(client, str(summary_id), "figures") == ["figures/metrics_against_k.png"]
+
+
+def test_files_are_kept_beside_the_database(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    run = client.get_run(uploaded(mlflow_store, write_run(tmp_path, {"experiment": "a b/c"})))
+    database = Path(mlflow_store.removeprefix("sqlite:///"))
+    assert Path(run.info.artifact_uri) == database.parent / "mlruns" / "a-b-c" / run.info.run_id / "artifacts"
+
+
+def test_several_processes_upload_at_once(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    folders = [write_run(tmp_path / str(number), {"experiment": "at once"}) for number in range(3)]
+    code = (
+        "import sys; from pathlib import Path; from plugins.tracking.mlflow import MlflowTracking;"
+        "MlflowTracking(uri=sys.argv[1], figures=False).upload(Path(sys.argv[2]))"
+    )
+    commands = [[sys.executable, "-c", code, mlflow_store, str(folder)] for folder in folders]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
+    assert [process.communicate()[1] for process in processes] == ["", "", ""]
+    experiment = client.get_experiment_by_name("at once")
+    assert len(client.search_runs([experiment.experiment_id])) == 3
+
+
+def test_a_server_that_is_down(closed_port: int, tmp_path: Path) -> None:
+    uri = f"http://user:secret@127.0.0.1:{closed_port}"
+    tracking = MlflowTracking(uri=uri, timeout_s=1)
+    folder = write_run(tmp_path / "a b")
+    down = f"MLflow at http://127.0.0.1:{closed_port} failed (connection refused)"
+    with pytest.raises(TrackingError) as caught:
+        tracking.prepare()
+    assert str(caught.value) == (
+        f"tracking is not ready: {down}; results stay in the run folder; upload them later with: "
+        "python -m runner track RUN_DIR"
+    )
+    with pytest.raises(TrackingError) as caught:
+        tracking.upload(folder)
+    assert str(caught.value) == (
+        f"{folder} was not uploaded: {down}; upload it later with: python -m runner track '{folder}'"
+    )
+    assert not (folder / ".mlflow_run.json").exists()
+
+
+@pytest.mark.parametrize("uri", ["file:./mlruns", "nonsense://x"])
+def test_a_store_that_mlflow_does_not_know(uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TrackingError, match=r"^tracking is not ready: MLflow at .* failed \(.+\); results stay"):
+        MlflowTracking(uri=uri).prepare()
+
+
+def test_a_folder_of_something_else(mlflow_store: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not a run folder: no run\.json in it"):
+        MlflowTracking(uri=mlflow_store).upload(tmp_path)
+    with pytest.raises(InputError, match=r"not a sweep folder: no sweep\.json in it"):
+        MlflowTracking(uri=mlflow_store).upload_sweep(tmp_path)
+
+
+def test_names_that_mlflow_takes_stay_and_others_stay_apart() -> None:
+    assert _name("via.keyword.recall_at_k") == "via.keyword.recall_at_k"
+    assert _name("where.tag.결제.mrr") == "where.tag.결제.mrr"
+    changed = [_name(name) for name in ("a=b", "a/b", "a|b", ".", "..", "x" * 300)]
+    assert len(set(changed)) == len(changed)
+    assert all(len(name) <= 250 and "=" not in name and "/" not in name for name in changed)
+
+
+def test_text_is_cut_with_a_word_about_it() -> None:
+    assert _cut("x" * 80, 80) == "x" * 80
+    cut = _cut("x" * 81, 80)
+    assert len(cut) == 80
+    assert cut.endswith("… (81 characters; the files of the run hold all of them)")

@@ -1,0 +1,71 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from plugins.tracking.mlflow import MlflowTracking
+from runner import report
+from runner.commands import results
+from runner.errors import InputError, TrackingError
+from tests.run_folders import write_run, write_sweep_folder
+
+
+def test_a_run_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert results.main([str(write_run(tmp_path))]) == 0
+    shown = capsys.readouterr().out
+    assert "Evaluation Results (k=5)" in shown
+    assert "Generation Metrics" in shown
+
+
+def test_a_sweep_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert results.main([str(write_sweep_folder(tmp_path / "s", language="ko"))]) == 0
+    assert "스윕 s" in capsys.readouterr().out
+
+
+def test_run_ids_of_a_run_and_of_a_sweep(mlflow_store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_sweep_folder(tmp_path / "s")
+    report.write_sweep(folder)
+    tracking = MlflowTracking(uri=mlflow_store, figures=False)
+    run_id, sweep_run_id = tracking.upload(folder / "1"), tracking.upload_sweep(folder)
+    capsys.readouterr()
+    results.main([str(folder / "1")])
+    local = capsys.readouterr().out
+    assert results.main([str(run_id), "--uri", mlflow_store]) == 0
+    assert capsys.readouterr() == (local, "")
+    results.main([str(folder)])
+    local = capsys.readouterr().out
+    assert results.main([str(sweep_run_id), "--uri", mlflow_store]) == 0
+    assert capsys.readouterr() == (local, "")
+
+
+def test_an_unknown_run_id(mlflow_store: str) -> None:
+    with pytest.raises(TrackingError, match=r"cannot fetch run 0{32}: .*not found.*; check the run id and --uri$"):
+        results.main(["0" * 32, "--uri", mlflow_store])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: RUN\nusage: python -m runner results [-h] [--uri URI] RUN"),
+        (
+            ["nowhere"],
+            "nowhere: no such folder, and no MLflow run id, which has 32 characters 0-9a-f (a run folder holds",
+        ),
+        (["a", "b"], "unrecognized arguments: b"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=rf"^{re.escape(message)}") as caught:
+        results.main(arguments)
+    assert caught.value.exit_code == 1
+
+
+def test_a_folder_of_something_else(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not a run folder: no run\.json in it \(a run folder holds run\.json"):
+        results.main([str(tmp_path)])
+
+
+def test_a_run_without_results(tmp_path: Path) -> None:
+    (write_run(tmp_path, {"status": "running"}) / "summary.json").unlink()
+    with pytest.raises(InputError, match=r"the run has no results \(running: it did not come to its end\)$"):
+        results.main([str(tmp_path)])

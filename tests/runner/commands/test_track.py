@@ -1,0 +1,87 @@
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.commands import track
+from runner.errors import ConfigError, InputError, TrackingError
+from tests.run_folders import write_run, write_sweep_folder
+
+
+def configured(uri: str, **settings: Any) -> dict[str, Any]:
+    """run.json of a run that was tracked at `uri`."""
+    target = "plugins.tracking.mlflow.MlflowTracking"
+    return {"config": {"tracking": {"_target_": target, "uri": uri, "figures": False, **settings}}}
+
+
+def test_a_run_goes_to_the_store_it_was_configured_with(
+    mlflow_store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mlflow import MlflowClient
+
+    folder = write_run(tmp_path, configured(mlflow_store, experiment="tracked later"))
+    assert track.main([str(folder)]) == 0
+    assert track.main([str(folder)]) == 0
+    first, second = capsys.readouterr().out.split()[1::2]
+    assert first == second
+    run = MlflowClient(tracking_uri=mlflow_store).get_run(first)
+    assert run.data.metrics["recall_at_k"] == 0.85
+    assert MlflowClient(tracking_uri=mlflow_store).get_experiment(run.info.experiment_id).name == "tracked later"
+
+
+def test_a_sweep_goes_up_with_its_summary_and_without_runs_that_never_started(
+    mlflow_store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from mlflow import MlflowClient
+
+    folder = write_sweep_folder(tmp_path / "late", (3, 5, 10))
+    shutil.rmtree(folder / "1")
+    assert track.main([str(folder), "--uri", mlflow_store]) == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == [
+        str(folder / "0"), str(folder / "2"), str(folder),
+    ]  # fmt: skip
+    client = MlflowClient(tracking_uri=mlflow_store)
+    experiment = client.get_experiment_by_name("full_rag")
+    runs = client.search_runs([experiment.experiment_id], "tags.sweep_id = 'late'")
+    assert sorted(run.info.run_name for run in runs) == ["k=10", "k=3", "summary of k=3,5,10"]
+    assert (folder / "summary.md").is_file()
+
+
+def test_without_a_store_one_must_be_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=re.escape("(tracking=none); name one, for example --uri sqlite:///mlflow.db")):
+        track.main([str(write_run(tmp_path))])
+
+
+def test_a_server_that_is_down(closed_port: int, tmp_path: Path) -> None:
+    folder = write_run(tmp_path, configured("sqlite:///elsewhere.db"))
+    with pytest.raises(TrackingError, match=r"^tracking is not ready: MLflow at .* failed \(connection refused\)"):
+        track.main([str(folder), "--uri", f"http://127.0.0.1:{closed_port}"])
+
+
+def test_settings_that_the_component_does_not_know(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, configured("sqlite:///x.db", colour="red"))
+    with pytest.raises(ConfigError, match=r"tracking\.colour: unknown setting"):
+        track.main([str(folder)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: RUN_DIR"),
+        (["nowhere"], "nowhere: no such folder (a run folder holds"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=rf"^{re.escape(message)}") as caught:
+        track.main(arguments)
+    assert caught.value.exit_code == 1
+
+
+def test_a_sweep_of_which_nothing_has_started(tmp_path: Path) -> None:
+    folder = write_sweep_folder(tmp_path / "s")
+    shutil.rmtree(folder / "0")
+    shutil.rmtree(folder / "1")
+    with pytest.raises(InputError, match=r"none of its 2 runs has started, so there is nothing to upload$"):
+        track.main([str(folder)])

@@ -1,0 +1,72 @@
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from runner.commands import ui
+from runner.errors import InputError
+
+
+def test_no_store_yet(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    with pytest.raises(InputError, match=r"mlflow\.db: no tracking store yet; a run with tracking=mlflow makes one"):
+        ui.main(["--uri", uri])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_configured_store_is_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^mlflow\.db: no tracking store yet"):
+        ui.main([])
+
+
+def test_a_server_has_its_own_ui(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ui.main(["--uri", "https://user:secret@tracking.example:443/x"]) == 0
+    shown = "runs are tracked on a server that has a UI of its own: https://tracking.example:443/x\n"
+    assert capsys.readouterr().out == shown
+
+
+def test_a_port_in_use(mlflow_store: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        with pytest.raises(InputError, match=rf"^cannot listen on 127\.0\.0\.1:{port} \(.*in use.*; choose another"):
+            ui.main(["--uri", mlflow_store, "--port", port])
+
+
+@pytest.mark.parametrize("port", ["many", "0", "65536"])
+def test_a_port_that_is_none(port: str) -> None:
+    with pytest.raises(InputError, match=rf"--port: expected a port from 1 to 65535, found '{port}'"):
+        ui.main(["--port", port])
+
+
+def test_it_serves_until_it_is_told_to_stop(mlflow_store: str, closed_port: int) -> None:
+    command = [sys.executable, "-m", "runner", "ui", "--uri", mlflow_store, "--port", str(closed_port)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"MLflow UI on http://127.0.0.1:{closed_port} (Ctrl-C ends it)\n"
+        assert b"<title>MLflow</title>" in page(f"http://127.0.0.1:{closed_port}/", process)
+    finally:
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=30)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", closed_port))
+
+
+def page(url: str, process: "subprocess.Popen[str]") -> bytes:
+    """The page, as soon as the server is up."""
+    while process.poll() is None:
+        try:
+            with urllib.request.urlopen(url) as response:
+                return bytes(response.read())
+        except OSError:
+            time.sleep(0.2)
+    raise AssertionError(f"the server ended: {process.communicate()[1]}")
