@@ -45,14 +45,14 @@ class SquadDataset:
         for path in self.paths:
             reader.read(path)
         log.stop_if_strict()
-        files = ", ".join(self.paths)
-        why = "".join(why_empty(log, path) for path in self.paths)
+        files = ", ".join(self.paths) or "an empty list of files"
+        why = "".join(why_empty(log, path) for path in reader.queries)
         if not reader.documents:
             raise CorpusError(f"dataset.path: no paragraphs in {files}{why}")
         if not any(reader.queries.values()):
             raise DataError(f"dataset.path: no questions in {files}{why}")
         corpus = build_corpus(reader.documents, self.chunker)
-        checked = [check_gold(reader.queries[path], corpus, path, log) for path in self.paths]
+        checked = [check_gold(queries, corpus, path, log) for path, queries in reader.queries.items()]
         return DataSet(corpus, tuple(chain.from_iterable(checked)), log.problems)
 
 
@@ -68,7 +68,7 @@ class _Reader:
         self._seen: dict[str, str] = {}
 
     def read(self, path: str) -> None:
-        self.queries[path] = []
+        self.queries.setdefault(path, [])
         for article in _objects(Fields(_json(path, self.log), path, None, self.log), "data"):
             title = article.text("title") or "untitled"
             for paragraph in _objects(article, "paragraphs"):

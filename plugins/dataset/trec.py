@@ -53,7 +53,8 @@ class TrecDataset:
     def _queries(self, topics: list[Topic], judged: dict[str, Judged], log: ProblemLog) -> list[Query]:
         queries = [self._query(topic, judged.get(topic.id)) for topic in topics]
         unjudged = [query.id for query in queries if not query.answerable]
-        unknown = [topic for topic in judged if topic not in {query.id for query in queries}]
+        asked = {query.id for query in queries}
+        unknown = [topic for topic in judged if topic not in asked]
         if unknown:
             log.warning(self.qrels, f"judgements for topics that are not in {self.topics}: {_named(unknown)}")
         if unjudged and self.unjudged == "skip":

@@ -133,6 +133,19 @@ def test_files_without_paragraphs_or_questions(tmp_path: Path) -> None:
     assert str(no_questions.value) == f"dataset.path: no questions in {tmp_path}/s.json"
 
 
+def test_a_file_that_is_given_twice_counts_its_questions_once(tmp_path: Path) -> None:
+    load(tmp_path, article("t", **{SEOUL: [question("a")]}))
+    data = SquadDataset(path=[str(tmp_path / "s.json")] * 2).load()
+    assert [query.id for query in data.queries] == ["a"]
+    assert len(data.problems) == 1
+
+
+def test_no_file_at_all() -> None:
+    with pytest.raises(CorpusError) as raised:
+        SquadDataset(path=[]).load()
+    assert str(raised.value) == "dataset.path: no paragraphs in an empty list of files"
+
+
 def test_a_missing_file() -> None:
     with pytest.raises(CorpusError) as raised:
         SquadDataset(path="gone.json").load()
