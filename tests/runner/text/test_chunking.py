@@ -66,8 +66,9 @@ def test_parts_are_about_equally_long() -> None:
 
 def test_blank_lines_in_fenced_code_do_not_part_it() -> None:
     code = "```\nfirst\n\nsecond\n\nthird\n```"
-    text = f"{'x' * 40}\n\n{code}\n\n{'y' * 40}"
-    assert texts(text, Chunker(max_chars=45)) == ["x" * 40, code, "y" * 40]
+    text = f"{'x' * 20}\n\n{code}\n\n{'y' * 40}"
+    assert texts(text, Chunker(max_chars=45)) == ["x" * 20, code, "y" * 40]
+    assert texts(text.replace("`", " "), Chunker(max_chars=45))[0] == f"{'x' * 20}\n\n   \nfirst"
 
 
 def test_overlap_repeats_the_last_sentences() -> None:
