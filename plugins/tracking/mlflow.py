@@ -76,9 +76,9 @@ class MlflowTracking:
                 _log_dataset(client, run_id, entry.dataset)
             for path in entry.files:
                 client.log_artifact(run_id, str(path))
+            client.set_terminated(run_id, STATUS.get(entry.status, "FAILED"), entry.updated_ms)
             if self.figures:
                 _log_figures(client, run_id, folder)
-            client.set_terminated(run_id, STATUS.get(entry.status, "FAILED"), entry.updated_ms)
             return run_id
 
     def _run_id(self, client: Any, folder: Path, entry: Entry, params: Mapping[str, str]) -> str:

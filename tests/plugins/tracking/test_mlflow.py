@@ -3,12 +3,13 @@
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plugins.tracking.mlflow import MlflowTracking, _cut, _name
+from plugins.tracking.mlflow import MlflowTracking, _alone, _cut, _name
 from runner import report
 from runner.errors import InputError, TrackingError
 from tests.run_folders import estimate, write_run, write_sweep_folder
@@ -171,6 +172,22 @@ def test_several_processes_upload_at_once(mlflow_store: str, client: Any, tmp_pa
     assert [process.communicate()[1] for process in processes] == ["", "", ""]
     experiment = client.get_experiment_by_name("at once")
     assert len(client.search_runs([experiment.experiment_id])) == 3
+
+
+def test_the_tables_of_a_new_database_are_made_by_one_at_a_time(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/new/mlflow.db"
+    entered = threading.Event()
+
+    def second() -> None:
+        with _alone(uri):
+            entered.set()
+
+    other = threading.Thread(target=second)
+    with _alone(uri):
+        other.start()
+        assert not entered.wait(0.2)
+    other.join()
+    assert entered.is_set()
 
 
 def test_a_server_that_is_down(closed_port: int, tmp_path: Path) -> None:
