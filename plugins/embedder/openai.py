@@ -91,8 +91,8 @@ class OpenaiEmbedder:
         key = os.environ.get(self.api_key_env)
         if not key:
             raise InputError(
-                f"embedder: the environment variable {self.api_key_env} is not set; it holds the key for {self._address} "
-                "(embedder.api_key_env=NAME names another one, embedder.api_key_env=null sends none)"
+                f"embedder: the environment variable {self.api_key_env} is not set; it holds the key for "
+                f"{self._address} (embedder.api_key_env=NAME names another one, embedder.api_key_env=null sends none)"
             )
         return key
 

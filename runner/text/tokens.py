@@ -15,6 +15,7 @@ CJK = (
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7a3\ud7b0-\ud7ff\uf900-\ufaff\uff66-\uffdc"
     "\U00020000-\U0003ffff"
 )
+HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7a3\ud7b0-\ud7ff\uffa0-\uffdc]")
 _RUNS = re.compile(rf"([{CJK}]+)|[^\W{CJK}]+")
 _WORDS = re.compile(r"\w+")
 
