@@ -14,7 +14,8 @@ EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
         (0.8001, "excellent"),
         (0.8, "good"),
         (0.6, "good"),
-        (sum([0.1] * 6), "good"),  # 0.6 but for the last bit
+        (0.6 - 1e-16, "good"),  # 0.6 but for the last bit
+        (0.8 + 2e-16, "good"),
         (0.5999, "fair"),
         (0.4, "fair"),
         (0.3999, "needs_work"),

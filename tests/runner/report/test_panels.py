@@ -116,6 +116,13 @@ def test_nothing_is_read_as_markup() -> None:
     assert all(part in text for part in ("[red]x[/red]", "[bold]y", "[i]z"))
 
 
+def test_the_latency_of_whole_cases_comes_last() -> None:
+    entry = {"p50_ms": 1.0, "p95_ms": 2.0, "n": 3}
+    summary = {**SUMMARY, "timing": {"latency": {"case": entry, "retrieval": entry}}}
+    stages = [line.split(":")[0] for line in lines(shown(RUN, summary)) if line.startswith("Latency")]
+    assert stages == ["Latency, retrieval", "Latency, whole case"]
+
+
 def test_no_failing_question() -> None:
     text = lines(shown(RUN, {**SUMMARY, "counts": {"lost_at": {"none": 10}}}))
     assert "No question failed." in text

@@ -127,10 +127,10 @@ def test_failed_judgements_that_are_left_out_are_told_from_those_that_count_zero
 
 
 def test_slices_show_thirty_groups_and_count_the_rest(tmp_path: Path) -> None:
-    tags = {f"t{number:02}": {"mrr": estimate(0.5, 100 - number)} for number in range(33)}
+    tags = {f"t{number:02}": {"mrr": estimate(0.5, 100 + number)} for number in range(33)}
     text = written(write_run(tmp_path, summary={"slices": {"tag": tags}}))
-    assert "| t00 |" in text
-    assert text.index("| t00 |") < text.index("| t01 |")
+    assert text.index("| t32 |") < text.index("| t31 |")
+    assert "| t02 |" not in text
     assert "6 more in summary.json." in text  # 33 and the three of the factory, 30 shown
 
 
@@ -143,6 +143,21 @@ def test_latency_of_a_shared_ranking_is_labelled(tmp_path: Path) -> None:
 def test_a_long_question_is_cut(tmp_path: Path) -> None:
     rows = [row("q", output={"query": "가" * 1000}, labels={"lost_at": "below_k"})]
     assert f"{'가' * 399}…" in written(write_run(tmp_path, rows=rows))
+
+
+def test_retrieved_documents_are_shown_to_rank_k(tmp_path: Path) -> None:
+    hits = [{"id": f"d{rank}", "relevance": 0.5} for rank in range(1, 11)]
+    rows = [row("q", output={"retrieved": hits, "expected": ["d2"]}, labels={"lost_at": "wrong_answer"})]
+    assert "1\\. d1 (0.50); 2. d2 ✓ (0.50); 3. d3 (0.50); 4. d4 (0.50); 5. d5 (0.50)\n" in written(
+        write_run(tmp_path, rows=rows)
+    )
+
+
+def test_a_reader_of_the_old_report_keeps_it_whole(tmp_path: Path) -> None:
+    (write_run(tmp_path) / "summary.md").write_text("old", encoding="utf-8")
+    (tmp_path / "reader").hardlink_to(tmp_path / "summary.md")
+    report.write(tmp_path)
+    assert (tmp_path / "reader").read_text(encoding="utf-8") == "old"
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
