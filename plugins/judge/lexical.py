@@ -43,7 +43,7 @@ class LexicalJudge:
         self,
         *,
         on_failure: Literal["zero", "exclude"] = "zero",
-        supported: Annotated[float, Field(ge=0, le=1)] = 0.6,
+        supported: Annotated[float, Field(ge=0, le=1)] = 0.5,
     ) -> None:
         self.on_failure = on_failure
         self.supported = supported

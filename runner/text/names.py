@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
+from runner.text.units import UNITS
 from runner.text.words import FUNCTION_WORDS, english_stem
 
 _IDENTIFIER = re.compile(r"\b(?=[\w.-]*\d)(?=[\w.-]*[A-Za-z])[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\b|\b\d+(?:\.\d+){2,}\b")
@@ -35,7 +36,6 @@ _KOREAN_WEEKDAY = re.compile(r"[월화수목금토일]요일")
 _LABEL = re.compile(r"^\W*(?:[A-Z][\w'’/-]*[ ,&]*(?:(?:and|or|of|the|to|for|in|a|with|your) )*){1,8}:(?=\s|$)")
 _SENTENCE_START = re.compile(r"(?:^\s*|[.!?:;\n]\s+|[-*•]\s+|\*\*|[\"“(])$")
 _COMMON_ACRONYMS = frozenset(["TV", "OK", "ID", "FAQ", "AKA", "US", "USA", "UK"])
-_DEMONYM = re.compile(r"(?:n|an|ian|ans|ians|ese|ish|i)$")
 
 
 def names(text: str) -> list[str]:
@@ -46,6 +46,7 @@ def names(text: str) -> list[str]:
     for match in _IDENTIFIER.finditer(plain):
         if not _QUANTITY.fullmatch(match[0]):
             found[match[0]] = None
+    plain = _IDENTIFIER.sub(lambda match: "0" * len(match[0]), plain)
     found.update(dict.fromkeys(_capitalised(plain)))
     for match in _KOREAN_NAME.finditer(plain):
         found[match["person"] or match["place"]] = None
@@ -72,7 +73,7 @@ def _capitalised(text: str) -> Iterator[str]:
 
 def _is_name(text: str, match: re.Match[str]) -> bool:
     """A capital at the start of a sentence tells nothing, unless all letters are capitals or a name follows."""
-    if match[0] in _COMMON_ACRONYMS:
+    if match[0] in _COMMON_ACRONYMS or (match[0].isupper() and match[0].lower() in UNITS):
         return False
     if match[0].isupper() or not _SENTENCE_START.search(text[: match.start()]):
         return True
@@ -131,12 +132,10 @@ class NameIndex:
 
 
 def _same_nation(first: str, second: str) -> bool:
+    """America and American, Italy and Italian, China and Chinese."""
     short, long = sorted((first, second), key=len)
-    return (
-        len(short) >= 4
-        and long.startswith(short[:-1])
-        and _DEMONYM.fullmatch(long[len(short) - 1 :].lstrip(short[-1])) is not None
-    )
+    added = re.fullmatch(rf"{re.escape(short)}(?:n|an|ian|ese|ish|i)|{re.escape(short[:-1])}(?:ian|ese|ish)", long)
+    return len(short) >= 4 and added is not None
 
 
 @lru_cache(maxsize=4096)

@@ -40,9 +40,9 @@ _REASON = re.compile(
 )
 _TIME = re.compile(
     r"\b(?:1\d|20)\d\d\b|\b(?:after|before|during|until|once|as soon as|every|daily|weekly|monthly|today|tomorrow"
-    r"|yesterday|immediately|always|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:in|by) (?:spring|summer|autumn|winter)"
-    r"|century|when)\b|매[일주월년달]|오늘|내일|어제|이후|이전|[월화수목금토일]요일|직후|즉시|마다|때|후에|전에"
-    r"|[봄여름가을겨울]에",
+    r"|yesterday|immediately|always|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|(?:in|by) (?:spring|summer|autumn|winter)|century|when)\b"
+    r"|매[일주월년달]|오늘|내일|어제|이후|이전|[월화수목금토일]요일|직후|즉시|마다|때|후에|전에|(?:봄|여름|가을|겨울)에",
     re.IGNORECASE,
 )
 _TIME_UNITS = {"date.year", "date.month", "date.day", "date.decade", "clock", "second", "month"}

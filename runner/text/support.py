@@ -24,6 +24,7 @@ from runner.text.sentences import split_sentences
 from runner.text.words import Word, all_forms, content_words, particle
 
 PASSAGE = 5  # sentences: about a paragraph
+CHANCE = 1 / 3  # coverage below which words are shared by chance: any two texts on one subject share some
 CLOSE = 0.75  # share of a claim's words from which a sentence says the same thing
 MARGIN = 0.15  # a sentence this little behind the closest one is as good a witness
 COPIED = 3  # words in common from which one sentence may copy another
@@ -40,7 +41,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """`score` 0..1 is the coverage, or 0 where `conflict` says what contradicts the sources."""
+    """`score` 0..1 is the coverage, or 0 where that is below CHANCE or `conflict` says what contradicts it."""
 
     score: float
     coverage: float
@@ -124,11 +125,9 @@ class Sources:
         unknown = [quantity.text for quantity in claim.quantities if not self._has(quantity)]
         absent = self._missing_words(claim)
         coverage = 1 - (len(absent) + len(unknown)) / claim.size
-        shares = self._shares(claim)
-        conflict = self._foreign(claim) or self._contradiction(claim, shares)
-        best = max(zip(shares, self.sentences, strict=True), key=lambda pair: pair[0], default=(0.0, None))[1]
-        evidence = Evidence(best.source, best.text) if best and max(shares) > 0 else Evidence()
-        return Support(0.0 if conflict else coverage, coverage, (*absent, *unknown), conflict, evidence)
+        conflict = self._foreign(claim) or self._contradiction(claim)
+        score = 0.0 if conflict or coverage < CHANCE else coverage
+        return Support(score, coverage, (*absent, *unknown), conflict, self._evidence(claim))
 
     def _has(self, quantity: Quantity) -> bool:
         return any(quantity.matches(other) for other in self._quantities)
@@ -140,10 +139,15 @@ class Sources:
         best = min(counts, key=lambda place: (-counts[place], place), default=-1)
         return [word.text for word, each in zip(claim.words, places, strict=True) if best not in each]
 
-    def _shares(self, claim: Statement) -> list[float]:
-        """The share of a claim's words, names aside, that each sentence holds."""
-        named = {part for name in claim.names for part in name.split()}
-        words = [word for word in claim.words if word.text not in named] or claim.words
+    def _evidence(self, claim: Statement) -> Evidence:
+        shares = self._shares(claim.words)
+        best = max(range(len(shares)), key=lambda position: (shares[position], -position), default=-1)
+        if best < 0 or not shares[best]:
+            return Evidence()
+        return Evidence(self.sentences[best].source, self.sentences[best].text)
+
+    def _shares(self, words: Sequence[Word]) -> list[float]:
+        """The share of the words that each sentence holds."""
         return [
             sum(not word.forms.isdisjoint(sentence.forms) for word in words) / max(1, len(words))
             for sentence in self.sentences
@@ -155,12 +159,19 @@ class Sources:
         wrong += [name for name in claim.names if name not in self._names]
         return f"not in the sources: {', '.join(dict.fromkeys(wrong))}" if wrong else ""
 
-    def _contradiction(self, claim: Statement, shares: Sequence[float]) -> str:
-        """What every sentence that says nearly the same thing says differently."""
-        least = max(CLOSE, max(shares, default=0.0) - MARGIN)
-        ordered = sorted(zip(shares, self.sentences, strict=True), key=lambda pair: -pair[0])
-        related = [sentence for share, sentence in ordered if share > RELATED]
-        differences = [_difference(claim, sentence, related) for share, sentence in ordered if share >= least]
+    def _contradiction(self, claim: Statement) -> str:
+        """What every sentence that says nearly the same thing says differently.
+
+        Names do not count in what is close (they may be what differs), but in what is closest.
+        """
+        named = {part for name in claim.names for part in name.split()}
+        without_names = self._shares([word for word in claim.words if word.text not in named] or claim.words)
+        shares = self._shares(claim.words)
+        close = [at for at, share in enumerate(without_names) if share >= CLOSE]
+        least = max((shares[at] for at in close), default=0.0) - MARGIN
+        related = [self.sentences[at] for at, share in enumerate(without_names) if share > RELATED]
+        witnesses = sorted((at for at in close if shares[at] >= least), key=lambda at: -shares[at])
+        differences = [_difference(claim, self.sentences[at], related) for at in witnesses]
         return differences[0] if differences and all(differences) else ""
 
 

@@ -13,32 +13,35 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-_WORD = re.compile(r"[A-Za-zÀ-ɏ]+(?:['’][A-Za-z]+)?|[가-힣]+")
+from runner.text.units import NUMBER_WORDS
+
+_WORD = re.compile(r"[A-Za-zÀ-ɏ]+(?:['’][A-Za-z]+)?|(?<!\d)[가-힣]+")  # 일 in 30일 is a unit, no word
 
 _ENGLISH_FUNCTION_WORDS = """
 a an the this that these those it its itself he she they them their theirs his her hers him we us our ours you your
-yours i me my mine who whom whose which what when where why how all any both each few more most other some such only own
-same so than too very can could will would shall should may might must do does did doing done be am is are was were been
-being have has had having of at by for with about against between into through during before after above below to from
-up down in out on off over under again further then once here there and but if or because as until while no nor not also
-however yes just even still much many well etc one ones upon via per within without among along across toward towards
-whether either neither although though yet ever never every since thus hence therefore moreover furthermore additionally
-including include includes included like get gets got cannot don't doesn't didn't isn't aren't wasn't weren't can't
-won't couldn't wouldn't shouldn't haven't hasn't hadn't i'm it's that's there's let's you're they're we're he's she's what's
+yours i me my mine who whom whose which what when where why how all any both each few more most other some such only
+own same so than too very can could will would shall should may might must do does did doing done be am is are was
+were been being have has had having of at by for with about against between into through during before after above
+below to from up down in out on off over under again further then once here there and but if or because as until while
+no nor not also however yes just even still much many well etc one ones upon via per within without among along across
+toward towards whether either neither although though yet ever never every since thus hence therefore moreover
+furthermore additionally including include includes included like get gets got cannot don't doesn't didn't isn't
+aren't wasn't weren't can't won't couldn't wouldn't shouldn't haven't hasn't hadn't i'm it's that's there's let's
+you're they're we're he's she's what's
 """
 _KOREAN_FUNCTION_WORDS = """
-그 이 저 것 수 등 및 또 더 때 중 데 다 그리고 그러나 하지만 그런데 근데 또는 또한 그래서 따라서 즉 그럼 그러면
-만약 만일 혹시 이는 이를 이것 그것 저것 이거 그거 저거 거 게 건 걸 걸로 것도 것은 것이 것을 것입니다 거예요
-거죠 건가요 건데 거기 여기 저기 이런 그런 저런 이러한 그러한 이렇게 그렇게 어떤 어떻게 어느 무슨 무엇 무엇을
-무엇이 무엇인가요 무엇입니까 뭐 뭐가 뭘 뭔 뭐예요 뭔가요 언제 언제까지 언제부터 언제인가요 어디 어디서 어디에
-어디인가요 누구 누가 누구인가요 왜 얼마 얼마나 얼마예요 얼마인가요 몇 며칠 정도 모든 각 약 좀 잘 매우 아주 가장
-제 제가 내 내가 네 저는 나는 우리 우리가 저희 저희가 그냥 이제 자꾸 아직 있다 없다 있는 없는 있으며 없으며 있고
-없고 있으면 없으면 있는데 없는데 있습니다 없습니다 있어요 없어요 있나요 없나요 있을까요 합니다 됩니다 입니다
-이다 한다 된다 하는 되는 하고 되고 하며 되며 하면 되면 해요 돼요 돼 해도 하나요 되나요 할까요 될까요 인가요
-하려면 하는데 되는데 되죠 않습니다 않는다 않는 않고 않아요 아닙니다 아니다 아니라 아니요 아니오 예 안 못 수도
-수가 대해 대한 위해 위한 통해 통한 따라 따른 의해 경우 때문 때문에 싶어요 싶은데 싶은데요 싶습니다 주세요
-알려주세요 알려줘 궁금해요 궁금합니다
+그 이 저 것 수 등 및 또 더 때 중 데 다 그리고 그러나 하지만 그런데 근데 또는 또한 그래서 따라서 즉 그럼 그러면 만약
+만일 혹시 이는 이를 이것 그것 저것 이거 그거 저거 거 게 건 걸 걸로 것도 것은 것이 것을 것입니다 거예요 거죠 건가요
+건데 거기 여기 저기 이런 그런 저런 이러한 그러한 이렇게 그렇게 어떤 어떻게 어느 무슨 무엇 무엇을 무엇이 무엇인가요
+무엇입니까 뭐 뭐가 뭘 뭔 뭐예요 뭔가요 언제 언제까지 언제부터 언제인가요 어디 어디서 어디에 어디인가요 누구 누가
+누구인가요 왜 얼마 얼마나 얼마예요 얼마인가요 몇 며칠 정도 모든 각 약 좀 잘 매우 아주 가장 제 제가 내 내가 네 저는
+나는 우리 우리가 저희 저희가 그냥 이제 자꾸 아직 있다 없다 있는 없는 있으며 없으며 있고 없고 있으면 없으면 있는데
+없는데 있습니다 없습니다 있어요 없어요 있나요 없나요 있을까요 합니다 됩니다 입니다 이다 한다 된다 하는 되는 하고
+되고 하며 되며 하면 되면 해요 돼요 돼 해도 하나요 되나요 할까요 될까요 인가요 하려면 하는데 되는데 되죠 않습니다
+않는다 않는 않고 않아요 아닙니다 아니다 아니라 아니요 아니오 예 안 못 수도 수가 대해 대한 위해 위한 통해 통한 따라
+따른 의해 경우 때문 때문에 싶어요 싶은데 싶은데요 싶습니다 주세요 알려주세요 알려줘 궁금해요 궁금합니다
 """
+_NUMBERS = NUMBER_WORDS.keys() | {"hundred", "thousand", "million", "billion", "trillion"}
 FUNCTION_WORDS = frozenset(_ENGLISH_FUNCTION_WORDS.split()) | frozenset(_KOREAN_FUNCTION_WORDS.split())
 
 
@@ -57,12 +60,13 @@ def words(text: str) -> list[Word]:
 
 
 def content_words(text: str) -> list[Word]:
-    """Words that carry meaning, in order: no function words, no single Latin letters, no numbers."""
+    """Words that carry meaning, in order: no function words, no single Latin letters, no number words."""
     return [word for word in words(text) if is_content(word.text)]
 
 
 def is_content(word: str) -> bool:
-    return word.lower().replace("’", "'") not in FUNCTION_WORDS and (len(word) > 1 or _is_hangul(word))
+    lower = word.lower().replace("’", "'")
+    return lower not in FUNCTION_WORDS and lower not in _NUMBERS and (len(word) > 1 or _is_hangul(word))
 
 
 def all_forms(found: Iterable[Word]) -> frozenset[str]:
@@ -81,7 +85,7 @@ def _is_hangul(word: str) -> bool:
 
 
 def particle(word: str) -> str:
-    """The case particle that a Korean word ends with, 은 and 는 counted as one, as 이/가, 을/를, 과/와; empty without."""
+    """The case particle that a Korean word ends with, the same for 은 and 는, 이 and 가 …; empty without."""
     match = _CASE.search(word) if _is_hangul(word) else None
     return _CASES[match[0]] if match else ""
 
@@ -135,7 +139,7 @@ def _singular(word: str) -> str:
 def _without_suffix(word: str) -> str:
     for suffix in ("ingly", "edly", "ing", "ed", "ly"):
         stem = word.removesuffix(suffix)
-        if stem == word or len(stem) < 3 or not re.search(r"[aeiouy]", stem):
+        if stem == word or len(stem) < (4 if suffix == "ly" else 3) or not re.search(r"[aeiouy]", stem):
             continue
         if suffix == "ly" and stem.endswith("b"):
             return stem + "le"  # possibly -> possible
@@ -162,8 +166,8 @@ _PARTICLE = re.compile(
     r"|입니다|이에요|예요|이다|였다|이었다|이고|인|일|이었습니다|였습니다|인가요|인지|인데요?)$"
 )
 _CASES = {
-    "은": "은", "는": "은", "이": "이", "가": "이", "을": "을", "를": "을", "과": "과", "와": "과", "의": "의", "에": "에",
-    "에서": "에서", "에게": "에게", "으로": "로", "로": "로", "부터": "부터", "까지": "까지",
+    "은": "은", "는": "은", "이": "이", "가": "이", "을": "을", "를": "을", "과": "과", "와": "과", "의": "의",
+    "에": "에", "에서": "에서", "에게": "에게", "으로": "로", "로": "로", "부터": "부터", "까지": "까지",
 }  # fmt: skip
 _CASE = re.compile(rf"(?<=[가-힣])(?:{'|'.join(sorted(_CASES, key=len, reverse=True))})$")
 # In decomposed form: an honorific or a past, then the ending. \u11bb is a final ㅆ, \u11b8 ㅂ, \u11ab ㄴ, \u11af ㄹ.

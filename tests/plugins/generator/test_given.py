@@ -1,0 +1,25 @@
+import pytest
+
+from plugins.generator.given import GivenGenerator
+from runner.errors import EvaluationError
+from runner.records import Answer, Given, Query
+
+
+def query(answer):
+    return Query("q7", "How long do refunds take?", True, {}, given=Given(answer=answer))
+
+
+async def test_returns_the_answer_of_the_query_with_its_citations():
+    answer = await GivenGenerator().generate(query("5 days [2]. Free [1]."), [])
+    assert answer == Answer("5 days [2]. Free [1].", refused=False, citations=(2, 1))
+
+
+@pytest.mark.parametrize("text", ["I don't know.", "문서에 언급되어 있지 않습니다.", "", "  "])
+async def test_recognises_refusals(text):
+    assert await GivenGenerator().generate(query(text), []) == Answer(text, refused=True)
+
+
+async def test_a_missing_answer_names_query_and_field():
+    with pytest.raises(EvaluationError) as raised:
+        await GivenGenerator().generate(query(None), [])
+    assert str(raised.value) == "query q7: answer: missing, and generator=given needs it in the queries file"

@@ -1,0 +1,91 @@
+import pytest
+
+from runner.text.courtesies import is_courtesy
+from runner.text.language import detect_language
+from runner.text.refusals import REFUSAL, is_refusal, says_unknown
+
+REFUSALS = [
+    "I don't know.",
+    "I am sorry, I don't have any specific knowledge about who takes the photos.",
+    "Sorry, I do not have that information at the moment.",
+    "The documents do not include information on how long to wait.",
+    "The provided context does not mention the price. [1]",
+    "The document does not provide specific reasons for the drop.",
+    "The answer cannot be determined from the provided passages.",
+    "It is not stated in the text.",
+    "Not mentioned in the sources.",
+    "No information found.",
+    "Unanswerable",
+    "There is no information about this in the documents. Please contact support.",
+    "I'm sorry, but the text doesn't say when it was built.",
+    "The sources do not answer the question. They only discuss billing.",
+    "I'm unable to find the answer. Let me know if you have other questions.",
+    "알 수 없습니다.",
+    "잘 모르겠어요.",
+    "죄송합니다. 제공된 문서에서 해당 내용을 찾을 수 없습니다.",
+    "주어진 자료만으로는 알 수 없습니다.",
+    "관련 정보가 없습니다.",
+    "문서에 언급되어 있지 않습니다.",
+    "그 질문에는 답변드릴 수 없습니다.",
+    "컨텍스트에는 가격에 대한 정보가 포함되어 있지 않습니다.",
+    "제공된 문서는 이 질문에 대한 답을 제공하지 않습니다.",
+    "본문에는 설립 연도가 나와 있지 않아 답할 수 없습니다. 다른 질문이 있으시면 말씀해 주세요.",
+    *REFUSAL.values(),
+]
+
+ANSWERS = [
+    "",
+    "The file does not exist.",
+    "No, it is not included in the price.",
+    "There is no fee.",
+    "You cannot find the button on mobile.",
+    "Unknown errors are logged.",
+    "The contract does not include the deposit.",
+    "The notes app does not support tables.",
+    'The page shows "I cannot find the file" when it is missing.',
+    "I do not have specific information on swimming. However, never let children swim unattended.",
+    "Refunds take 5 days, but I don't know the fee.",
+    "The similar series are A and B, but the document does not state that they are rivals.",
+    "설정 파일을 찾을 수 없습니다 오류는 경로가 틀렸을 때 나옵니다.",
+    "무료 체험에는 환불이 없습니다.",
+    "이 기능은 더 이상 제공되지 않습니다.",
+    "회원 탈퇴 후에는 복구할 수 없습니다.",
+    "문서를 삭제하면 되돌릴 수 없습니다.",
+    "비밀번호는 저장되지 않습니다.",
+    "이 상품에는 보증 기간이 없습니다.",
+]
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+def test_refusals(text):
+    assert is_refusal(text)
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_answers_are_no_refusals(text):
+    assert not is_refusal(text)
+
+
+def test_one_sentence_of_an_answer_may_say_that_it_is_unknown():
+    assert says_unknown("The documents do not include information about regional differences.")
+    assert not says_unknown("Existing definitions of infertility lack uniformity.")
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_own_refusals_are_in_their_language(language):
+    assert detect_language(REFUSAL[language]) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I'm sorry to hear that.", "Sure!", "Feel free to ask.", "Could you tell me more?", "죄송합니다.", "감사합니다."],
+)
+def test_courtesies(text):
+    assert is_courtesy(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["If you have Premium support, a price applies.", "Contact the bank.", "Sure signs are fever and pain."]
+)
+def test_statements_are_no_courtesies(text):
+    assert not is_courtesy(text)
