@@ -43,7 +43,7 @@ def test_an_unknown_run_id(mlflow_store: str, tmp_path: Path) -> None:
 
 def test_telemetry_is_off_when_mlflow_is_imported() -> None:
     code = (
-        "from runner.tracking.mlflow_client import connect; connect('sqlite:///x.db');"
+        "from runner.tracking.mlflow_client import connect; connect('http://127.0.0.1:9');"
         "from mlflow.telemetry.utils import is_telemetry_disabled; print(is_telemetry_disabled())"
     )
     quiet = {"MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "CI", "PYTEST_CURRENT_TEST"}
