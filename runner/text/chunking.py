@@ -196,8 +196,6 @@ def _packed(bounds: Sequence[int], limit: int) -> list[int]:
 
 def _overlapping(text: str, cuts: Sequence[int], first: int, overlap: int) -> int:
     """Where a passage begins that repeats up to `overlap` characters before `first`."""
-    if overlap == 0:
-        return first
     begin = cuts[bisect_left(cuts, first - overlap)]
     if begin < first:
         return begin

@@ -73,7 +73,7 @@ def test_blank_lines_in_fenced_code_do_not_part_it() -> None:
 
 def test_overlap_repeats_the_last_sentences() -> None:
     text = "One one one. Two two two. Three three. Four four four."
-    assert texts(text, Chunker(max_chars=44, overlap=14)) == [
+    assert texts(text, Chunker(max_chars=50, overlap=20)) == [
         "One one one. Two two two.",
         "Two two two. Three three. Four four four.",
     ]
