@@ -69,11 +69,13 @@ class Chunker:
                 yield Passage(start, end, headings)
             return
         cuts = list(_cuts(text, start, end, self.max_chars - self.overlap, (_paragraphs, _sentences, _hard)))
+        begin = start
         for first, last in pairwise(_packed([start, *cuts, end], self.max_chars - self.overlap)):
-            begin = first if first == start else _overlapping(text, cuts, first, self.overlap)
-            trimmed = _trimmed(text, begin, last)
-            if trimmed[0] < trimmed[1]:
-                yield Passage(*trimmed, headings)
+            if first > start:
+                begin = _overlapping(text, cuts, max(first - self.overlap, begin + 1), first)
+            begin, stop = _trimmed(text, begin, last)
+            if begin < stop:
+                yield Passage(begin, stop, headings)
 
 
 Section = tuple[int, int, tuple[str, ...]]
@@ -194,10 +196,10 @@ def _packed(bounds: Sequence[int], limit: int) -> list[int]:
     return [*chosen, bounds[-1]]
 
 
-def _overlapping(text: str, cuts: Sequence[int], first: int, overlap: int) -> int:
-    """Where a passage begins that repeats up to `overlap` characters before `first`."""
-    begin = cuts[bisect_left(cuts, first - overlap)]
-    if begin < first:
-        return begin
-    spaces = (cut for cut in range(first - overlap, first) if text[cut - 1].isspace())
+def _overlapping(text: str, cuts: Sequence[int], earliest: int, first: int) -> int:
+    """Where a passage begins that repeats what stands between `earliest` and `first`, as far as it is whole."""
+    known = bisect_left(cuts, earliest)
+    if known < len(cuts) and cuts[known] < first:
+        return cuts[known]
+    spaces = (cut for cut in range(earliest, first) if text[cut - 1].isspace())
     return next(spaces, first)

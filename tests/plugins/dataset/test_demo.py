@@ -42,7 +42,7 @@ def test_configuration_writes_out_every_setting_and_its_default(path: Path) -> N
     cls = next(each for each in CLASSES if each.__name__ == target)
     assert settings.keys() == cls.__init__.__kwdefaults__.keys() | _required(cls)
     assert settings.pop("strict") == "${strict}"
-    assert settings.pop("chunker") == _chunker(headings=target == "VaultDataset")
+    assert settings.pop("chunker") == _chunker(headings=target in ("VaultDataset", "DemoDataset"))
     for name in _required(cls):
         assert settings.pop(name) == "???"
     language = settings.pop("language", None)

@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,6 +84,11 @@ def test_overlap_repeats_the_last_sentences() -> None:
 def test_overlap_within_a_long_sentence_begins_at_a_word() -> None:
     text = "aaaa bbbb cccc dddd eeee ffff gggg hhhh"
     assert texts(text, Chunker(max_chars=30, overlap=7)) == ["aaaa bbbb cccc dddd", "dddd eeee ffff gggg hhhh"]
+
+
+def test_overlap_never_repeats_a_whole_passage() -> None:
+    text = "word  \n\nword word word"
+    assert texts(text, Chunker(max_chars=20, overlap=7)) == ["word", "word word", "word word"]
 
 
 NOTE = """Before.
@@ -204,4 +211,4 @@ def test_passages_hold_everything_and_are_never_too_long(text: str, chunker: Chu
 @given(st.lists(PIECES, max_size=60).map("".join), st.integers(20, 120))
 def test_without_overlap_no_character_is_in_two_passages(text: str, max_chars: int) -> None:
     passages = Chunker(max_chars=max_chars, headings=True).passages(text)
-    assert all(before.end <= after.start for before, after in zip(passages, passages[1:], strict=False))
+    assert all(before.end <= after.start for before, after in itertools.pairwise(passages))
