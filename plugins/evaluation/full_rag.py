@@ -10,7 +10,7 @@ from pydantic import Field
 
 from runner.metrics import diagnosis
 from runner.metrics.answers import answer_matches, exact_match, token_f1
-from runner.protocols import Dataset, Generator, Judge, Retriever, Workspace
+from runner.protocols import Generator, Judge, Workspace
 from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
 from runner.retrieval import Retrieval, Retrieved, hits
 
@@ -47,32 +47,9 @@ class FullRag:
     where answers are known, exact match and token F1."""
 
     def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        retriever: Retriever,
-        generator: Generator,
-        judge: Judge,
-        k: int,
-        cutoffs: list[int],
-        min_score: Annotated[float, Field(ge=0, le=1)],
-        timeout_ms: int,
-        warmup: int,
-        seed: int,
-        high: Annotated[float, Field(ge=0, le=1)],
+        self, *, retrieval: Retrieval, generator: Generator, judge: Judge, high: Annotated[float, Field(ge=0, le=1)]
     ) -> None:
-        self.generator, self.judge_ = generator, judge
-        self.high = high
-        self.retrieval = Retrieval(
-            dataset=dataset,
-            retriever=retriever,
-            k=k,
-            cutoffs=cutoffs,
-            min_score=min_score,
-            timeout_ms=timeout_ms,
-            warmup=warmup,
-            seed=seed,
-        )
+        self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
 
     def load(self) -> CaseSet[Query]:
         return self.retrieval.load()

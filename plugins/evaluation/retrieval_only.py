@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field
-
-from runner.protocols import Dataset, Retriever, Workspace
+from runner.protocols import Workspace
 from runner.records import CaseSet, Judgements, Preparation, Query, Scores, Timing
 from runner.retrieval import Retrieval, Retrieved, hits
 
@@ -27,11 +25,10 @@ class RetrievalOutput:
         return self.found.timings
 
     def record(self) -> Mapping[str, Any]:
-        expected = list(self.query.relevance)
         return {
             "query": self.query.text,
             "answerable": self.query.answerable,
-            "expected": expected,
+            "expected": list(self.query.relevance),
             "retrieved": self.hits,
         }
 
@@ -39,28 +36,8 @@ class RetrievalOutput:
 class RetrievalOnly:
     """Ranks the corpus for every query; no generator, no judge."""
 
-    def __init__(
-        self,
-        *,
-        dataset: Dataset,
-        retriever: Retriever,
-        k: int,
-        cutoffs: list[int],
-        min_score: Annotated[float, Field(ge=0, le=1)],
-        timeout_ms: int,
-        warmup: int,
-        seed: int,
-    ) -> None:
-        self.retrieval = Retrieval(
-            dataset=dataset,
-            retriever=retriever,
-            k=k,
-            cutoffs=cutoffs,
-            min_score=min_score,
-            timeout_ms=timeout_ms,
-            warmup=warmup,
-            seed=seed,
-        )
+    def __init__(self, *, retrieval: Retrieval) -> None:
+        self.retrieval = retrieval
 
     def load(self) -> CaseSet[Query]:
         return self.retrieval.load()

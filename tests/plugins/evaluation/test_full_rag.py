@@ -8,6 +8,7 @@ import pytest
 from plugins.evaluation.full_rag import FullRag
 from runner.engine import run_case
 from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Judgement, Query, Ranking, Row
+from runner.retrieval import Retrieval
 from runner.store import Store
 
 TEXTS = {"a": "Alpha is first.", "b": "Beta is second.", "c": "Gamma is third."}
@@ -63,6 +64,20 @@ def query(**fields: Any) -> Query:
     return Query(**{"id": "q", "text": "which?", "answerable": True, "relevance": {"b": 1}, **fields})
 
 
+def full_rag(case: Query, retriever: Alphabetical, generator: Says, judge: Judges, k: int) -> FullRag:
+    retrieval = Retrieval(
+        dataset=Data(case),
+        retriever=retriever,
+        k=k,
+        cutoffs=[1, 3],
+        min_score=0.3,
+        timeout_ms=1000,
+        warmup=0,
+        seed=1,
+    )
+    return FullRag(retrieval=retrieval, generator=generator, judge=judge, high=0.6)
+
+
 def row(
     tmp_path: Path,
     case: Query,
@@ -74,19 +89,7 @@ def row(
     generator = Says(answer or Answer("Beta is second. [2]", citations=(2,)))
     judge = judge or Judges(faithfulness=0.9, answer_relevancy=0.8)
     retriever = Alphabetical()
-    evaluation = FullRag(
-        dataset=Data(case),
-        retriever=retriever,
-        generator=generator,
-        judge=judge,
-        k=k,
-        cutoffs=[1, 3],
-        min_score=0.3,
-        timeout_ms=1000,
-        warmup=0,
-        seed=1,
-        high=0.6,
-    )
+    evaluation = full_rag(case, retriever, generator, judge, k)
 
     async def run() -> Row:
         cases = evaluation.load().cases
@@ -136,6 +139,7 @@ def test_a_failed_judgement_counts_as_told_and_is_always_reported(
         (query(), 2, Answer("No answer here.", refused=True), "refused_answerable"),
         (query(answers=("Delta",)), 2, None, "wrong_answer"),
         (query(answerable=False, relevance={}), 2, None, "answered_unanswerable"),
+        (query(answerable=False, relevance={}, text="nothing"), 2, None, "none"),
         (query(answerable=False, relevance={}), 2, Answer("No answer here.", refused=True), "none"),
     ],
 )
@@ -163,19 +167,7 @@ def test_a_case_that_fails_names_what_would_have_been_scored(tmp_path: Path) -> 
 
     generator = Broken(Answer(""))
     retriever = Alphabetical()
-    evaluation = FullRag(
-        dataset=Data(query()),
-        retriever=retriever,
-        generator=generator,
-        judge=Judges(),
-        k=2,
-        cutoffs=[1],
-        min_score=0.3,
-        timeout_ms=1000,
-        warmup=0,
-        seed=1,
-        high=0.6,
-    )
+    evaluation = full_rag(query(), retriever, generator, Judges(), 2)
 
     async def run() -> Row:
         cases = evaluation.load().cases

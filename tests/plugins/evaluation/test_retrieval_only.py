@@ -7,6 +7,7 @@ from typing import Any
 from plugins.evaluation.retrieval_only import RetrievalOnly
 from runner.engine import run_case
 from runner.records import Chunk, Corpus, DataSet, Document, Query, Ranking, Row, Span
+from runner.retrieval import Retrieval
 from runner.store import Store
 
 TEXT = "# One\n\nfirst part\n\n# Two\n\nsecond part"
@@ -41,6 +42,8 @@ class Fixed:
                 time.sleep(0.5)
             if query.text == "bad":
                 raise ValueError("bad query")
+        if queries[0].text == "sure":
+            return [Ranking(("long#1",), (3.0,), (0.9,))] * len(queries)
         leg = Ranking(("short#0",), (1.0,), (0.5,))
         return [Ranking(("long#1", "short#0", "long#0"), (3.0, 2.0, 1.0), (0.2, 0.1, 0.0), {"only": leg})] * len(
             queries
@@ -49,7 +52,7 @@ class Fixed:
 
 def rows(tmp_path: Path, *queries: Query, timeout_ms: int = 5000) -> dict[str, Row]:
     retriever = Fixed()
-    evaluation = RetrievalOnly(
+    retrieval = Retrieval(
         dataset=Data(queries),
         retriever=retriever,
         k=2,
@@ -59,6 +62,7 @@ def rows(tmp_path: Path, *queries: Query, timeout_ms: int = 5000) -> dict[str, R
         warmup=0,
         seed=1,
     )
+    evaluation = RetrievalOnly(retrieval=retrieval)
 
     async def run() -> dict[str, Row]:
         cases = evaluation.load().cases
@@ -110,6 +114,11 @@ def test_chunk_labels_give_chunk_metrics(tmp_path: Path) -> None:
 def test_a_best_hit_below_min_score_counts_as_no_answer(tmp_path: Path) -> None:
     found = rows(tmp_path, query(answerable=False, relevance={}))["q"]
     assert found.labels == {"answerability": "true_positive", "lost_at": "none"}
+
+
+def test_an_unanswerable_question_with_a_relevant_hit_is_lost(tmp_path: Path) -> None:
+    found = rows(tmp_path, query("a", "sure", answerable=False, relevance={}))["a"]
+    assert found.labels == {"answerability": "false_negative", "lost_at": "answered_unanswerable"}
 
 
 def test_a_slow_and_a_broken_query_cost_only_themselves(tmp_path: Path) -> None:

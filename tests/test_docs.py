@@ -1,0 +1,112 @@
+"""The README keeps its word: every command runs, every option, choice and command is named."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from runner.cli import COMMANDS, main
+from runner.manual import manual
+from tests.small_data import QUERIES, small_data, write_jsonl
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMAND_LINES = sorted(
+    set(re.findall(r"(?:`|^)(?:\.venv/bin/)?python -m runner ([^`#\n]+?)\s*(?:`|#|$)", README, re.M))
+)
+RUNS = [line for line in COMMAND_LINES if "=" in line and "mine" not in line]
+
+
+def test_the_readme_holds_the_two_commands() -> None:
+    setup = "python3 -m venv .venv && .venv/bin/pip install -e"
+    assert f"{setup} . && .venv/bin/python -m runner +experiment=full_rag k=3,5,10\n" in README
+    assert f"{setup} '.[test]' && .venv/bin/python -m pytest\n" in README
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that the examples name."""
+    monkeypatch.chdir(tmp_path)
+    small_data(tmp_path)
+    (tmp_path / "notes").mkdir()
+    for name, text in {"moon": "The Moon needs 27 days.", "mars": "Mars is red.", "sun": "The Sun is a star."}.items():
+        (tmp_path / "notes" / f"{name}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
+    given = [
+        {"answerable": True, "ranking": query["expected_notes"], "answer": "27 days", **query} for query in QUERIES
+    ]
+    write_jsonl(tmp_path / "answers.jsonl", given)
+    (tmp_path / "qrels.txt").write_text("q1 0 moon 1\n", encoding="utf-8")
+    (tmp_path / "run.txt").write_text("q1 Q0 moon 1 0.5 x\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("line", RUNS)
+@pytest.mark.usefixtures("files")
+def test_every_run_of_the_readme_runs(line: str) -> None:
+    quick = [] if "case=" in line or "sample=" in line else ["sample=4"]
+    if "dataset=vault" in line:
+        quick = []
+    assert main([*shlex.split(line), *quick, "tracking=none"]) == 0
+
+
+@pytest.mark.usefixtures("files")
+def test_the_score_command_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (line,) = [line for line in COMMAND_LINES if line.startswith("score ")]
+    assert main(shlex.split(line)) == 0
+    assert '"mrr@10"' in capsys.readouterr().out
+
+
+def test_every_example_is_run_or_named_here() -> None:
+    elsewhere = {"ui", "results outputs/FOLDER", "--help", "retriever=mine,hybrid", "score qrels.txt run.txt"}
+    assert set(COMMAND_LINES) - set(RUNS) == elsewhere
+
+
+def test_every_command_is_named() -> None:
+    for name in COMMANDS:
+        assert re.search(rf"^\| `{name}\b", README, re.M), name
+
+
+def test_every_option_stands_with_its_default() -> None:
+    conf = yaml.safe_load((ROOT / "conf/config.yaml").read_text(encoding="utf-8"))
+    report = conf.pop("report")
+    options = {**conf, **{f"report.{name}": value for name, value in report.items()}}
+    for name, default in options.items():
+        if name in ("defaults", "hydra"):
+            continue
+        shown = (
+            {None: "null", True: "true", False: "false"}.get(default, str(default))
+            if not isinstance(default, list)
+            else str(default)
+        )
+        assert f"| `{name}` | {shown} |" in README, name
+
+
+def test_every_choice_is_named_and_none_that_is_not_there() -> None:
+    for group in sorted(path for path in (ROOT / "conf").iterdir() if list(path.glob("*.yaml"))):
+        _, _, table = README.partition(f"| `{group.name}` | |\n")
+        rows = "\n".join(
+            line.split("|")[1] for line in table.partition("\n\n")[0].splitlines() if line.startswith("| ")
+        )
+        assert set(re.findall(r"`(\w+)`", rows)) == {path.stem for path in group.glob("*.yaml")}, group.name
+
+
+def test_the_default_choices_are_marked() -> None:
+    defaults = yaml.safe_load((ROOT / "conf/evaluation/full_rag.yaml").read_text(encoding="utf-8"))["defaults"]
+    for entry in defaults:
+        if isinstance(entry, dict):
+            ((group, choice),) = entry.items()
+            name = group.partition("@")[0].lstrip("/")
+            _, _, table = README.partition(f"| `{name}` | |\n")
+            (row,) = [line for line in table.partition("\n\n")[0].splitlines() if line.startswith(f"| `{choice}`")]
+            assert "default" in row
+
+
+def test_help_names_every_command_group_and_option() -> None:
+    text = manual()
+    for name in (*COMMANDS, "retriever", "hybrid", "full_rag", "max_concurrency"):
+        assert re.search(rf"\b{name}\b", text), name
+
+
+def test_the_changelog_is_not_empty() -> None:
+    assert re.search(r"^- \S", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
