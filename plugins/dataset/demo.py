@@ -28,7 +28,7 @@ class DemoDataset:
         strict: bool = False,
     ) -> None:
         self.languages = LANGUAGES if language == "both" else (language,)
-        self.chunker = chunker_of(chunker)
+        self.chunker = chunker_of(chunker, headings=True)
         self.strict = strict
 
     def load(self) -> DataSet:

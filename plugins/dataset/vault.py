@@ -29,7 +29,7 @@ class VaultDataset:
     ) -> None:
         self.notes = notes
         self.queries = queries
-        self.chunker = chunker_of(chunker)
+        self.chunker = chunker_of(chunker, headings=True)
         self.strict = strict
 
     def load(self) -> DataSet:

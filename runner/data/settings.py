@@ -12,7 +12,8 @@ from runner.text.chunking import Chunker
 
 
 class ChunkerSettings(TypedDict, total=False):
-    """How documents are cut into chunks; what is not given has the default of `Chunker`."""
+    """How documents are cut into chunks. What is not given has the default of `Chunker`, but for `headings`:
+    data sets of Markdown set it."""
 
     max_chars: Annotated[int, Field(ge=20, strict=True)]
     min_chars: Annotated[int, Field(ge=0, strict=True)]
@@ -23,9 +24,9 @@ class ChunkerSettings(TypedDict, total=False):
 ChunkerSettings.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 
 
-def chunker_of(settings: ChunkerSettings | None) -> Chunker:
-    """Raises ConfigError for values that do not go together."""
+def chunker_of(settings: ChunkerSettings | None, *, headings: bool = False) -> Chunker:
+    """`headings` is the default of that setting. Raises ConfigError for values that do not go together."""
     try:
-        return Chunker(**(settings or {}))
+        return Chunker(**({"headings": headings} | (settings or {})))
     except (TypeError, ValueError) as problem:
         raise ConfigError([Problem("dataset.chunker", str(problem))]) from None

@@ -10,7 +10,6 @@ from plugins.dataset.squad import SquadDataset
 from plugins.dataset.trec import TrecDataset
 from plugins.dataset.vault import VaultDataset
 from runner.data.settings import ChunkerSettings
-from runner.text.chunking import Chunker
 
 CONF = Path(__file__).parents[3] / "conf" / "dataset"
 CLASSES: list[Any] = [DemoDataset, JsonlDataset, SquadDataset, TrecDataset, VaultDataset]
@@ -25,6 +24,12 @@ def test_one_language(language: Any) -> None:
     assert {document.language for document in data.corpus.documents} == {language}
     assert {query.answerable for query in data.queries} == {True, False}
     assert data.problems == ()
+
+
+def test_guides_are_cut_at_their_headings() -> None:
+    corpus = DemoDataset(language="ko").load().corpus
+    assert {chunk.id.partition("#")[2] for chunk in corpus.chunks_of("ko-faq-001")} == {"0"}
+    assert [chunk.headings for chunk in corpus.chunks_of("ko-guide-001")][1] == ("구성원 초대하기",)
 
 
 def test_both_languages_are_one_corpus() -> None:
@@ -42,9 +47,12 @@ def test_configuration_writes_out_every_setting_and_its_default(path: Path) -> N
     cls = next(each for each in CLASSES if each.__name__ == target)
     assert settings.keys() == cls.__init__.__kwdefaults__.keys() | _required(cls)
     assert settings.pop("strict") == "${strict}"
-    assert settings.pop("chunker") == _chunker(headings=target in ("VaultDataset", "DemoDataset"))
     for name in _required(cls):
         assert settings.pop(name) == "???"
+    component = cls(**dict.fromkeys(_required(cls), ""))
+    assert settings.pop("chunker") == {
+        name: getattr(component.chunker, name) for name in ChunkerSettings.__annotations__
+    }
     language = settings.pop("language", None)
     assert language == {"demo": "both", "demo_ko": "ko", "demo_en": "en"}.get(path.stem)
     assert settings == {name: value for name, value in cls.__init__.__kwdefaults__.items() if name in settings}
@@ -52,8 +60,3 @@ def test_configuration_writes_out_every_setting_and_its_default(path: Path) -> N
 
 def _required(cls: Any) -> set[str]:
     return set(cls.__init__.__annotations__) - set(cls.__init__.__kwdefaults__) - {"return"}
-
-
-def _chunker(*, headings: bool) -> dict[str, Any]:
-    defaults = Chunker(headings=headings)
-    return {name: getattr(defaults, name) for name in ChunkerSettings.__annotations__}
