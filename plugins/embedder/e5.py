@@ -16,7 +16,7 @@ from runner.embeddings import EmbeddingStore
 from runner.errors import InputError
 from runner.protocols import Workspace
 
-MAX_CHARS = 8000  # of a text; its time grows with its length, its meaning hardly
+MAX_CHARS = 4000  # of a text; its time grows with its length, its meaning hardly
 
 
 class E5Embedder:

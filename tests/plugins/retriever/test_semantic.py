@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from plugins.embedder.lsa import LsaEmbedder
+from plugins.retriever.semantic import SemanticRetriever
+from runner.errors import CorpusError
+from runner.protocols import CachedRetriever, Workspace
+from runner.records import Corpus, Ranking
+from tests.corpora import corpus_of, question, workspace
+
+
+class Table:
+    """Texts with vectors that are written down. Any other text has none."""
+
+    def __init__(self, vectors: Mapping[str, Sequence[float]]) -> None:
+        self.vectors = {text: tuple(vector) for text, vector in vectors.items()}
+
+    def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
+        pass
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+        dim = len(next(iter(self.vectors.values())))
+        rows = [self.vectors.get(text, (0.0,) * dim) for text in texts]
+        return np.array(rows, dtype=np.float32).reshape(len(texts), dim)
+
+
+class CachedTable(Table):
+    def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
+        return [text == "east" for text in texts]
+
+    def warm_up(self) -> None:
+        self._warm = True
+
+
+COMPASS = {"east": (1, 0), "north": (0, 1), "west": (-1, 0), "northeast": (0.6, 0.8)}
+
+
+def indexed(corpus: Corpus, root: Path, embedder: Any, **options: Any) -> tuple[SemanticRetriever, Mapping[str, Any]]:
+    retriever = SemanticRetriever(embedder=embedder, **options)
+    return retriever, retriever.index(corpus, workspace(root, retriever, embedder))
+
+
+def search(retriever: SemanticRetriever, text: str, depth: int = 10) -> Ranking:
+    return retriever.search([question(text)], depth)[0]
+
+
+def compass() -> Corpus:
+    return corpus_of({name[0] + name[-1]: name for name in COMPASS})
+
+
+def test_cosines_by_hand(tmp_path: Path) -> None:
+    retriever, facts = indexed(compass(), tmp_path, Table(COMPASS))
+    ranking = search(retriever, "east")
+    assert ranking.ids == ("et#0", "nt#0", "nh#0", "wt#0")
+    assert ranking.scores == pytest.approx((1.0, 0.6, 0.0, -1.0), abs=1e-7)
+    assert ranking.relevance == pytest.approx((1.0, 0.6, 0.0, 0.0), abs=1e-7)
+    assert search(retriever, "east", depth=2).ids == ("et#0", "nt#0")
+    assert facts["kind"] == "flat"
+    assert (facts["n_chunks"], facts["dim"]) == (4, 2)
+
+
+def test_a_query_without_features_finds_nothing(tmp_path: Path) -> None:
+    retriever, _ = indexed(compass(), tmp_path, Table(COMPASS))
+    found = retriever.search([question("nowhere"), question("north"), question("")], 1)
+    assert [ranking.ids for ranking in found] == [(), ("nh#0",), ()]
+    assert retriever.search([], 5) == []
+
+
+def test_all_of_many_ties_are_seen(tmp_path: Path) -> None:
+    same = corpus_of({f"{n:03}": "east" for n in range(300)} | {"first": "northeast"})
+    retriever, _ = indexed(same, tmp_path, Table(COMPASS))
+    assert search(retriever, "east", depth=3).ids == ("299#0", "298#0", "297#0")
+    assert search(retriever, "northeast", depth=2).ids == ("first#0", "299#0")
+
+
+@pytest.fixture
+def cloud() -> tuple[Corpus, Table]:
+    vectors = np.random.default_rng(5).standard_normal((400, 16)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    texts = {f"text {n}": vector.tolist() for n, vector in enumerate(vectors)}
+    return corpus_of({f"{n:03}": text for n, text in enumerate(texts)}), Table(texts)
+
+
+def test_exact_as_a_sort_has_it(tmp_path: Path, cloud: tuple[Corpus, Table]) -> None:
+    corpus, table = cloud
+    retriever, _ = indexed(corpus, tmp_path, table)
+    vectors = table.embed(list(table.vectors), "passage").astype(np.float64)
+    for n in (0, 17, 399):
+        scores = vectors @ vectors[n]
+        order = np.argsort(-scores)[:20]
+        ranking = search(retriever, f"text {n}", depth=20)
+        assert ranking.ids == tuple(f"{place:03}#0" for place in order)
+        np.testing.assert_allclose(ranking.scores, scores[order], rtol=0, atol=1e-12)
+
+
+def test_alone_or_in_a_batch_is_the_same_to_the_last_bit(tmp_path: Path, cloud: tuple[Corpus, Table]) -> None:
+    corpus, table = cloud
+    retriever, _ = indexed(corpus, tmp_path, table)
+    queries = [question(f"text {n}") for n in range(64)]
+    assert retriever.search(queries, 30) == [retriever.search([query], 30)[0] for query in queries]
+
+
+@pytest.mark.parametrize("kind", ["hnsw", "ivf"])
+def test_approximate_indexes_tell_their_recall(tmp_path: Path, cloud: tuple[Corpus, Table], kind: str) -> None:
+    corpus, table = cloud
+    few, facts = indexed(
+        corpus, tmp_path / "1", table, index=kind, hnsw_effort=2, hnsw_links=2, ivf_lists=10, ivf_probes=1
+    )
+    much, better = indexed(corpus, tmp_path / "2", table, index=kind, hnsw_effort=400, ivf_lists=10, ivf_probes=10)
+    assert facts["recall_at_10"] < 0.9 < better["recall_at_10"] == 1.0
+    assert (
+        search(much, "text 3", depth=5).ids == search(indexed(corpus, tmp_path / "3", table)[0], "text 3", depth=5).ids
+    )
+    assert len(search(few, "text 3", depth=5).ids) <= 5
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivf"])
+def test_the_index_is_built_once_and_the_same_each_time(tmp_path: Path, cloud: tuple[Corpus, Table], kind: str) -> None:
+    corpus, table = cloud
+    first, _ = indexed(corpus, tmp_path / "1", table, index=kind)
+    (path,) = (tmp_path / "1").rglob("index.faiss")
+    before = path.stat().st_mtime_ns
+    second, _ = indexed(corpus, tmp_path / "1", table, index=kind)
+    assert path.stat().st_mtime_ns == before
+    indexed(corpus, tmp_path / "2", table, index=kind)
+    (other,) = (tmp_path / "2").rglob("index.faiss")
+    assert other.read_bytes() == path.read_bytes()
+    assert search(second, "text 9") == search(first, "text 9")
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "foreign"])
+def test_a_damaged_index_is_built_again(tmp_path: Path, damage: str) -> None:
+    expected = search(indexed(compass(), tmp_path, Table(COMPASS))[0], "northeast")
+    (path,) = tmp_path.rglob("index.faiss")
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 0x40
+    path.unlink()  # the first index is still mapped
+    path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:20]), "foreign": b"something else"}[damage])
+    assert search(indexed(compass(), tmp_path, Table(COMPASS))[0], "northeast") == expected
+
+
+@pytest.mark.parametrize("kind", ["flat", "hnsw", "ivf"])
+def test_one_chunk(tmp_path: Path, kind: str) -> None:
+    retriever, _ = indexed(corpus_of({"a": "east"}), tmp_path, Table(COMPASS), index=kind)
+    assert search(retriever, "northeast").ids == ("a#0",)
+
+
+def test_chunks_without_features(tmp_path: Path) -> None:
+    retriever, _ = indexed(corpus_of({"a": "?", "b": "!"}), tmp_path, LsaEmbedder())
+    assert search(retriever, "east").ids == ()
+
+
+def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"^the corpus is empty: there is nothing to index$"):
+        indexed(corpus_of({}), tmp_path, Table(COMPASS))
+
+
+def test_knows_whether_its_embedder_remembers(tmp_path: Path) -> None:
+    plain, _ = indexed(compass(), tmp_path / "1", Table(COMPASS))
+    cached, _ = indexed(compass(), tmp_path / "2", CachedTable(COMPASS))
+    assert isinstance(plain, CachedRetriever)
+    assert (plain.caches, cached.caches) == (False, True)
+    assert plain.is_cached([question("east"), question("north")]) == [False, False]
+    assert cached.is_cached([question("east"), question("north")]) == [True, False]
+    cached.warm_up()
+    assert cached.embedder._warm  # type: ignore[attr-defined]
