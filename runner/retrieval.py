@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from runner.data.identity import gold_fingerprint, queries_fingerprint
+from runner.data.identity import given_fingerprint, gold_fingerprint, queries_fingerprint
 from runner.errors import EvaluationError
 from runner.metrics import diagnosis
 from runner.metrics.ranking import ranking_metrics
@@ -68,6 +68,7 @@ class Retrieval:
             "corpus": data.corpus.fingerprint,
             "queries": queries_fingerprint(data.queries),
             "gold": gold_fingerprint(data.queries),
+            "given": given_fingerprint(data.queries),
         }
         return CaseSet(data.queries, data.problems, identity)
 

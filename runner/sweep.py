@@ -22,8 +22,9 @@ from omegaconf import DictConfig
 from runner import terminal
 from runner.compose import Cell
 from runner.errors import ConfigError, InputError, Problem, TrackingError
+from runner.job import INTERRUPTED, Job
 from runner.metadata import SCHEMA, now, read_json, write_json
-from runner.run import INTERRUPTED, Job, execute
+from runner.run import execute
 from runner.store import fingerprint
 
 GRAVITY = (INTERRUPTED, 3, 2, 1, 5, 4, 0)

@@ -33,8 +33,11 @@ _INTRODUCED = re.compile(r"\(\s*[A-Z]{2,}s?\s*\)")
 _PART = re.compile(r"[^\W_]+")
 _HANGUL = re.compile(r"[가-힣]")
 _KOREAN_WEEKDAY = re.compile(r"[월화수목금토일]요일")
-_LABEL = re.compile(r"^\W*(?:[A-Z][\w'’/-]*[ ,&]*(?:(?:and|or|of|the|to|for|in|a|with|your) )*){1,8}:(?=\s|$)")
-_SENTENCE_START = re.compile(r"(?:^\s*|[.!?:;\n]\s+|[-*•]\s+|\*\*|[\"“(])$")
+_LABEL = re.compile(
+    r"^\W*[A-Z][\w'’/-]*(?:[ ,&]+(?:[A-Z][\w'’/-]*|and|or|of|the|to|for|in|a|with|your)){0,8}:(?=\s|$)"
+)
+_NEAR = 20  # characters before a word that tell whether a sentence starts with it
+_SENTENCE_START = re.compile(r"(?:[.!?:;\n]\s+|[-*•]\s+|\*\*|[\"“(])$")
 _COMMON_ACRONYMS = frozenset(["TV", "OK", "ID", "FAQ", "AKA", "US", "USA", "UK"])
 
 
@@ -75,10 +78,15 @@ def _is_name(text: str, match: re.Match[str]) -> bool:
     """A capital at the start of a sentence tells nothing, unless all letters are capitals or a name follows."""
     if match[0] in _COMMON_ACRONYMS or (match[0].isupper() and match[0].lower() in UNITS):
         return False
-    if match[0].isupper() or not _SENTENCE_START.search(text[: match.start()]):
+    if match[0].isupper() or not _starts_sentence(text, match.start()):
         return True
     following = _CAPITALISED.match(text, match.end() + 1)
     return following is not None and following[0].lower() not in FUNCTION_WORDS
+
+
+def _starts_sentence(text: str, position: int) -> bool:
+    before = text[max(0, position - _NEAR) : position]
+    return not before.strip() or _SENTENCE_START.search(before) is not None
 
 
 class NameIndex:

@@ -13,9 +13,11 @@ A citation such as [1] belongs to the sentence before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 WRAPPED_WIDTH = 50
+NEAR = 80  # characters around an end mark that decide whether it ends a sentence
 
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s|\s*\|.*\|\s*$|\s*([-=*_])(\s*\1){2,}\s*$")
 _ITEM = re.compile(r"\s*(?:>\s*)?(?:[-*+•‣▪]|\(?\d{1,3}[.)]|[A-Za-z가-하][.)])\s+(?=\S)")
@@ -117,13 +119,18 @@ def _boundaries(block: str) -> Iterator[int]:
     marker = _ITEM.match(block)
     after_marker = marker.end() if marker else 0
     for match in _END.finditer(block):
-        inside = any(first < match.end(2) < last for first, last in whole)
-        is_number = match.start(1) < after_marker or any(first < match.end(1) <= last for first, last in numbers)
-        if not inside and not is_number and _ends(block, match):
+        number = match.start(1) < after_marker or _inside(numbers, match.start(1))
+        if not number and not _inside(whole, match.end(2)) and _ends(block, match):
             yield match.end()
     for match in _BARE_ENDING.finditer(block):
-        if not any(first < match.end() < last for first, last in whole) and _ends_bare(block, match):
+        if not _inside(whole, match.end()) and _ends_bare(block, match):
             yield match.end()
+
+
+def _inside(spans: Sequence[tuple[int, int]], position: int) -> bool:
+    """Whether a position lies within one of the ordered spans, not at its ends."""
+    before = bisect_left(spans, (position, position)) - 1
+    return before >= 0 and spans[before][0] < position < spans[before][1]
 
 
 def _numbering(block: str) -> list[tuple[int, int]]:
@@ -138,15 +145,15 @@ def _numbering(block: str) -> list[tuple[int, int]]:
 def _ends_bare(block: str, match: re.Match[str]) -> bool:
     if match[0].endswith(("니다", "니까")) and (ord(match[0][0]) - 0xAC00) % 28 != 17:  # 17: final ㅂ (합니다)
         return False
-    return _QUOTING.match(block[match.end() :].lstrip()) is None
+    return _QUOTING.match(block[match.end() : match.end() + NEAR].lstrip()) is None
 
 
 def _ends(block: str, match: re.Match[str]) -> bool:
-    mark, closers, rest = match[1], match[2], block[match.end() :]
+    mark, closers, rest = match[1], match[2], block[match.end() : match.end() + NEAR]
     following = rest.lstrip()
     if not following:
         return False  # the end of the block anyway
-    before = block[: match.start()]
+    before = block[max(0, match.start() - NEAR) : match.start()]
     if following == rest:  # Korean text goes on without a space
         return not closers and (mark[-1] != "." or _KOREAN_END.search(before) is not None) and not _QUOTING.match(rest)
     if closers and (following[0].islower() or _QUOTING.match(following)):

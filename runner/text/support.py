@@ -7,6 +7,7 @@ with the sources, whatever its coverage, when
 - they do not hold one of its numbers (a small bare number may count what they list), or the sentences
   closest to it hold only other numbers of that unit,
 - they do not hold one of its names, or the sentences closest to it hold only other names,
+- in Korean, where no capital tells a name, the closest sentences hold another noun in its place,
 - it denies what the closest sentences affirm, or the other way round.
 """
 

@@ -327,3 +327,34 @@ def generator_settings() -> list[str]:
 
     conf = yaml.safe_load((Path(__file__).resolve().parents[2] / "conf/generator/extractive.yaml").read_text("utf-8"))
     return [name for name in conf if name != "_target_"]
+
+
+def test_without_a_usable_case_the_lines_are_named(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"id": "a"}\n', encoding="utf-8")
+    words = [word for word in data if not word.startswith("dataset.queries=")]
+    assert main([*words, f"dataset.queries={broken}", "out=x"]) == 1
+    assert f"{broken}:1: query: expected text, found nothing" in capsys.readouterr().err
+
+
+def test_answers_of_another_system_that_change_start_over(tmp_path: Path) -> None:
+    query = {"id": "g", "query": "How long?", "answerable": True, "expected_notes": ["moon"], "ranking": ["moon"]}
+    queries = write_jsonl(tmp_path / "given.jsonl", [{**query, "answer": "27 days"}])
+    words = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={queries}", "tracking=none", "out=x"]
+    words += ["+experiment=full_rag", "retriever=given", "generator=given"]
+    assert main(words) == 0
+    write_jsonl(queries, [{**query, "answer": "28 days"}])
+    assert main(words) == 0
+    assert rows("x")["g"]["output"]["answer"] == "28 days"
+
+
+def test_a_bug_is_one_line_and_a_log_never_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "buggy.py").write_text("class Buggy:\n    def load(self):\n        return 1 / 0\n", encoding="utf-8")
+    settings = ["~dataset.language", "~dataset.chunker", "~dataset.strict", "dataset._target_=buggy.Buggy"]
+    words = ["retriever=keyword", "tracking=none", "out=x", *settings]
+    done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr == "error: unexpected ZeroDivisionError: division by zero; x/error.log has the details\n"
+    assert "Traceback" in Path("x/error.log").read_text(encoding="utf-8")
