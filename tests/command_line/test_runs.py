@@ -356,5 +356,6 @@ def test_a_bug_is_one_line_and_a_log_never_a_traceback(tmp_path: Path) -> None:
     words = ["retriever=keyword", "tracking=none", "out=x", *settings]
     done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
     assert done.returncode == 3
-    assert done.stderr == "error: unexpected ZeroDivisionError: division by zero; x/error.log has the details\n"
+    log = tmp_path / "x" / "error.log"
+    assert done.stderr == f"error: unexpected ZeroDivisionError: division by zero; {log} has the details\n"
     assert "Traceback" in Path("x/error.log").read_text(encoding="utf-8")
