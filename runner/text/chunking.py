@@ -71,8 +71,7 @@ class Chunker:
         cuts = list(_cuts(text, start, end, self.max_chars - self.overlap, (_paragraphs, _sentences, _hard)))
         begin = start
         for first, last in pairwise(_packed([start, *cuts, end], self.max_chars - self.overlap)):
-            if first > start:
-                begin = _overlapping(text, cuts, max(first - self.overlap, begin + 1), first)
+            begin = _overlapping(text, cuts, max(first - self.overlap, begin + 1), first)
             begin, stop = _trimmed(text, begin, last)
             if begin < stop:
                 yield Passage(begin, stop, headings)
@@ -187,8 +186,6 @@ def _packed(bounds: Sequence[int], limit: int) -> list[int]:
     chosen = [bounds[0]]
     for index in range(1, len(bounds) - 1):
         remaining = bounds[-1] - chosen[-1]
-        if remaining <= limit:
-            break
         target = remaining / ceil(remaining / limit)
         here, following = bounds[index] - chosen[-1], bounds[index + 1] - chosen[-1]
         if following > limit or (here + following) / 2 > target:

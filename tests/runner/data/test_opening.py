@@ -2,11 +2,14 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from runner.data.files import open_file, open_folder, read_text
+from runner.data.jsonl import read_jsonl
+from runner.data.problems import ProblemLog
 from runner.errors import CorpusError, DataError, RunnerError
 
 needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -54,6 +57,14 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.touch(mode=0)
     assert message(open_file, path) == f"dataset.queries: cannot read {path}: Permission denied"
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that opens and cannot be read")
+def test_a_file_that_fails_while_it_is_read() -> None:
+    expected = "dataset.queries: cannot read /proc/self/mem: Input/output error"
+    assert message(read_text, "/proc/self/mem") == expected
+    lines = partial(read_jsonl, log=ProblemLog())
+    assert message(lambda path, key, error: list(lines(path, key, error=error)), "/proc/self/mem") == expected
 
 
 def test_text_without_its_byte_order_mark(tmp_path: Path) -> None:

@@ -36,6 +36,10 @@ def test_sentences_are_parted_before_words() -> None:
     assert texts(text, Chunker(max_chars=22)) == ["하나 둘 셋 넷. 다섯 여섯 일곱.", "여덟 아홉 열 열하나!"]
 
 
+def test_a_long_blank_stretch_is_no_passage() -> None:
+    assert texts(f"a{' ' * 60}b", Chunker(max_chars=20)) == ["a", "b"]
+
+
 def test_a_quotation_mark_stays_with_its_sentence() -> None:
     assert texts('He said "Go home now." She went there.', Chunker(max_chars=24)) == [
         'He said "Go home now."',
@@ -147,7 +151,7 @@ def test_every_part_of_a_long_section_carries_its_headings() -> None:
 
 
 def test_without_headings_a_number_sign_is_text() -> None:
-    assert Chunker().passages("# apt update\n\n# apt upgrade") == [Passage(0, 27)]
+    assert Chunker(min_chars=0).passages("# apt update\n\n# apt upgrade") == [Passage(0, 27)]
 
 
 @pytest.mark.parametrize(
