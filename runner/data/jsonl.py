@@ -103,6 +103,4 @@ def described(value: object) -> str:
             return f"number {value}"
         case list():
             return f"a list of {len(value)}" if value else "an empty list"
-        case dict():
-            return "an object"
-    return type(value).__name__
+    return "an object"

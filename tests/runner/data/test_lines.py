@@ -69,8 +69,8 @@ def test_bad_lines_are_left_out_and_the_rest_is_read(tmp_path: Path, line: bytes
 
 
 def test_half_a_character_is_replaced_with_a_warning(tmp_path: Path) -> None:
-    lines, problems = read(tmp_path, b'{"a":"x\\ud800y","\\udc00":["\\ud800"],"b":"\\u00e9\\u0000"}\n')
-    assert lines == [(1, {"a": "x\ufffdy", "\ufffd": ["\ufffd"], "b": "é\0"})]
+    lines, problems = read(tmp_path, b'{"a":"x\\ud800y","\\udc00":["\\ud800"],"b":"\\u00e9\\u0000","c":1.5}\n')
+    assert lines == [(1, {"a": "x\ufffdy", "\ufffd": ["\ufffd"], "b": "é\0", "c": 1.5})]
     assert problems == ["x.jsonl:1: half a character (a lone surrogate) is replaced by U+FFFD"]
 
 
