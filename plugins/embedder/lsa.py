@@ -18,6 +18,7 @@ from runner.protocols import Workspace
 from runner.text.ngrams import NgramCounts, count_ngrams
 
 BATCH = 256  # texts that are held as counts at a time
+BLOCK = 8192  # features that are projected at a time
 NEGLIGIBLE = 1e-10  # an eigenvalue below this share of the largest is zero
 
 
@@ -61,12 +62,10 @@ class LsaEmbedder:
     # --- fit --------------------------------------------------------------------------------------
 
     def _fit(self, folder: Path, texts: Sequence[str]) -> None:
-        """The projection carries the idf, so that embedding is one product."""
         counts = count_ngrams(self._sample(texts))
         vocabulary, idf = self._features(counts)
-        vectors = _singular_vectors(_weights(counts, vocabulary), idf, self.dim)
         np.save(folder / "vocabulary.npy", vocabulary)
-        np.save(folder / "projection.npy", (vectors * idf[:, None]).astype(np.float32))
+        np.save(folder / "projection.npy", _projection(_weights(counts, vocabulary), idf, self.dim))
 
     def _sample(self, texts: Sequence[str]) -> Sequence[str]:
         if len(texts) <= self.fit_sample:
@@ -94,28 +93,37 @@ def _weights(counts: NgramCounts, vocabulary: NDArray[np.int64]) -> Any:
     return csr_matrix((values, columns[known], offsets), shape=(len(counts.offsets) - 1, len(vocabulary)))
 
 
-def _singular_vectors(weights: Any, idf: NDArray[np.float64], dim: int) -> NDArray[np.float64]:
-    """Right singular vectors [n_features, at most dim] of the TF-IDF rows, each row of length 1.
-
-    By the eigenvectors of the Gram matrix, which is small; signs as the largest component of each is
-    positive. One column of zeros for a corpus without features.
+def _projection(weights: Any, idf: NDArray[np.float64], dim: int) -> NDArray[np.float32]:
+    """float32 [n_features, at most dim]: the right singular vectors of the TF-IDF rows (each of length 1),
+    times the idf, so that embedding is one product. One column of zeros for a corpus without features.
     """
-    from scipy.linalg import eigh
     from scipy.sparse import diags_array
-    from threadpoolctl import threadpool_limits
 
     rows = weights.astype(np.float64) @ diags_array(idf)
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     rows = diags_array(np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)) @ rows
     if rows.nnz == 0:
-        return np.zeros((len(idf), 1))
-    n_rows = rows.shape[0]
+        return np.zeros((len(idf), 1), dtype=np.float32)
+    left = _left_singular_vectors(rows, dim)
+    columns = rows.T.tocsr()
+    projection = np.empty((len(idf), left.shape[1]), dtype=np.float32)
+    for start in range(0, len(idf), BLOCK):
+        block = slice(start, start + BLOCK)
+        projection[block] = (columns[block] @ left) * idf[block, None]
+    return projection
+
+
+def _left_singular_vectors(rows: Any, dim: int) -> NDArray[np.float64]:
+    """Each over its singular value, by the eigenvectors of the Gram matrix, which is small."""
+    from scipy.linalg import eigh
+    from threadpoolctl import threadpool_limits
+
+    last = rows.shape[0] - 1
     with threadpool_limits(limits=1):  # the last bits depend on how many threads add
-        values, vectors = eigh((rows @ rows.T).toarray(), subset_by_index=[max(0, n_rows - dim), n_rows - 1])
+        values, vectors = eigh((rows @ rows.T).toarray(), subset_by_index=[max(0, last - dim + 1), last])
     kept = np.flatnonzero(values > NEGLIGIBLE * values[-1])[::-1]
-    right: NDArray[np.float64] = np.asarray(rows.T @ (vectors[:, kept] / np.sqrt(values[kept])))
-    signs: NDArray[np.float64] = np.sign(right[np.abs(right).argmax(axis=0), np.arange(right.shape[1])])
-    return right * signs
+    left: NDArray[np.float64] = vectors[:, kept] / np.sqrt(values[kept])
+    return left
 
 
 def _digest(texts: Sequence[str]) -> str:
