@@ -33,9 +33,7 @@ _INTRODUCED = re.compile(r"\(\s*[A-Z]{2,}s?\s*\)")
 _PART = re.compile(r"[^\W_]+")
 _HANGUL = re.compile(r"[가-힣]")
 _KOREAN_WEEKDAY = re.compile(r"[월화수목금토일]요일")
-_LABEL = re.compile(
-    r"^\W*[A-Z][\w'’/-]*(?:[ ,&]+(?:[A-Z][\w'’/-]*|and|or|of|the|to|for|in|a|with|your)){0,8}:(?=\s|$)"
-)
+_LABEL = re.compile(r"^\W*[A-Z][\w'’/-]*(?:[ ,&]+(?:[A-Z][\w'’/-]*|and|or|of|the|to|for|in|a|with|your)){0,8}:(?=\s|$)")
 _NEAR = 20  # characters before a word that tell whether a sentence starts with it
 _SENTENCE_START = re.compile(r"(?:[.!?:;\n]\s+|[-*•]\s+|\*\*|[\"“(])$")
 _COMMON_ACRONYMS = frozenset(["TV", "OK", "ID", "FAQ", "AKA", "US", "USA", "UK"])

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from runner.text.words import Word, forms, is_content, words
+
+SCOPE = 80  # characters after an English negation
+NEAR = 8  # words before a Korean negation
 
 _ENGLISH_CUE = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|cannot|hardly|unable|fail(?:s|ed|ure)?|lack(?:s|ed|ing)?)\b"
@@ -54,33 +59,42 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
 
 def _english(text: str) -> Iterator[Word]:
     for match in _ENGLISH_CUE.finditer(text):
-        end = _CLAUSE_END.search(text, match.end())
-        clause = text[match.end() : end.start() if end else len(text)]
+        limit = match.end() + SCOPE
+        end = _CLAUSE_END.search(text, match.end(), limit)
+        clause = text[match.end() : end.start() if end else limit]
         full = [word for word in words(clause) if word.text.lower() not in _WEAK]
         if full:
             yield replace(full[0], start=full[0].start + match.end())
 
 
 def _korean(text: str) -> Iterator[Word]:
+    if not (_KOREAN_BEFORE.search(text) or _KOREAN_AFTER.search(text) or _KOREAN_PREFIX.search(text)):
+        return
     found = words(text)
+    starts = [word.start for word in found]
     for match in _KOREAN_BEFORE.finditer(text):
-        after = [word for word in found if word.start >= match.end()]
-        if after and after[0].text not in _GENERIC:
-            yield after[0]
+        after = found[bisect_left(starts, match.end())]
+        if after.text in _GENERIC:
+            yield from _last_full(_before(found, starts, match))
         else:
-            yield from _word_before(found, match.start())
+            yield after
     for match in _KOREAN_AFTER.finditer(text):
-        yield from _word_before(found, match.start())
+        yield from _last_full(_before(found, starts, match))
     for match in _KOREAN_PREFIX.finditer(text):
         if match["root"]:
             yield Word(match["root"], match.start(), forms(match["root"]))
         else:
             yield Word("가능", match.start(), forms("가능"))
-            yield from _word_before(found, match.start())
+            yield from _last_full(_before(found, starts, match))
 
 
-def _word_before(found: Sequence[Word], position: int) -> Iterator[Word]:
-    """The last full word that starts before a position and is not the negation itself."""
-    before = [word for word in found if word.start < position and word.text not in _GENERIC and is_content(word.text)]
-    if before:
-        yield before[-1]
+def _before(found: Sequence[Word], starts: Sequence[int], match: re.Match[str]) -> Sequence[Word]:
+    """The few words before a negation."""
+    at = bisect_left(starts, match.start())
+    return found[max(0, at - NEAR) : at]
+
+
+def _last_full(before: Sequence[Word]) -> Iterator[Word]:
+    """The last of these words that is neither a function word nor part of the negation."""
+    full = (word for word in reversed(before) if word.text not in _GENERIC and is_content(word.text))
+    yield from islice(full, 1)
