@@ -89,21 +89,21 @@ def rank_all(
         "depth": depth,
     }
     query_ids = [query.id for query in queries]
-    made: list[Rankings] = []
+    built = []
 
     def build(folder: Path) -> None:
         searcher = Searcher(retriever, corpus, depth=depth, timeout_ms=timeout_ms)
         arrays, errors = _search(searcher, queries, probe, warmup, seed)
-        made.append(Rankings(query_ids, arrays, errors, reused=False))
         if errors:
-            raise _IncompleteError
+            raise _IncompleteError(Rankings(query_ids, arrays, errors, reused=False))
         arrays.write(folder)
+        built.append(folder)
 
     try:
         folder = workspace.folder("rankings", key, build)
-    except _IncompleteError:
-        return made[0]
-    return made[0] if made else Rankings(query_ids, RankingArrays.read(folder), {}, reused=True)
+    except _IncompleteError as incomplete:
+        return incomplete.rankings
+    return Rankings(query_ids, RankingArrays.read(folder), {}, reused=not built)
 
 
 def _search(
@@ -123,6 +123,9 @@ def _search(
 
 class _IncompleteError(Exception):
     """Some query has no ranking: nothing to keep."""
+
+    def __init__(self, rankings: Rankings) -> None:
+        self.rankings = rankings
 
 
 def _query_fingerprint(queries: Sequence[Query]) -> str:

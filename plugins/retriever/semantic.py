@@ -118,7 +118,7 @@ class SemanticRetriever:
             index = faiss.IndexHNSWFlat(dim, self.hnsw_links, faiss.METRIC_INNER_PRODUCT)
             index.hnsw.efConstruction = self.hnsw_effort
         elif self.kind == "ivf":
-            lists = min(self.ivf_lists or round(4 * count**0.5), max(1, count // 39))
+            lists = min(self.ivf_lists or max(1, min(round(4 * count**0.5), count // 39)), count)
             index = faiss.IndexIVFFlat(faiss.IndexFlatIP(dim), dim, lists, faiss.METRIC_INNER_PRODUCT)
             index.cp.seed = self.seed
             index.cp.min_points_per_centroid = 1

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +16,9 @@ from runner.protocols import Workspace
 from runner.rankings import Rankings, documents, rank_all
 from runner.records import Context, Corpus, Given, Query, Ranking
 from tests.corpora import corpus_of, question, workspace
+
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Scripted:
@@ -255,6 +261,40 @@ def test_a_hung_query_is_a_timeout_and_its_thread_is_left_behind(tmp_path: Path)
     assert [id for id in rankings if not rankings[id].ranking.ids] == ["q3", "q8"]
     release.set()
     assert not rank(Scripted(CORPUS), numbered(12), tmp_path, probe=5).reused
+
+
+HANGING = """
+import sys, time
+from pathlib import Path
+from runner.rankings import rank_all
+from tests.corpora import corpus_of, question, workspace
+
+class Hanging:
+    def index(self, corpus, workspace):
+        return {}
+
+    def search(self, queries, depth):
+        print("searching", flush=True)
+        time.sleep(600)
+
+retriever = Hanging()
+try:
+    space = workspace(Path(sys.argv[1]), retriever)
+    rank_all(retriever, [question("x")], corpus_of({"a": "x"}), depth=1, timeout_ms=600_000, seed=1, workspace=space)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_the_process_though_a_search_hangs(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HANGING, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "searching\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "interrupted\n"
+        assert process.wait(60) == 0
+    assert [path for path in tmp_path.rglob("*") if path.is_dir()] == [tmp_path / "rankings"]
 
 
 def test_what_is_wrong_with_the_configuration_is_wrong_at_once(tmp_path: Path) -> None:
