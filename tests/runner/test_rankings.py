@@ -17,7 +17,6 @@ from runner.rankings import Rankings, documents, rank_all
 from runner.records import Context, Corpus, Given, Query, Ranking
 from tests.corpora import corpus_of, question, workspace
 
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
