@@ -95,36 +95,28 @@ class KeywordRetriever:
     def _open(self, folder: Path, corpus: Corpus) -> None:
         import bm25s
 
-        bm25 = bm25s.BM25.load(folder, mmap=True)
-        self._vocabulary: dict[str, int] = bm25.vocab_dict
-        self._scores = np.asarray(bm25.scores["data"])
-        self._positions = np.asarray(bm25.scores["indices"])
-        self._offsets = np.asarray(bm25.scores["indptr"])
+        self._bm25 = bm25s.BM25.load(folder, mmap=True)
+        for name in ("data", "indices", "indptr"):  # plain views of the maps are cheaper to slice
+            self._bm25.scores[name] = np.asarray(self._bm25.scores[name])
+        self._vocabulary: dict[str, int] = self._bm25.vocab_dict
         self._mean_length = float(np.load(folder / "mean_length.npy"))
         self._ids = [chunk.id for chunk in corpus.chunks]
         self._ranks = byte_ranks(self._ids)
-        self._idf = idf(np.diff(self._offsets), len(self._ids), self.method)
+        self._idf = idf(np.diff(self._bm25.scores["indptr"]), len(self._ids), self.method)
         self._idf_unknown = float(idf(np.ones(1), len(self._ids), self.method)[0])
 
     # --- search -----------------------------------------------------------------------------------
 
     def _rank(self, terms: Sequence[str], depth: int) -> Ranking:
         known = [self._vocabulary[term] for term in terms if term in self._vocabulary]
-        scores = self._score(known)
-        hits = np.flatnonzero(scores > 0)
-        order = hits[best(scores[hits], self._ranks[hits], depth)]
-        relevance = np.minimum(scores[order] / self._self_score(terms), 1.0) if len(order) else scores[order]
-        ids = tuple([self._ids[position] for position in order])
-        return Ranking(ids, tuple(scores[order].tolist()), tuple(relevance.tolist()))
-
-    def _score(self, known: Sequence[int]) -> NDArray[np.float64]:
-        """float64 [n_chunks]; a term that the query repeats counts each time."""
         if not known:
-            return np.zeros(len(self._ids))
-        postings = [slice(self._offsets[term], self._offsets[term + 1]) for term in known]
-        positions = np.concatenate([self._positions[posting] for posting in postings])
-        weights = np.concatenate([self._scores[posting] for posting in postings])
-        return np.bincount(positions, weights, len(self._ids)).astype(np.float64, copy=False)
+            return Ranking((), (), ())
+        scores = self._bm25.get_scores_from_ids(known)  # a term that the query repeats counts each time
+        order = best(scores, self._ranks, depth, above=0.0)
+        scores = scores[order]
+        relevance = np.minimum(scores / self._self_score(terms), 1.0) if len(order) else scores
+        ids = tuple([self._ids[position] for position in order])
+        return Ranking(ids, tuple(scores.tolist()), tuple(relevance.tolist()))
 
     def _self_score(self, terms: Sequence[str]) -> float:
         norm = self.k1 * (1 - self.b + self.b * len(terms) / self._mean_length)

@@ -15,11 +15,15 @@ def byte_ranks(ids: Sequence[str]) -> NDArray[np.int64]:
     return ranks
 
 
-def best(scores: NDArray[np.float64], ranks: NDArray[np.int64], depth: int) -> NDArray[np.int64]:
-    """Positions of the `depth` highest scores, in ranking order; `ranks` decide between equal ones."""
-    candidates = np.arange(len(scores))
+def best(
+    scores: NDArray[np.float64], ranks: NDArray[np.int64], depth: int, *, above: float = -np.inf
+) -> NDArray[np.int64]:
+    """Positions of the `depth` highest of the scores that are `above`, in ranking order; `ranks` decide
+    between equal ones.
+    """
+    lowest = above
     if 0 < depth < len(scores):
         lowest = np.partition(scores, len(scores) - depth)[len(scores) - depth]
-        candidates = np.flatnonzero(scores >= lowest)
+    candidates = np.flatnonzero(scores >= lowest if lowest > above else scores > above)
     order = np.lexsort((ranks[candidates], scores[candidates]))[::-1]
     return candidates[order[:depth]]
