@@ -39,8 +39,10 @@ def test_fingerprints_tell_ids_titles_texts_and_order_apart() -> None:
         [Document("a", "1"), Document("b", "2")],
         [Document("b", "2"), Document("a", "1")],
         [Document("a", "1"), Document("b", "2"), Document("c", "3")],
+        [Document("a", " "), Document("b", " ")],  # without chunks
+        [Document("a b", " ")],
     ]
-    assert len({build_corpus(documents, CHUNKER).fingerprint for documents in corpora}) == 7
+    assert len({build_corpus(documents, CHUNKER).fingerprint for documents in corpora}) == 9
 
 
 def test_chunk_boundaries_and_headings_are_in_the_fingerprint() -> None:

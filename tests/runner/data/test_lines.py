@@ -51,6 +51,7 @@ def test_good_lines(tmp_path: Path, content: bytes, lines: list[Any]) -> None:
         (b'{"a":NaN}', "not JSON: NaN is not a JSON number"),
         (b'{"a":-Infinity}', "not JSON: -Infinity is not a JSON number"),
         (b'{"a":1e999}', 'not JSON: text "1e999" is too large for a number'),
+        (b'{"a":1' + b"0" * 400 + b"}", "not JSON: number is infinity when parsed as double"),
         (b'{"a":1', "not JSON: Expecting ',' delimiter at column 7"),
         (b"{'a':1}", "not JSON: Expecting property name enclosed in double quotes at column 2"),
         (b'{"a":"\x00"}', "not JSON: Invalid control character at column 7"),
