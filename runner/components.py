@@ -10,7 +10,7 @@ import importlib
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -155,9 +155,17 @@ def _violations(key: str, model: type[BaseModel], given: dict[str, Any], known_b
     try:
         model.model_validate(given)
     except ValidationError as error:
-        found = [violation(key, dict(item), list(model.model_fields)) for item in error.errors()]
+        found = [violation(key, dict(item), _beside(model, item["loc"])) for item in error.errors()]
         return [problem for problem in found if problem.key not in known_bad]
     return []
+
+
+def _beside(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
+    """Settings that may stand at `place`, which may lie in a mapping of settings (a TypedDict)."""
+    if len(place) < 2:
+        return list(model.model_fields)
+    hint = model.model_fields[str(place[0])].annotation
+    return [name for part in (hint, *typing.get_args(hint)) for name in getattr(part, "__annotations__", ())]
 
 
 def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
@@ -209,8 +217,10 @@ def _schema(target: str) -> Schema:
 
 
 def _is_component(hint: Any) -> bool:
-    """A protocol, or a class of the runner itself."""
-    return isinstance(hint, type) and (getattr(hint, "_is_protocol", False) or hint.__module__.startswith("runner."))
+    """A protocol, or a class of the runner itself; a TypedDict is a mapping of settings."""
+    if not isinstance(hint, type) or issubclass(hint, dict):
+        return False
+    return bool(getattr(hint, "_is_protocol", False) or hint.__module__.startswith("runner."))
 
 
 def _plain(hint: Any) -> Any:
