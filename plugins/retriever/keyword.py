@@ -109,8 +109,6 @@ class KeywordRetriever:
 
     def _rank(self, terms: Sequence[str], depth: int) -> Ranking:
         known = [self._vocabulary[term] for term in terms if term in self._vocabulary]
-        if not known:
-            return Ranking((), (), ())
         scores = self._bm25.get_scores_from_ids(known)  # a term that the query repeats counts each time
         order = best(scores, self._ranks, depth, above=0.0)
         scores = scores[order]

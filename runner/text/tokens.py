@@ -50,8 +50,6 @@ def singular(word: str) -> str:
         return word
     if word.endswith("ies") and not word.endswith(("eies", "aies")):
         return word[:-3] + "y"
-    if word.endswith("es") and not word.endswith(("aes", "ees", "oes")):
-        return word[:-1]
     if word.endswith("s") and not word.endswith(("us", "ss")):
         return word[:-1]
     return word

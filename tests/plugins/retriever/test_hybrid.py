@@ -113,7 +113,7 @@ def test_a_leg_alone_or_none() -> None:
     assert fused({"a": 1.0, "b": 1.0}, {"a": 1.0, "b": 1.0}, pool=2).ids == ("b#0", "a#0")
 
 
-SCORES = st.dictionaries(st.sampled_from("abcd"), st.floats(0.01, 5), max_size=4)
+SCORES = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 50).map(lambda tenths: tenths / 10), max_size=4)
 
 
 @settings(deadline=None)
@@ -158,6 +158,7 @@ def test_with_real_legs(tmp_path: Path) -> None:
     semantic = SemanticRetriever(embedder=embedder)
     hybrid = HybridRetriever(keyword=keyword, semantic=semantic)
     facts = hybrid.index(corpus_of(texts), workspace(tmp_path, keyword, embedder, semantic, hybrid))
+    assert hybrid.provenance == {"keyword": keyword.provenance, "semantic": semantic.provenance}
     assert facts["keyword"]["kind"] == "bm25"
     assert facts["semantic"]["kind"] == "flat"
     assert facts["size_bytes"] == facts["keyword"]["size_bytes"] + facts["semantic"]["size_bytes"]

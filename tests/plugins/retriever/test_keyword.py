@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import logging
 import math
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +65,31 @@ def test_methods(tmp_path: Path, method: str, weight: float) -> None:
     assert ranking.scores == pytest.approx((weight / 2.5,), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("method", "rare", "frequent"),
+    [
+        ("lucene", math.log(1 + 9.5 / 1.5), math.log(1 + 6.5 / 4.5)),
+        ("robertson", math.log(9.5 / 1.5), math.log(6.5 / 4.5)),
+        ("atire", math.log(10 / 1), math.log(10 / 4)),
+    ],
+)
+def test_half_of_a_query_is_worth_its_share_of_the_weight(
+    tmp_path: Path, method: str, rare: float, frequent: float
+) -> None:
+    texts = (
+        {"rare": "rare x0"}
+        | {f"{n}": f"frequent x{n}" for n in range(1, 5)}
+        | {f"{n}": f"y{n} z{n}" for n in range(5, 10)}
+    )
+    retriever = indexed(corpus_of(texts), tmp_path, method=method)
+    ranking = search(retriever, "rare frequent")
+    relevance = dict(zip(ranking.ids, ranking.relevance, strict=True))
+    assert relevance["rare#0"] == pytest.approx(rare / (rare + frequent), rel=1e-12)
+    assert relevance["3#0"] == pytest.approx(frequent / (rare + frequent), rel=1e-12)
+    unknown = search(retriever, "rare nowhere").relevance  # a word of no chunk weighs like one of one chunk
+    assert unknown == pytest.approx((0.5,), rel=1e-12)
+
+
 def test_words_that_no_chunk_has_lower_the_relevance_not_the_score(tmp_path: Path) -> None:
     retriever = indexed(corpus_of(THREE), tmp_path)
     known, partly = search(retriever, "red hen"), search(retriever, "red hen zebra")
@@ -121,6 +148,22 @@ def test_a_huge_chunk(tmp_path: Path) -> None:
 def test_an_empty_corpus_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"^the corpus is empty: there is nothing to index$"):
         indexed(corpus_of({}), tmp_path)
+
+
+def test_bm25s_keeps_its_diary_to_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        search(indexed(corpus_of(THREE), tmp_path), "fox")
+    assert caplog.records == []
+
+
+def test_what_scores_depend_on_besides_settings() -> None:
+    class Versioned(WordTokenizer):
+        provenance = {"dictionary": 7}  # noqa: RUF012
+
+    assert KeywordRetriever(tokenizer=Versioned()).provenance == {
+        "bm25s": version("bm25s"),
+        "tokenizer": {"dictionary": 7},
+    }
 
 
 def test_facts(tmp_path: Path) -> None:
