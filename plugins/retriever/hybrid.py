@@ -37,7 +37,7 @@ class HybridRetriever:
         weight: Annotated[float, Field(ge=0, le=1)] = 0.7,
         normalization: Literal["zscore", "minmax"] = "zscore",
         rrf_k: Annotated[int, Field(ge=1)] = 60,
-        pool: Annotated[int, Field(ge=1)] = 500,
+        pool: Annotated[int, Field(ge=1)] = 300,
     ) -> None:
         self.legs: Mapping[str, Retriever] = {"keyword": keyword, "semantic": semantic}
         self.fusion = fusion

@@ -150,8 +150,6 @@ class SemanticRetriever:
         import faiss
 
         faiss.omp_set_num_threads(1)
-        if not len(vectors):
-            return []
         total = self._index.ntotal
         wanted = min(total, depth + MARGIN)
         scores, numbers = self._index.search(vectors, wanted, params=self._effort(wanted))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -135,6 +136,31 @@ def test_the_index_is_built_once_and_the_same_each_time(tmp_path: Path, cloud: t
     assert search(second, "text 9") == search(first, "text 9")
 
 
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [("ivf", {"seed": 7}), ("ivf", {"ivf_lists": 3}), ("hnsw", {"hnsw_effort": 1}), ("hnsw", {"hnsw_links": 2})],
+)
+def test_settings_decide_how_an_approximate_index_turns_out(
+    tmp_path: Path, cloud: tuple[Corpus, Table], kind: str, changed: dict[str, int]
+) -> None:
+    built = []
+    for number, options in enumerate(({}, changed)):
+        indexed(cloud[0], tmp_path / str(number), cloud[1], index=kind, **options)
+        (path,) = (tmp_path / str(number)).rglob("index.faiss")
+        built.append(path.read_bytes())
+    assert built[0] != built[1]
+
+
+def test_what_rankings_depend_on_besides_settings() -> None:
+    class Served(Table):
+        provenance = {"url": "http://localhost"}  # noqa: RUF012
+
+    assert SemanticRetriever(embedder=Served(COMPASS)).provenance == {
+        "faiss": version("faiss-cpu"),
+        "embedder": {"url": "http://localhost"},
+    }
+
+
 @pytest.mark.parametrize("damage", ["flip", "truncate", "foreign"])
 def test_a_damaged_index_is_built_again(tmp_path: Path, damage: str) -> None:
     expected = search(indexed(compass(), tmp_path, Table(COMPASS))[0], "northeast")
@@ -147,9 +173,10 @@ def test_a_damaged_index_is_built_again(tmp_path: Path, damage: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["flat", "hnsw", "ivf"])
-def test_one_chunk(tmp_path: Path, kind: str) -> None:
+def test_one_chunk(tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str]) -> None:
     retriever, _ = indexed(corpus_of({"a": "east"}), tmp_path, Table(COMPASS), index=kind)
     assert search(retriever, "northeast").ids == ("a#0",)
+    assert capfd.readouterr() == ("", "")  # FAISS warns on its own
 
 
 def test_chunks_without_features(tmp_path: Path) -> None:
