@@ -46,6 +46,18 @@ def test_with_all_dimensions_the_cosines_are_those_of_tf_idf(tmp_path: Path) -> 
     np.testing.assert_allclose(vectors @ vectors.T, expected @ expected.T, atol=1e-6)
 
 
+def test_with_fewer_the_cosines_are_those_of_a_truncated_svd(tmp_path: Path) -> None:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts = ["aab ab", "ab abc bc", "xyz ab", "xyz zzz bc bc xyz xyz"]
+    vectors = fitted(texts, tmp_path, dim=2).embed(texts, "passage")
+    padded = TfidfVectorizer(analyzer="char", ngram_range=(2, 3), sublinear_tf=True)
+    left, singular, _ = np.linalg.svd(padded.fit_transform([f" {text} " for text in texts]).toarray())
+    expected = left[:, :2] * singular[:2]
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors @ vectors.T, expected @ expected.T, atol=1e-6)
+
+
 def test_copies_add_no_dimension(tmp_path: Path) -> None:
     assert fitted([TEXTS[0]] * 4 + [TEXTS[1]], tmp_path).embed(TEXTS, "query").shape == (5, 2)
 
@@ -103,8 +115,13 @@ def test_the_state_is_kept_and_the_same_each_time(tmp_path: Path) -> None:
     before = projection.stat().st_mtime_ns
     fitted(TEXTS, tmp_path / "1")
     assert projection.stat().st_mtime_ns == before
-    fitted(TEXTS[:4], tmp_path / "1")
-    assert len(list((tmp_path / "1").rglob("projection.npy"))) == 2
+
+
+@pytest.mark.parametrize(("texts", "others"), [(["ab", "c"], ["a", "bc"]), (["ab"], ["ac"]), (["ab"], ["ab", "ab"])])
+def test_other_texts_have_another_state(tmp_path: Path, texts: list[str], others: list[str]) -> None:
+    fitted(texts, tmp_path)
+    fitted(others, tmp_path)
+    assert len(list(tmp_path.rglob("projection.npy"))) == 2
 
 
 @pytest.mark.parametrize("name", ["projection.npy", "vocabulary.npy"])
