@@ -94,8 +94,6 @@ class _GoldCheck:
 
 def _nearest(text: str, part: str, start: int) -> int | None:
     """The place of `part` in `text` that is nearest to `start`, the earlier one of two."""
-    if text.startswith(part, start):
-        return start
     before, after = text.rfind(part, 0, start + len(part)), text.find(part, start)
     found = [place for place in (before, after) if place >= 0]
     return min(found, key=lambda place: abs(place - start), default=None)
