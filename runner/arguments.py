@@ -4,36 +4,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.errors import ConfigError, Problem
+from runner.errors import ConfigError, InputError, Problem, did_you_mean
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-# Options that are text: `case=1_000` is a name, `out=2024` a folder.
+# Options that are text: `case=1_000` is a name, `out=2024` a folder, and a folder is not swept.
 TEXT_KEYS = frozenset({"case", "out", "cache_dir"})
+FOLDER_KEYS = frozenset({"out", "cache_dir"})
+HYDRAS_FOLDERS = frozenset({"hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir", "hydra.output_subdir"})
 NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
 FUNCTION = re.compile(
     r"(choice|range|glob|interval|sort|shuffle|tag|int|float|str|bool|json_str|extend_list)\(.*\)", re.S
 )
 OPEN, CLOSE = "([{", ")]}"
-NOT_A_RUN = ("--cfg", "-c", "--info", "-i", "--help", "-h", "--hydra-help", "--version", "--run", "-r", "--resolve")
-FLAGS = (
-    *NOT_A_RUN,
-    "--multirun",
-    "-m",
-    "--config-path",
-    "-cp",
-    "--config-name",
-    "-cn",
-    "--config-dir",
-    "-cd",
-    "--package",
-    "-p",
-)
+ASKS_HYDRA = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--resolve", "--package", "-p")
+MULTIRUN = ("--multirun", "-m")
+CONFIG_FOLDER = ("--config-dir", "-cd")
+FLAGS = (*MULTIRUN, *CONFIG_FOLDER, *ASKS_HYDRA, "--help", "-h")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A command line, read: overrides that Hydra accepts, folders of configuration, and the flags."""
+
+    overrides: list[str]
+    config_folders: list[str]
+    multirun: bool
+    asks_hydra: bool
+
+    @property
+    def is_sweep(self) -> bool:
+        return self.multirun or any(map(is_sweep, self.overrides))
+
+
+def read(words: Sequence[str]) -> Line:
+    """Raises ConfigError naming every word that is no override, and InputError for an unknown flag."""
+    folders, flags, overrides = [], [], []
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name in CONFIG_FOLDER:
+            folders.append(value if equals else next(rest, ""))
+        elif word.startswith("-"):
+            flags.append(name)
+        else:
+            overrides.append(word)
+    for folder in folders:
+        if not Path(folder or "no folder").is_dir():
+            raise InputError(f"--config-dir: expected a folder, got '{folder}'")
+    if unknown := [flag for flag in flags if flag not in FLAGS]:
+        raise InputError(f"unknown option {unknown[0]}{did_you_mean(unknown[0], [*MULTIRUN, *CONFIG_FOLDER, '--cfg'])}")
+    asks_hydra = any(flag in ASKS_HYDRA for flag in flags)
+    return Line([] if asks_hydra else checked(overrides), folders, any(flag in MULTIRUN for flag in flags), asks_hydra)
 
 
 @cache
@@ -44,36 +72,46 @@ def parse(argument: str) -> Override:
 
 
 def is_sweep(argument: str) -> bool:
-    return not argument.startswith("-") and bool(parse(argument).is_sweep_override())
+    return bool(parse(argument).is_sweep_override())
 
 
 def quoted(argument: str) -> str:
     """The argument with quotes where Hydra would refuse the text or read another value from it."""
     key, equals, value = argument.partition("=")
-    if not equals or not value or argument.startswith("-"):
+    if not equals or not value:
         return argument
     if _names_a_file(value):
-        return f"{key}={_quote(value)}"
-    text = key.lstrip("+~") in TEXT_KEYS
+        return f"{key}={single_quoted(value)}"
+    name = key.lstrip("+~")
+    if name in FOLDER_KEYS:
+        return f"{key}={_piece(value, text=True)}"
+    text = name in TEXT_KEYS
     return f"{key}=" + ",".join(_piece(piece, text) for piece in _split(value))
 
 
-def checked(arguments: Sequence[str]) -> list[str]:
-    """Quoted arguments; raises ConfigError naming every argument that is no override at all."""
-    from hydra.errors import HydraException
-
+def checked(overrides: Sequence[str]) -> list[str]:
+    """Quoted overrides; raises ConfigError naming everything that is none, or that must not be overridden."""
     result, problems = [], []
-    for argument in map(quoted, arguments):
-        try:
-            if argument.startswith("-") or parse(argument).key_or_group:
-                result.append(argument)
-                continue
-        except HydraException:
-            pass
-        problems.append(Problem(argument, "expected KEY=VALUE, +KEY=VALUE or ~KEY"))
+    for override in map(quoted, overrides):
+        key = _key(override)
+        if key is None:
+            problems.append(Problem(override or "''", "expected KEY=VALUE, +KEY=VALUE or ~KEY"))
+        elif key in HYDRAS_FOLDERS:
+            problems.append(Problem(key, "the folder of a run or sweep is chosen with out=FOLDER"))
+        else:
+            result.append(override)
     if problems:
         raise ConfigError(problems)
     return result
+
+
+def _key(override: str) -> str | None:
+    from hydra.errors import HydraException
+
+    try:
+        return str(parse(override).key_or_group) or None
+    except HydraException:
+        return None
 
 
 def cells(overrides: Sequence[str]) -> list[list[str]]:
@@ -96,14 +134,14 @@ def _piece(piece: str, text: bool) -> str:
     if not stripped or stripped[0] in "'\"":
         return piece
     if text and stripped != "null":
-        return piece if "${" in piece else _quote(stripped)
+        return piece if "${" in piece else single_quoted(stripped)
     if NUMBER_WITH_UNDERSCORE.fullmatch(stripped):
-        return _quote(stripped)
+        return single_quoted(stripped)
     if _accepted(piece):
         return piece
     if stripped[0] in "[{" or FUNCTION.fullmatch(stripped):
         return _quote_inside(piece)
-    return _quote(stripped)
+    return single_quoted(stripped)
 
 
 def _accepted(piece: str) -> bool:
@@ -124,12 +162,13 @@ def _quote_inside(piece: str) -> str:
         bare = text.strip()
         if not bare or bare[0] in "'\"" or _accepted(bare) or bare in ("choice", "sort", "shuffle"):
             return text
-        return text.replace(bare, _quote(bare))
+        return text.replace(bare, single_quoted(bare))
 
     return re.sub(r"'(?:\\.|[^'])*'|\"(?:\\.|[^\"])*\"|[^\[\](){},:]+", word, piece)
 
 
-def _quote(text: str) -> str:
+def single_quoted(text: str) -> str:
+    """The text in quotes, as Hydra reads it back."""
     # Hydra reads backslashes in a quoted value literally unless they stand before a quote.
     escaped = re.sub(r"(\\*)'", lambda match: match.group(1) * 2 + r"\'", text)
     trailing = len(escaped) - len(escaped.rstrip("\\"))

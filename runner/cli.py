@@ -24,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"error: {error}\n".encode("utf-8", "replace").decode("utf-8"))
         return error.exit_code
     except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -47,39 +48,24 @@ def dispatch(words: Sequence[str]) -> int:
 
 def run(words: Sequence[str]) -> int:
     from runner import arguments
-    from runner.compose import compose_cells, search_path, unused
-    from runner.sweep import Plan, launch
+    from runner.compose import compose_cells, unused, with_search_path
+    from runner.sweep import Plan, hydra_main, launch
 
-    if any(word in arguments.NOT_A_RUN or word.startswith("hydra.mode=") for word in words):
-        return _pass_to_hydra(words)
-    checked = arguments.checked(words)
-    flags = [word for word in checked if word.startswith("-")]
-    if refused := [flag for flag in flags if flag not in ("-m", "--multirun")]:
-        raise InputError(f"unknown option {refused[0]}; known: --multirun, --help, --cfg, --info")
-    overrides = [word for word in checked if not word.startswith("-")]
-    if packages := search_path():
-        overrides.append(f"hydra.searchpath=[{','.join(packages)}]")
-    is_sweep = bool(flags) or any(map(arguments.is_sweep, overrides))
-    cells = compose_cells(overrides)
+    line = arguments.read(words)
+    if line.asks_hydra:
+        return hydra_main(words)
+    overrides, cells = compose_cells(with_search_path(line.overrides, line.config_folders))
     for name in unused(cells):
         sys.stderr.write(f"note: {name} is set but no run of this command uses it\n")
     if cells[0].cfg.dry_run:
         from runner.dry_run import dry_run
 
         return dry_run(cells)
-    return launch(Plan(cells, [*overrides, *(["--multirun"] if is_sweep else [])], is_sweep, cells[0].experiment))
+    return launch(Plan(cells, overrides, line.is_sweep, cells[0].experiment))
 
 
 def _is_command(word: str) -> bool:
-    return "=" not in word and word[0] not in "+~-"
-
-
-def _pass_to_hydra(words: Sequence[str]) -> int:
-    """--cfg, --info and the like: Hydra answers itself."""
-    from runner.sweep import hydra_main
-
-    hydra_main(words)
-    return 0
+    return "=" not in word and word[:1] not in ("", "+", "~", "-")
 
 
 def _refuse_shadows() -> None:

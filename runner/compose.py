@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -29,20 +30,34 @@ class Cell:
     experiment: str
 
 
-def search_path() -> list[str]:
-    """Conf folders of installed packages: entry points of the group `runner.conf`, each naming a package."""
-    return [f"pkg://{point.value}" for point in entry_points(group=ENTRY_POINTS)]
+def with_search_path(overrides: Sequence[str], config_folders: Sequence[str]) -> list[str]:
+    """Adds conf folders: those named, and those of installed packages (entry points of the group
+    `runner.conf`, each naming a package). What the user put on hydra.searchpath stays."""
+    places = [f"file://{Path(folder).resolve()}" for folder in config_folders]
+    places += [f"pkg://{point.value}" for point in entry_points(group=ENTRY_POINTS)]
+    others = []
+    for override in overrides:
+        parsed = arguments.parse(override)
+        value = parsed.value()
+        if parsed.key_or_group == "hydra.searchpath" and isinstance(value, list):
+            places = [str(place) for place in value] + places
+        else:
+            others.append(override)
+    if not places:
+        return others
+    return [*others, "hydra.searchpath=[" + ",".join(arguments.single_quoted(place) for place in places) + "]"]
 
 
-def compose_cells(overrides: Sequence[str]) -> list[Cell]:
-    """All jobs of an override list. Raises ConfigError with the problems of all of them."""
+def compose_cells(overrides: Sequence[str]) -> tuple[list[str], list[Cell]]:
+    """The override list as Hydra is to get it, and all its jobs. Raises ConfigError with the problems of all."""
     from hydra import initialize_config_module
 
-    jobs = arguments.cells(overrides)
-    swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
     problems: dict[str, Problem] = {}
     cells = []
     with initialize_config_module("conf", version_base="1.3"):
+        overrides = _added_or_overridden(overrides)
+        jobs = arguments.cells(overrides)
+        swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
         for job in jobs:
             cfg, found = _composed(job)
             problems.update({str(problem): problem for problem in found})
@@ -54,7 +69,20 @@ def compose_cells(overrides: Sequence[str]) -> list[Cell]:
                 cells.append(Cell(cfg, job, differs, run_fingerprint(cfg), str(name)))
     if problems:
         raise ConfigError(list(problems.values()))
-    return cells
+    return list(overrides), cells
+
+
+def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
+    """`+key=value` for a value as `++key=value`: to add what is there already is no mistake."""
+    known = _groups([override for override in overrides if override.startswith("hydra.searchpath=")])
+    return [
+        f"+{override}" if _is_added(override) and str(arguments.parse(override).key_or_group) not in known else override
+        for override in overrides
+    ]
+
+
+def _is_added(override: str) -> bool:
+    return override.startswith("+") and not override.startswith("++")
 
 
 def unused(cells: Sequence[Cell]) -> list[str]:

@@ -162,6 +162,8 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
     near = did_you_mean(name, [*RunOptions.model_fields, *used, "evaluation", "tracking", "experiment"])
     if "did you mean" in near:
         return Problem(name, f"unknown option{near}")
+    if not OmegaConf.is_config(_node(cfg, name)):
+        return Problem(name, f"unknown option{near}")
     return Problem(name, f"{evaluation_name(cfg)} has no {name}; it uses {', '.join(used)}")
 
 

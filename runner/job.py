@@ -39,7 +39,7 @@ class Outcome:
 
 
 def head_of(job: Job) -> dict[str, Any]:
-    """run.json at the start. What an earlier attempt in the folder read, and when it began, is kept."""
+    """run.json at the start. When the first attempt in the folder began is kept."""
     before = read_json(job.folder / "run.json") or {}
     return {
         "schema": SCHEMA,
@@ -57,7 +57,7 @@ def head_of(job: Job) -> dict[str, Any]:
         "config": without_credentials(resolved(job.cfg)),
         "versions": versions(),
         "git": git_state(),
-        "identity": before.get("identity", {}),
+        "identity": {},
         "mean_faithfulness": None,
         "mean_answer_relevancy": None,
         "created_at": before.get("created_at") or now(),

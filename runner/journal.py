@@ -125,5 +125,27 @@ def _row(line: bytes) -> dict[str, Any] | None:
         row = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    whole = isinstance(row, dict) and isinstance(row.get("id"), str) and isinstance(row.get("metrics"), dict)
-    return row if whole and row.get("status") in ("ok", "failed", "timeout") else None
+    return row if isinstance(row, dict) and _is_whole(row) else None
+
+
+def _is_whole(row: Mapping[str, Any]) -> bool:
+    """Whether what is summed up later has the types that it is written with."""
+    numbers: list[Any] = []
+    for name in ("metrics", "weights", "labels", "timings", "judgements"):
+        if not isinstance(row.get(name), dict):
+            return False
+    for timing in row["timings"].values():
+        if not isinstance(timing, dict) or not isinstance(timing.get("ms"), int | float):
+            return False
+    numbers += [*row["metrics"].values(), *row["weights"].values(), row.get("latency_ms")]
+    texts = [row.get("id"), *row["labels"].values()]
+    for name in ("tags", "unscored"):
+        if not isinstance(row.get(name), list):
+            return False
+        texts += row[name]
+    return (
+        row.get("status") in ("ok", "failed", "timeout")
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(row.get(name), str | None) for name in ("language", "difficulty"))
+        and all(number is None or isinstance(number, int | float) for number in numbers)
+    )

@@ -7,6 +7,7 @@ import random
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +18,23 @@ from runner.engine import Limits, run_cases
 from runner.errors import InputError, RunnerError, TrackingError, did_you_mean
 from runner.job import INTERRUPTED, Job, Outcome, head_of
 from runner.journal import Journal
-from runner.metadata import now, write_json
+from runner.metadata import now, read_json, write_json
 from runner.progress import progress
 from runner.protocols import Case
 from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
 from runner.store import Store
 
+PROVENANCE = ".journal.json"  # which settings and data the rows of per_item.jsonl belong to
+
 
 def execute(job: Job) -> int:
     """Run, write every file of the folder, upload, print. Returns the exit code; raises KeyboardInterrupt
     after everything is written when the user pressed Ctrl-C."""
     head = head_of(job)
-    write_json(job.folder / "run.json", head)
     summary: dict[str, Any] | None = None
     try:
+        write_json(job.folder / "run.json", head)
         outcome, summary = _evaluate(job, head)
     except RunnerError as error:
         outcome = Outcome("failed", error.exit_code, str(error))
@@ -55,8 +58,9 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     write_errors(errors, case_set.problems, ())
     cases = selected(case_set.cases, options)
     path = job.folder / "per_item.jsonl"
-    _set_aside_if_stale(path, head["identity"], case_set.identity)
+    _set_aside_if_stale(path, read_json(job.folder / PROVENANCE), head["fingerprint"], case_set.identity)
     head["identity"] = dict(case_set.identity)
+    write_json(job.folder / PROVENANCE, {"fingerprint": head["fingerprint"], "identity": head["identity"]})
     write_json(job.folder / "run.json", head)
     with Journal(path) as journal:
         finished = _run(job, options, built, store, case_set, cases, journal)
@@ -127,30 +131,44 @@ def _say(problems: Sequence[DataProblem]) -> None:
         terminal.note(f"skipped {len(shown) - 5} more; errors.jsonl lists all")
 
 
-def _set_aside_if_stale(path: Path, before: Mapping[str, str], now_: Mapping[str, str]) -> None:
-    """Rows of other data must not be mixed with rows of this data."""
-    if before and dict(before) != dict(now_) and path.exists():
-        aside = path.with_name(f"per_item.before-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
-        path.rename(aside)
-        terminal.note(f"the data changed since the folder was written: starting over (earlier rows: {aside.name})")
+def _set_aside_if_stale(
+    path: Path, before: Mapping[str, Any] | None, fingerprint: str, identity: Mapping[str, str]
+) -> None:
+    """Rows of other data, of other settings or of unknown origin must not be mixed with rows of this run."""
+    if not path.exists() or before == {"fingerprint": fingerprint, "identity": dict(identity)}:
+        return
+    aside = path.with_name(f"per_item.before-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
+    path.rename(aside)
+    known = before is not None and before.get("fingerprint") == fingerprint
+    why = "the data changed since the folder was written" if known else "its rows may be those of other settings"
+    terminal.note(f"{path.parent}: {why}; starting over (the earlier rows are kept in {aside.name})")
 
 
 def _unexpected(folder: Path, error: Exception) -> Outcome:
+    """A bug, or a disk that is full or gone. What was journaled stays, and the same command goes on from it."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return Outcome("failed", 3, f"{error.strerror}: {error.filename or folder}")
     log = folder / "error.log"
-    log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+    with suppress(OSError):
+        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
     return Outcome("failed", 3, f"unexpected {type(error).__name__}: {error}; {log} has the details")
 
 
 def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[str, Any] | None) -> Outcome:
     """The last steps read the folder: report, tracking, terminal. Results are safe whatever happens in them."""
-    _write_head(job, head, outcome)
     try:
+        _write_head(job, head, outcome)
         if summary is not None:
             _report(job, head, summary)
             _track(job)
     except Exception as error:
-        outcome = _unexpected(job.folder, error)
-        _write_head(job, head, outcome)
+        found = _unexpected(job.folder, error)
+        if outcome.exit_code == 0:
+            outcome = found
+            with suppress(OSError):
+                _write_head(job, head, outcome)
+        else:
+            terminal.note(f"warning: {found.error_message}")
     if outcome.error_message:
         terminal.fail(f"{job.label}{outcome.error_message}")
     return outcome
@@ -178,5 +196,12 @@ def _track(job: Job) -> None:
         return
     try:
         build(job.cfg.tracking).root.upload(job.folder)
-    except TrackingError as error:
-        terminal.note(f"warning: {error}")
+    except Exception as error:
+        terminal.note(f"warning: {tracking_failure(error, job.folder)}")
+
+
+def tracking_failure(error: Exception, folder: Path) -> str:
+    """Results are complete without their upload, so whatever a tracking store raises is a warning."""
+    if isinstance(error, TrackingError):
+        return str(error)
+    return f"tracking failed: {type(error).__name__}: {error}; upload later with: python -m runner track {folder}"

@@ -10,21 +10,24 @@ import fcntl
 import os
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
 
 from runner import terminal
+from runner.arguments import single_quoted
 from runner.compose import Cell
-from runner.errors import ConfigError, InputError, Problem, TrackingError
+from runner.errors import ConfigError, InputError, Problem
 from runner.job import INTERRUPTED, Job
 from runner.metadata import SCHEMA, now, read_json, write_json
-from runner.run import execute
+from runner.run import execute, tracking_failure
 from runner.store import fingerprint
 
 GRAVITY = (INTERRUPTED, 3, 2, 1, 5, 4, 0)
@@ -36,9 +39,13 @@ class Plan:
     """All cells of one command, validated."""
 
     cells: Sequence[Cell]
-    arguments: Sequence[str]
+    overrides: Sequence[str]
     is_sweep: bool
-    experiment: str = field(default="")
+    experiment: str
+
+    @property
+    def flags(self) -> list[str]:
+        return ["--multirun"] if self.is_sweep else []
 
     @property
     def fingerprint(self) -> str:
@@ -48,14 +55,17 @@ class Plan:
 
 def launch(plan: Plan) -> int:
     """Run all cells. Returns the gravest exit code."""
+    _check_cache(Path(plan.cells[0].cfg.cache_dir))
     with _folder(plan) as folder:
         _prepare(plan, folder)
         _prepare_tracking(plan.cells[0].cfg)
         try:
-            hydra_main([f"out={_quoted(folder)}", *plan.arguments])
+            hydra_main([f"out={single_quoted(str(folder))}", *plan.overrides, *plan.flags])
         except KeyboardInterrupt:
             terminal.note(f"stopped; the same command goes on where it stopped ({folder})")
             return _gather(plan, folder, INTERRUPTED)
+        except Exception as error:  # a launcher that lost its workers; what they left tells which
+            terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
         return _gather(plan, folder, 0)
 
 
@@ -75,7 +85,8 @@ def task(cfg: DictConfig) -> None:
     try:
         code = execute(job)
     finally:
-        write_json(folder / OUTCOME, {"exit_code": code})
+        with suppress(OSError):  # without an outcome the run counts as failed
+            write_json(folder / OUTCOME, {"exit_code": code})
 
 
 # --- the folder -----------------------------------------------------------------------------------
@@ -116,12 +127,18 @@ def _unfinished(plan: Plan) -> Path | None:
 
 
 def _new(plan: Plan) -> Path:
-    stem = Path("outputs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{_suffix(plan)}"
-    number, folder = 1, stem
-    while folder.exists():
-        number += 1
-        folder = stem.with_name(f"{stem.name}-{number}")
-    return folder
+    """A folder that this process has made; a second start in the same second gets the next number."""
+    for number in count(1):
+        start = time.strftime("%Y%m%d-%H%M%S") + ("" if number == 1 else f".{number}")
+        folder = Path("outputs") / f"{start}-{_suffix(plan)}"
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputError(f"out: cannot write to {folder}: {error.strerror}") from None
+        return folder
+    raise AssertionError("counting does not end")
 
 
 def _suffix(plan: Plan) -> str:
@@ -152,6 +169,15 @@ def _check_is_ours(folder: Path, plan: Plan) -> None:
         raise ConfigError([Problem("out", f"{folder} holds another run or sweep; choose another folder or remove it")])
 
 
+def _check_cache(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"cache_dir: cannot write to {folder}: {error.strerror}") from None
+
+
 # --- before and after -----------------------------------------------------------------------------
 
 
@@ -160,8 +186,11 @@ def _prepare(plan: Plan, folder: Path) -> None:
     before = read_json(folder / "sweep.json") or {}
     names = [str(number) for number in range(len(plan.cells))] if plan.is_sweep else ["."]
     for name in names:
-        (folder / name).mkdir(exist_ok=True)
-        write_json(folder / name / OUTCOME, {"exit_code": None})
+        try:
+            (folder / name).mkdir(exist_ok=True)
+            write_json(folder / name / OUTCOME, {"exit_code": None})
+        except OSError as error:
+            raise InputError(f"out: cannot write to {folder / name}: {error.strerror}") from None
     if plan.is_sweep:
         cells = [
             {"folder": name, "overrides": cell.swept, "status": "pending", "exit_code": None, "error_message": None}
@@ -178,19 +207,25 @@ def _prepare_tracking(cfg: DictConfig) -> None:
 
     try:
         build(cfg.tracking).root.prepare()
-    except TrackingError as error:
-        terminal.note(f"warning: {error}")
+    except Exception as error:
+        terminal.note(f"warning: {tracking_failure(error, Path('RUN_DIR'))}")
 
 
-def hydra_main(arguments: Sequence[str]) -> None:
+def hydra_main(arguments: Sequence[str]) -> int:
+    """What Hydra makes of a command line. Its exit code for wrong usage is 1, as everywhere here."""
     import hydra
 
     before = sys.argv
     sys.argv = ["runner", *arguments]
     try:
         hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")(task)()
+    except SystemExit as ended:
+        return 1 if ended.code else 0
+    except ValueError as error:
+        raise InputError(str(error)) from None
     finally:
         sys.argv = before
+    return 0
 
 
 def _gather(plan: Plan, folder: Path, code: int) -> int:
@@ -230,12 +265,6 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -
             terminal.fail(f"run {cell['folder']} ({overrides}): {cell['error_message'] or cell['status']}")
     try:
         build(plan.cells[0].cfg.tracking).root.upload_sweep(folder)
-    except TrackingError as error:
-        terminal.note(f"warning: {error}")
+    except Exception as error:
+        terminal.note(f"warning: {tracking_failure(error, folder)}")
     terminal.note(f"sweep in {folder}")
-
-
-def _quoted(folder: Path) -> str:
-    from runner.arguments import quoted
-
-    return quoted(f"out={folder}").partition("=")[2]

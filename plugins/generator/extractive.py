@@ -18,6 +18,7 @@ from runner.text.refusals import REFUSAL
 from runner.text.relevancy import asked_kind, holds_kind
 from runner.text.sentences import split_sentences
 from runner.text.words import Word, all_forms, content_words
+from runner.threads import compute
 
 _NO_STATEMENT = re.compile(r"\s*#{1,6}\s|.*[?？:：]\s*$", re.DOTALL)  # headings, questions, lead-ins
 NEIGHBOUR = 0.5  # weight of a question word that only the sentence before holds
@@ -56,6 +57,9 @@ class ExtractiveGenerator:
         self.min_coverage = min_coverage
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        return await compute(self._answer, query, contexts)
+
+    def _answer(self, query: Query, contexts: Sequence[Context]) -> Answer:
         sentences = list(_sentences(contexts))
         scores = _scores(query.text, sentences)
         order = sorted(range(len(sentences)), key=lambda i: (-scores[i], i))[: self.max_sentences]

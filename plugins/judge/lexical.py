@@ -15,6 +15,7 @@ from runner.text.claims import claims
 from runner.text.refusals import is_refusal, says_unknown
 from runner.text.relevancy import relevancy
 from runner.text.support import Sources, Statement, Support
+from runner.threads import compute
 
 UNKNOWN = 0.5  # "the sources do not tell" claims nothing that words could confirm or refute
 
@@ -54,7 +55,7 @@ class LexicalJudge:
             raise EvaluationError(f"judge: lexical has no rubric '{rubric}'{did_you_mean(rubric, rubrics)}")
         if not str(fields["answer"] or "").strip():
             return Judgement(0.0, "The answer is empty.")
-        return rubrics[rubric](fields)
+        return await compute(rubrics[rubric], fields)
 
     def _faithfulness(self, fields: Mapping[str, Any]) -> Judgement:
         contexts: Sequence[Context] = fields["contexts"]

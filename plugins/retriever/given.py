@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runner.errors import EvaluationError
 from runner.protocols import Workspace
 from runner.records import Corpus, Query, Ranking
 
 
 class GivenRetriever:
-    """`ranking` of a query, else the ids of its `contexts`, scored 1/rank; neither is an empty ranking.
+    """`ranking` of a query, else the ids of its `contexts`, scored 1/rank; a query with neither fails.
 
     Ids may be of chunks or of documents, also of ones that the corpus does not have; an id that comes
     twice counts at its best score. Relevance is the score where all scores of the query are in 0..1,
@@ -41,4 +42,6 @@ def _given(query: Query) -> Sequence[tuple[str, float]]:
     given = query.given
     if given.ranking is not None:
         return given.ranking
-    return [(context.id, 1 / rank) for rank, context in enumerate(given.contexts or (), start=1)]
+    if given.contexts is None:
+        raise EvaluationError(f"query {query.id}: ranking: missing, and no contexts either; retriever=given needs one")
+    return [(context.id, 1 / rank) for rank, context in enumerate(given.contexts, start=1)]
