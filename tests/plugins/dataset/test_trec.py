@@ -12,8 +12,8 @@ TOPICS = "301\torganized crime\n302\t소아마비\n303\tnobody judged this\n"
 QRELS = "301 0 d1 2\n301 0 d2 0\n302 0 d1 0\n"
 
 
-def load(path: Path, judgements: str = QRELS, **settings: Any) -> tuple[DataSet, list[str]]:
-    files = {"corpus": CORPUS, "topics": TOPICS, "qrels": judgements}
+def load(path: Path, judgements: str = QRELS, questions: str = TOPICS, **settings: Any) -> tuple[DataSet, list[str]]:
+    files = {"corpus": CORPUS, "topics": questions, "qrels": judgements}
     for name, text in files.items():
         (path / name).write_text(text, encoding="utf-8")
     data = TrecDataset(**({name: str(path / name) for name in files} | settings)).load()
@@ -75,3 +75,8 @@ def test_files_that_are_missing(tmp_path: Path, key: str, error: type[Exception]
 def test_strict_stops_at_bad_judgements(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"qrels:4: expected 4 columns"):
         load(tmp_path, QRELS + "302 d1\n", strict=True)
+
+
+def test_strict_stops_at_bad_topics(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"1 error in the data files .*\n.*topics:4: expected an id, a tab"):
+        load(tmp_path, questions=TOPICS + "no tab\n", strict=True)

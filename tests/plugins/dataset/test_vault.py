@@ -57,8 +57,8 @@ def test_an_ambiguous_gold_note_is_an_error(tmp_path: Path) -> None:
 
 
 def test_strict_stops_at_an_ambiguous_gold_note(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="write the path"):
-        load(tmp_path, question('["Daily_Notes"]'), strict=True)
+    with pytest.raises(DataError, match=r"1 error in the data files .*\n.*write the path"):
+        load(tmp_path, question('["Daily_Notes"]'), question('["결재"]', id="2"), strict=True)
 
 
 def test_nothing_is_left_when_all_gold_notes_are_ambiguous(tmp_path: Path) -> None:
