@@ -50,7 +50,7 @@ class Searcher:
         timed = sorted(chosen.tolist())
         untimed = sorted(set(range(len(queries))) - set(timed))
         try:
-            self._warm_up([queries[place] for place in timed[:warmup]])
+            self._warm_up([queries[place] for place in timed], warmup)
             yield from self._probe(queries, timed)
             for start in range(0, len(untimed), BATCH):
                 places = untimed[start : start + BATCH]
@@ -70,12 +70,13 @@ class Searcher:
                 found = replace(found, latency_ms=None)
             yield place, self._deepened([query], [found])[0]
 
-    def _warm_up(self, queries: Sequence[Query]) -> None:
-        if self._cached is not None and queries:
+    def _warm_up(self, queries: Sequence[Query], count: int) -> None:
+        """Searches the first `count`, or lets a retriever that remembers get ready, where that is of use."""
+        if self._cached is None:
+            for query in queries[:count]:
+                self._single(query, self._first_depth)
+        elif count and not all(self._cached.is_cached(queries)):
             self._attempt(self._cached.warm_up, self._timeout_s)
-            return
-        for query in queries:
-            self._single(query, self._first_depth)
 
     def _single(self, query: Query, depth: int) -> Found:
         def timed() -> Found:

@@ -163,6 +163,40 @@ def test_a_database_of_somebody_else_is_set_aside(tmp_path: Path) -> None:
     assert path.with_suffix(".damaged").exists()
 
 
+def test_what_was_being_written_to_a_damaged_file_goes_with_it(tmp_path: Path) -> None:
+    EmbeddingStore(tmp_path, MODEL).has(["a"], "passage")
+    path = database(tmp_path)
+    log = path.with_name(f"{path.name}-wal")
+    other = sqlite3.connect(path)  # keeps the log from being folded into the file
+    other.execute("SELECT * FROM embedding").fetchall()
+    embed(tmp_path, ["a"])
+    written = log.read_bytes()
+    other.close()
+    path.write_bytes(b"x" * 8192)
+    log.write_bytes(written)
+    assert embed(tmp_path, ["b"])[0].texts == ["b"]
+    assert EmbeddingStore(tmp_path, MODEL).has(["a", "b"], "passage") == [False, True]
+
+
+def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    store = EmbeddingStore(tmp_path, MODEL)
+    store.has(["a"], "query")
+    path = database(tmp_path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(EvaluationError, match=rf"^{path}: unable to open database file$"):
+        store.has(["a"], "query")
+    assert path.is_dir()
+
+
+def test_the_database_says_whose_it_is_and_lets_many_read_while_one_writes(tmp_path: Path) -> None:
+    embed(tmp_path, ["a"])
+    connection = sqlite3.connect(database(tmp_path))
+    assert connection.execute("SELECT * FROM model").fetchall() == [('{"model": "letters"}',)]
+    assert connection.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
+    connection.close()
+
+
 def _write_many(root: Path, start: int) -> None:
     for n in range(start, start + 40):
         EmbeddingStore(root, MODEL).embed([f"text {n}"], "passage", Letters(), batch_size=1)

@@ -207,6 +207,14 @@ def test_warm_up_does_not_ask_what_may_cost_money(tmp_path: Path) -> None:
     assert retriever._asked == [["q0"], ["q1"], ["q2"]]
 
 
+def test_what_is_all_in_memory_needs_no_warm_up(tmp_path: Path) -> None:
+    retriever = Remembering(CORPUS, known=["q0", "q1", "q2"])
+    rank(retriever, numbered(3), tmp_path)
+    assert retriever._warmed == 0
+    rank(retriever := Remembering(CORPUS), numbered(4), tmp_path, warmup=0)
+    assert retriever._warmed == 0
+
+
 def test_a_retriever_that_happens_to_remember_nothing_is_warmed_up_by_searching(tmp_path: Path) -> None:
     retriever = Remembering(CORPUS, caches=False)
     rank(retriever, numbered(3), tmp_path, warmup=2)

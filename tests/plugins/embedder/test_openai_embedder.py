@@ -97,6 +97,16 @@ def test_no_key_is_told_by_the_name_of_its_variable(
     assert len(server.requests) == 1
 
 
+def test_warm_up_asks_nothing_but_misses_a_key(
+    server: EmbeddingsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder(server, tmp_path).warm_up()
+    assert server.requests == []
+    monkeypatch.delenv("TEST_KEY")
+    with pytest.raises(InputError, match="TEST_KEY is not set"):
+        embedder(server, tmp_path).warm_up()
+
+
 def test_a_server_without_keys(server: EmbeddingsServer, tmp_path: Path) -> None:
     assert embedder(server, tmp_path, api_key_env=None).embed(["a"], "query").any()
 
