@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 # Options that are text: `case=1_000` is a name, `out=2024` a folder, and a folder is not swept.
 TEXT_KEYS = frozenset({"case", "out", "cache_dir"})
 FOLDER_KEYS = frozenset({"out", "cache_dir"})
-HYDRAS_FOLDERS = frozenset({"hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir", "hydra.output_subdir"})
+SET_BY_RUNNER = frozenset(
+    {"hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir", "hydra.output_subdir", "hydra.mode"}
+)
 NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
 FUNCTION = re.compile(
     r"(choice|range|glob|interval|sort|shuffle|tag|int|float|str|bool|json_str|extend_list)\(.*\)", re.S
@@ -96,8 +98,8 @@ def checked(overrides: Sequence[str]) -> list[str]:
         key = _key(override)
         if key is None:
             problems.append(Problem(override or "''", "expected KEY=VALUE, +KEY=VALUE or ~KEY"))
-        elif key in HYDRAS_FOLDERS:
-            problems.append(Problem(key, "the folder of a run or sweep is chosen with out=FOLDER"))
+        elif key in SET_BY_RUNNER:
+            problems.append(Problem(key, "set by the runner: out=FOLDER chooses the folder, a comma makes a sweep"))
         else:
             result.append(override)
     if problems:

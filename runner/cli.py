@@ -29,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except OSError as error:
+        sys.stderr.write(f"error: {error.strerror}: {error.filename}\n")
+        return 3
 
 
 def dispatch(words: Sequence[str]) -> int:
@@ -53,7 +56,7 @@ def run(words: Sequence[str]) -> int:
 
     line = arguments.read(words)
     if line.asks_hydra:
-        return hydra_main(words)
+        return hydra_main([arguments.quoted(word) for word in words])
     overrides, cells = compose_cells(with_search_path(line.overrides, line.config_folders))
     for name in unused(cells):
         sys.stderr.write(f"note: {name} is set but no run of this command uses it\n")

@@ -13,13 +13,14 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from runner.errors import ConfigError, Problem, did_you_mean
-from runner.store import fingerprint
+from runner.store import file_digest, fingerprint
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -28,8 +29,8 @@ T = TypeVar("T")
 OPTION = re.compile(r"\$\{(\w[\w.]*)\}")
 Visit = Callable[[str, str, dict[str, Any]], T]
 
-# Settings that decide how long something may take, not what comes out of it.
-NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict", "probe"})
+# Run options that decide how long something may take or what is told of it, not what comes out.
+NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict"})
 
 
 @dataclass
@@ -81,29 +82,27 @@ class Component:
 
 def check(node: DictConfig) -> tuple[list[Problem], set[str]]:
     """All problems of the settings of `node` and of what it reaches, and the keys that it reaches."""
-    walk: Walk[Component] = Walk(lambda key, target, arguments: Component())
-    problems = walk.problems
+    problems: list[Problem] = []
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> Component:
-        problems.extend(_check_one(key, target, arguments, {p.key for p in problems}))
+        problems.extend(_check_one(key, target, arguments, {problem.key for problem in problems}))
         return Component()
 
-    walk.visit = visit
+    walk = Walk(visit, problems)
     walk.component(node)
-    return [Problem(walk.aliases.get(problem.key, problem.key), problem.message) for problem in problems], set(
-        walk.keys
-    )
+    found = [Problem(walk.aliases.get(problem.key, problem.key), problem.message) for problem in problems]
+    return found, set(walk.keys)
 
 
 def identity(node: DictConfig) -> str:
     """Hash over the classes and settings of `node` and of what it reaches."""
-    return Walk(_identify).component(node)
+    return _identities(node, with_code=False)[id(node)]
 
 
 @dataclass(frozen=True)
 class Built:
     """`root` is the object of the node that was asked for; `parts` maps config keys to objects;
-    `identities` maps `id(object)` to the hash of its settings."""
+    `identities` maps `id(object)` to a hash of its settings and of the source of its module."""
 
     root: Any
     parts: Mapping[str, Any]
@@ -112,13 +111,12 @@ class Built:
 
 def build(node: DictConfig) -> Built:
     objects: Walk[Any] = Walk(lambda key, target, arguments: load(target)(**arguments))
-    hashes = Walk(_identify)
     root = objects.component(node)
-    hashes.component(node)
     if objects.problems:
         raise ConfigError(objects.problems)
     parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
-    identities = {id(objects.memo[node_id]): digest for node_id, digest in hashes.memo.items()}
+    hashes = _identities(node, with_code=True)
+    identities = {id(objects.memo[node_id]): digest for node_id, digest in hashes.items()}
     return Built(root, parts, identities)
 
 
@@ -130,9 +128,27 @@ def load(target: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _identify(key: str, target: str, arguments: dict[str, Any]) -> str:
-    settings = {name: value for name, value in arguments.items() if name not in NOT_IN_IDENTITY}
-    return fingerprint([target, settings])
+def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
+    """Node id -> hash, for everything that `node` reaches."""
+
+    def visit(key: str, target: str, arguments: dict[str, Any]) -> str:
+        kept = {
+            name: value for name, value in arguments.items() if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
+        }
+        return fingerprint([target, kept, _source_digest(target) if with_code else None])
+
+    walk: Walk[str] = Walk(visit)
+    walk.component(node)
+    return walk.memo
+
+
+@cache
+def _source_digest(target: str) -> str | None:
+    """Of the module that holds a class; None where there is no source to read."""
+    try:
+        return file_digest(Path(inspect.getfile(load(target))))
+    except (OSError, TypeError):
+        return None
 
 
 def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[str]) -> list[Problem]:

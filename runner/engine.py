@@ -10,10 +10,11 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from runner.protocols import Case, Evaluation
+from runner.protocols import Case, Evaluation, Output
 from runner.records import Judgements, Row, Scores, Status, Timing
 
 Record = Callable[[Row], None]
@@ -50,23 +51,43 @@ async def _work(evaluation: Evaluation[Any, Any], cases: Iterator[Case], limits:
 
 
 async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: float) -> Row:
-    """One case to its row. Only cancellation passes through."""
+    """One case to its row. Only the end of the run passes through."""
     stage, output, latency_ms = "run", None, None
     judgements: Judgements = {}
     started = time.perf_counter()
     try:
         async with asyncio.timeout(timeout_s):
             output = await evaluation.run(case)
-            latency_ms = (time.perf_counter() - started) * 1000
+            latency_ms = _whole(output, (time.perf_counter() - started) * 1000)
             stage = "judge"
             judgements = await evaluation.judge(case, output)
         stage = "score"
-        scores = evaluation.score(case, output, judgements)
-    except Exception as error:
+        return _row(case, "ok", evaluation.score(case, output, judgements), output, latency_ms, judgements)
+    except (Exception, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and _is_ending():
+            raise
         status: Status = "timeout" if isinstance(error, TimeoutError) else "failed"
-        unscored = evaluation.score(case, None, {})
-        return _row(case, status, unscored, output, latency_ms, judgements, stage=stage, error=_text(error))
-    return _row(case, "ok", scores, output, latency_ms, judgements)
+        scores = _scores_of_failed(evaluation, case, output if stage == "judge" else None)
+        return _row(case, status, scores, output, latency_ms, judgements, stage=stage, error=_text(error))
+
+
+def _whole(output: Output, run_ms: float) -> float | None:
+    """Latency of a case: its run and the stages that were timed before it; None when one of them was not."""
+    times = [timing.ms for timing in output.timings.values()]
+    return None if None in times else run_ms + sum(ms for ms in times if ms is not None)
+
+
+def _scores_of_failed(evaluation: Evaluation[Any, Any], case: Case, output: Any) -> Scores:
+    """Without its judgements an output still has the scores of its other metrics."""
+    for known in (output, None):
+        with suppress(Exception):
+            return evaluation.score(case, known, {})
+    return Scores({})
+
+
+def _is_ending() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _row(
@@ -80,12 +101,12 @@ def _row(
     error: str | None = None,
 ) -> Row:
     values, unscored = _finite(scores)
-    timings: Mapping[str, Timing] = getattr(output, "timings", {})
+    timings: Mapping[str, Timing] = {} if output is None else output.timings
     return Row(
         id=case.id,
         status=status,
         metrics=values,
-        output=output.record() if hasattr(output, "record") else output,
+        output=None if output is None else output.record(),
         latency_ms=latency_ms,
         language=case.language,
         difficulty=case.difficulty,
@@ -103,13 +124,17 @@ def _row(
 def _finite(scores: Scores) -> tuple[dict[str, float | None], tuple[str, ...]]:
     """NaN and infinities are failures, never numbers."""
     values = dict(scores.values)
-    broken = [name for name, value in values.items() if value is not None and not math.isfinite(value)]
+    broken = [name for name, value in values.items() if value is not None and not _is_number(value)]
     for name in broken:
         values[name] = None
     return values, tuple(dict.fromkeys([*scores.unscored, *broken]))
 
 
-def _text(error: Exception) -> str:
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _text(error: BaseException) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, TimeoutError):
         return text or "the case did not end before its deadline"

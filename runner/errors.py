@@ -76,7 +76,8 @@ class ConfigError(InputError):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?` or, without a near name, `; known: a, b, c` (empty when nothing is known)."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    folded = {known_name.casefold(): known_name for known_name in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     if near:
-        return f"; did you mean '{near[0]}'?"
+        return f"; did you mean '{folded[near[0]]}'?"
     return f"; known: {', '.join(names)}" if names else ""

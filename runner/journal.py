@@ -112,7 +112,7 @@ def _cleaned(value: Any) -> Any:
         return {_cleaned(str(key)): _cleaned(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(item) for item in value]
-    if value is None or isinstance(value, int | float):
+    if value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
         return value
     return _cleaned(str(value))
 
@@ -135,7 +135,7 @@ def _is_whole(row: Mapping[str, Any]) -> bool:
         if not isinstance(row.get(name), dict):
             return False
     for timing in row["timings"].values():
-        if not isinstance(timing, dict) or not isinstance(timing.get("ms"), int | float):
+        if not isinstance(timing, dict) or not isinstance(timing.get("ms"), int | float | None):
             return False
     numbers += [*row["metrics"].values(), *row["weights"].values(), row.get("latency_ms")]
     texts = [row.get("id"), *row["labels"].values()]

@@ -234,9 +234,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long one stage took. Only live ones (no cache, first attempt) count in percentiles."""
+    """How long one stage took; None where it was not timed alone. Only live ones (no cache, first attempt)
+    count in percentiles."""
 
-    ms: float
+    ms: float | None
     live: bool = True
 
 

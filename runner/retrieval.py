@@ -9,15 +9,17 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from runner.data.identity import given_fingerprint, gold_fingerprint, queries_fingerprint
+from runner.data.identity import given_fingerprint, gold_fingerprint, queries_fingerprint, slices_fingerprint
 from runner.errors import EvaluationError
 from runner.metrics import diagnosis
 from runner.metrics.ranking import ranking_metrics
 from runner.protocols import Dataset, Retriever, Workspace
 from runner.rankings import Documents, Rankings, documents, rank_all
 from runner.records import CaseSet, Context, Corpus, Preparation, Query, Ranking, Scores, Timing
+from runner.store import fingerprint
 from runner.threads import in_thread
 
+PROBE = 1000  # queries that are searched alone, on the clock; the others in batches
 TIMED_OUT = "the query was not answered within timeout_ms"
 
 
@@ -31,11 +33,9 @@ class Retrieved:
     timings: Mapping[str, Timing] = field(default_factory=dict)
 
     @property
-    def top_relevance(self) -> float:
-        """Absolute relevance of the best hit; 0 when nothing was found."""
-        return (
-            max(self.documents.relevance, default=0.0) if not self.documents.relevance else self.documents.relevance[0]
-        )
+    def top_relevance(self) -> float | None:
+        """Absolute relevance of the best hit; None when nothing was found."""
+        return self.documents.relevance[0] if self.documents.relevance else None
 
 
 class Retrieval:
@@ -60,6 +60,7 @@ class Retrieval:
         self.timeout_ms, self.warmup, self.seed = timeout_ms, warmup, seed
         self.corpus = Corpus((), (), "")
         self.rankings: Rankings | None = None
+        self._legs: tuple[str, ...] = ()
 
     def load(self) -> CaseSet[Query]:
         data = self.dataset.load()
@@ -68,7 +69,9 @@ class Retrieval:
             "corpus": data.corpus.fingerprint,
             "queries": queries_fingerprint(data.queries),
             "gold": gold_fingerprint(data.queries),
+            "slices": slices_fingerprint(data.queries),
             "given": given_fingerprint(data.queries),
+            "models": fingerprint(getattr(self.retriever, "provenance", {})),
         }
         return CaseSet(data.queries, data.problems, identity)
 
@@ -77,6 +80,8 @@ class Retrieval:
         index = await in_thread(self.retriever.index, self.corpus, workspace)
         indexed = time.perf_counter()
         self.rankings = await in_thread(self._rank, cases, workspace)
+        ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
+        self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
         facts = {
             "index": {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks), **index},
             "ranking_depth": self.depth,
@@ -98,6 +103,7 @@ class Retrieval:
             seed=self.seed,
             workspace=workspace,
             warmup=self.warmup,
+            probe=PROBE,
         )
 
     def retrieved(self, query: Query) -> Retrieved:
@@ -107,7 +113,7 @@ class Retrieval:
         entry = self.rankings[query.id]
         if entry.error is not None:
             raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
-        timings = {} if entry.latency_ms is None else {"retrieval": Timing(entry.latency_ms)}
+        timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
         found = documents(entry.ranking, self.corpus)
         return Retrieved(entry.ranking, found, self._contexts(query, entry.ranking), timings)
 
@@ -145,11 +151,14 @@ class Retrieval:
         certain: bool = False,
     ) -> str:
         gold = {id for id, grade in query.relevance.items() if grade > 0}
-        ranks = (rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold)
+        gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
+        if gold_rank is not None and refused is not None:  # what counts for an answer is what its generator saw
+            seen = any(self.corpus.document_of(context.id) in gold for context in found.contexts)
+            gold_rank = min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
         return diagnosis.lost_at(
             answerable=query.answerable,
             gold_in_corpus=not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
-            gold_rank=next(ranks, None),
+            gold_rank=gold_rank,
             k=self.k,
             refused=refused if query.answerable else self.gives_up(found, refused),
             right=right,
@@ -159,8 +168,8 @@ class Retrieval:
     def names(self, query: Query) -> tuple[str, ...]:
         """Metrics that apply to a query, scored or not."""
         if not query.answerable:
-            return ("unanswerable_recall",)
-        prefixes = ["", *(["chunk/"] if relevant_chunks(query, self.corpus) else [])]
+            return ("unanswerable_recall", "unanswerable_f1")
+        prefixes = ["", *(["chunk/"] if relevant_chunks(query, self.corpus) else []), *self._legs]
         return tuple(name for prefix in prefixes for name in self._at_cutoffs(prefix, (), {"gold": 1}))
 
     def _at_cutoffs(self, prefix: str, ids: Sequence[str], relevance: Mapping[str, int]) -> dict[str, float | None]:

@@ -23,9 +23,9 @@ from runner.progress import progress
 from runner.protocols import Case
 from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
-from runner.store import Store
+from runner.store import Store, code_digest, fingerprint
 
-PROVENANCE = ".journal.json"  # which settings and data the rows of per_item.jsonl belong to
+PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
 
 
 def execute(job: Job) -> int:
@@ -58,9 +58,9 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     write_errors(errors, case_set.problems, ())
     cases = selected(case_set.cases, options)
     path = job.folder / "per_item.jsonl"
-    _set_aside_if_stale(path, read_json(job.folder / PROVENANCE), head["fingerprint"], case_set.identity)
     head["identity"] = dict(case_set.identity)
-    write_json(job.folder / PROVENANCE, {"fingerprint": head["fingerprint"], "identity": head["identity"]})
+    code = fingerprint([code_digest(), built.identities[id(built.root)]])
+    _claim(path, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
     with Journal(path) as journal:
         finished = _run(job, options, built, store, case_set, cases, journal)
@@ -131,17 +131,18 @@ def _say(problems: Sequence[DataProblem]) -> None:
         terminal.note(f"skipped {len(shown) - 5} more; errors.jsonl lists all")
 
 
-def _set_aside_if_stale(
-    path: Path, before: Mapping[str, Any] | None, fingerprint: str, identity: Mapping[str, str]
-) -> None:
-    """Rows of other data, of other settings or of unknown origin must not be mixed with rows of this run."""
-    if not path.exists() or before == {"fingerprint": fingerprint, "identity": dict(identity)}:
-        return
-    aside = path.with_name(f"per_item.before-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
-    path.rename(aside)
-    known = before is not None and before.get("fingerprint") == fingerprint
-    why = "the data changed since the folder was written" if known else "its rows may be those of other settings"
-    terminal.note(f"{path.parent}: {why}; starting over (the earlier rows are kept in {aside.name})")
+def _claim(journal: Path, origin: Mapping[str, Any]) -> None:
+    """Rows of other settings, data or code, or of unknown origin, must not be mixed with rows of this run."""
+    before = read_json(journal.with_name(PROVENANCE)) or {}
+    if journal.exists() and before != origin:
+        aside = journal.with_name(f"per_item.before-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
+        journal.rename(aside)
+        changed = [name for name, value in origin.items() if before.get(name) != value]
+        terminal.note(
+            f"starting over: the {' and '.join(changed)} changed since {journal.parent} was written "
+            f"(the earlier rows are kept in {aside.name})"
+        )
+    write_json(journal.with_name(PROVENANCE), origin)
 
 
 def _unexpected(folder: Path, error: Exception) -> Outcome:

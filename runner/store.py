@@ -4,7 +4,7 @@
     <root>/<kind>/<hash of key>/…               what `build` wrote
 
 A folder appears by one rename, so a reader sees all of it or none. What is damaged, incomplete or of
-another key is rebuilt, never read. Nothing in it is ever unpickled by this module.
+another key, or derived by other code, is rebuilt, never read. Nothing in it is ever unpickled by this module.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
+SCRATCH = ".building-"
+DAY_S = 24 * 3600
 
 
 def fingerprint(value: Any) -> str:
@@ -33,6 +37,13 @@ def fingerprint(value: Any) -> str:
 def file_digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()
+
+
+@cache
+def code_digest() -> str:
+    """Over the source of this package: what other code derived is not taken for one's own."""
+    paths = sorted(Path(__file__).parent.rglob("*.py"))
+    return fingerprint([[path.name, file_digest(path)] for path in paths])
 
 
 class Store:
@@ -52,6 +63,7 @@ class Store:
             raise LookupError(f"{name} was not built from a configuration, so its identity is unknown") from None
 
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
+        key = {**key, "code": code_digest()}
         folder = self.root / kind / fingerprint([SCHEMA, kind, key])[:32]
         if self._usable(folder, key):
             return folder
@@ -69,7 +81,8 @@ class Store:
         return not self.cold and _intact(folder, key)
 
     def _build(self, folder: Path, key: Mapping[str, Any], build: Callable[[Path], None]) -> None:
-        scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
+        _remove_leftovers(folder.parent)
+        scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=folder.parent))
         try:
             build(scratch)
             files = {
@@ -103,6 +116,14 @@ def _intact(folder: Path, key: Mapping[str, Any]) -> bool:
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """What builds left behind that were killed more than a day ago."""
+    for path in folder.glob(f"{SCRATCH}*"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > DAY_S:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager

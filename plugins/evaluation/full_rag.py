@@ -71,7 +71,8 @@ class FullRag:
 
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            return Scores({}, unscored=(*self.retrieval.names(case), *RUBRICS))
+            known_answers = ("exact_match", "token_f1") if case.answers else ()
+            return Scores({}, unscored=(*self.retrieval.names(case), *RUBRICS, *known_answers))
         retrieval = self.retrieval.scores(case, output.found, refused=output.answer.refused)
         judged, failed = self._judged(judgements)
         known = {
@@ -81,6 +82,8 @@ class FullRag:
         values = {**retrieval.values, **judged, **known}
         scored = {name: None if name in failed else value for name, value in values.items()}
         labels = {**retrieval.labels, **self._labels(case, output, scored)}
+        if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
+            labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         return Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
 
     def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:

@@ -18,6 +18,11 @@ def gold_fingerprint(queries: Iterable[Query]) -> str:
     return fingerprint(sorted(_labels(query) for query in queries))
 
 
+def slices_fingerprint(queries: Iterable[Query]) -> str:
+    """Language, difficulty and tags, in order."""
+    return fingerprint([[query.language, query.difficulty, *query.tags] for query in queries])
+
+
 def given_fingerprint(queries: Iterable[Query]) -> str:
     """What another system returned: rankings, contexts and answers, in order."""
     return fingerprint([[query.id, _given(query)] for query in queries])

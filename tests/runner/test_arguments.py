@@ -47,7 +47,7 @@ def test_sweeps(typed: str) -> None:
     assert is_sweep(quoted(typed))
 
 
-@pytest.mark.parametrize("typed", ["k=[3,5]", "x='a,b'", "k=3", "x={a: 1}", "~k", "--multirun"])
+@pytest.mark.parametrize("typed", ["k=[3,5]", "x='a,b'", "k=3", "x={a: 1}", "~k", "out=a,b"])
 def test_no_sweeps(typed: str) -> None:
     assert not is_sweep(quoted(typed))
 

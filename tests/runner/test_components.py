@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
 import pytest
@@ -36,7 +37,8 @@ evaluation:
   front: ${{wheel}}
   rear: ${{wheel}}
   name: {name}
-  timeout_ms: 1
+  timeout_ms: ${{timeout_ms}}
+timeout_ms: 1
 """
     merged = OmegaConf.merge(OmegaConf.create(text), OmegaConf.create(yaml or "{}"))
     assert isinstance(merged, DictConfig)
@@ -115,16 +117,35 @@ def test_identity_changes_with_settings_also_of_parts(yaml: str) -> None:
     assert identity(config(yaml).evaluation) != identity(config().evaluation)
 
 
-@pytest.mark.parametrize("yaml", ["spare: 3", "evaluation: {timeout_ms: 99}"])
+@pytest.mark.parametrize("yaml", ["spare: 3", "timeout_ms: 99"])
 def test_identity_does_not_change_with_what_is_not_reached_or_only_a_deadline(yaml: str) -> None:
     assert identity(config(yaml).evaluation) == identity(config().evaluation)
 
 
 def test_identities_of_built_objects_are_those_of_their_nodes() -> None:
     cfg = config()
-    built = build(cfg.evaluation)
-    assert built.identities[id(built.root)] == identity(cfg.evaluation)
-    assert built.identities[id(built.root.front)] == identity(cfg.wheel)
+    built, wheel = build(cfg.evaluation), build(cfg.wheel)
+    assert built.identities[id(built.root.front)] == wheel.identities[id(wheel.root)]
+    assert built.identities[id(built.root)] != built.identities[id(built.root.front)]
+
+
+def test_a_setting_of_ones_own_counts_whatever_its_name() -> None:
+    assert identity(config("evaluation: {timeout_ms: 2}").evaluation) != identity(config().evaluation)
+
+
+def test_identities_of_objects_change_with_the_source_of_their_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "changing"
+    digests = []
+    for text in ("one", "two"):
+        package.mkdir(exist_ok=True)
+        (package / f"part_{text}.py").write_text(f"class Part:\n    text = '{text}'\n", encoding="utf-8")
+        monkeypatch.setattr("runner.components.fingerprint", lambda value: str(value[2]))
+        built = build(OmegaConf.create({"_target_": f"changing.part_{text}.Part"}))
+        digests.append(built.identities[id(built.root)])
+    assert digests[0] != digests[1] and "None" not in digests
 
 
 def test_load() -> None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from runner.engine import Limits, run_case, run_cases
 from runner.errors import EvaluationError
 from runner.records import Judgement, Judgements, Row, Scores, Timing
@@ -37,6 +39,8 @@ class Echo:
         self.most = max(self.most, self.in_flight)
         try:
             await asyncio.sleep(60 if case.id == "hang" else 0.001)
+            if case.id == "cancel":
+                raise asyncio.CancelledError
             if case.id == "break":
                 raise ValueError("on purpose")
             if case.id == "refuse":
@@ -51,8 +55,14 @@ class Echo:
         return {"quality": Judgement(1.0, "fine")}
 
     def score(self, case: Case, output: Output | None, judgements: Judgements) -> Scores:
+        if case.id == "break-score":
+            raise ValueError("no score")
         if output is None:
             return Scores({}, unscored=("quality",))
+        if not judgements:
+            return Scores({"quality": None, "other": 2.0}, unscored=("quality",))
+        if case.id == "text":
+            return Scores({"quality": "good"})  # type: ignore[dict-item]
         return Scores({"quality": math.nan if case.id == "nan" else 1.0, "other": None}, labels={"kind": "x"})
 
 
@@ -67,7 +77,7 @@ def test_a_case_becomes_a_row() -> None:
     assert row.output == {"text": "a"} and row.timings == {"retrieval": Timing(2.0)}
     assert (row.language, row.difficulty, row.tags, row.labels) == ("ko", "easy", ("t",), {"kind": "x"})
     assert row.judgements["quality"].reasoning == "fine"
-    assert row.latency_ms is not None and row.latency_ms >= 1
+    assert row.latency_ms is not None and row.latency_ms >= 3  # 1 ms in run, 2 ms of retrieval before it
 
 
 def test_an_error_becomes_a_failed_row_that_says_what_would_have_been_scored() -> None:
@@ -85,9 +95,21 @@ def test_a_case_past_its_deadline_is_a_timeout() -> None:
     assert (row.status, row.stage, row.error) == ("timeout", "run", "the case did not end before its deadline")
 
 
-def test_a_timeout_of_the_judge_keeps_the_output() -> None:
+def test_a_timeout_of_the_judge_keeps_the_output_and_its_other_scores() -> None:
     row = one("break-judge")
+    assert (row.metrics, row.unscored) == ({"quality": None, "other": 2.0}, ("quality",))
     assert (row.status, row.stage, row.output) == ("timeout", "judge", {"text": "break-judge"})
+
+
+@pytest.mark.parametrize(("id", "stage"), [("break-score", "score"), ("cancel", "run")])
+def test_whatever_goes_wrong_becomes_a_row(id: str, stage: str) -> None:
+    row = one(id)
+    assert (row.status, row.stage) == ("failed", stage)
+
+
+def test_a_metric_that_is_no_number_is_a_failure() -> None:
+    row = one("text")
+    assert (row.status, row.metrics, row.unscored) == ("ok", {"quality": None}, ("quality",))
 
 
 def test_nan_is_a_failure_not_a_number() -> None:

@@ -75,6 +75,30 @@ def test_a_lone_surrogate_in_an_answer_does_not_stop_the_run(tmp_path: Path) -> 
     assert json.loads(path.read_text(encoding="utf-8"))["output"] == {"answer": "half ? emoji"}
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metrics": {"recall_at_k": "abc"}},
+        {"labels": []},
+        {"tags": 5},
+        {"latency_ms": "x"},
+        {"timings": {"retrieval": 3}},
+        {"language": 1},
+        {"status": "fine"},
+    ],
+)
+def test_a_row_of_wrong_types_is_dropped(tmp_path: Path, change: dict[str, object]) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b"))
+    first, second = path.read_text(encoding="utf-8").splitlines()
+    path.write_text(json.dumps({**json.loads(first), **change}) + "\n" + second + "\n", encoding="utf-8")
+    assert ids(path, "ab") == ["b"]
+
+
+def test_a_number_that_is_too_large_does_not_stop_the_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", Row("a", "ok", {}, {"n": 2**70}, None))
+    assert json.loads(path.read_text(encoding="utf-8"))["output"] == {"n": str(2**70)}
+
+
 @given(st.binary(max_size=200))
 def test_any_bytes_are_opened(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
     path = tmp_path_factory.mktemp("journal") / "per_item.jsonl"

@@ -1,5 +1,6 @@
 import json
 import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,23 @@ def test_cold_ignores_what_is_stored_but_builds_once_a_run(tmp_path: Path) -> No
     cold.folder("index", {}, build)
     cold.folder("index", {}, build)
     assert build.calls == 2
+
+
+def test_what_other_code_derived_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Builder()
+    Store(tmp_path).folder("index", {}, build)
+    monkeypatch.setattr("runner.store.code_digest", lambda: "other code")
+    Store(tmp_path).folder("index", {}, build)
+    assert build.calls == 2
+
+
+def test_old_leftovers_of_killed_builds_are_removed(tmp_path: Path) -> None:
+    old, young = tmp_path / "index" / ".building-old", tmp_path / "index" / ".building-young"
+    for folder in (old, young):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    Store(tmp_path).folder("index", {}, write_hello)
+    assert (old.exists(), young.exists()) == (False, True)
 
 
 def test_a_failed_build_leaves_nothing(tmp_path: Path) -> None:

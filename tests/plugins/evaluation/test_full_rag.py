@@ -7,7 +7,7 @@ import pytest
 
 from plugins.evaluation.full_rag import FullRag
 from runner.engine import run_case
-from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Judgement, Query, Ranking, Row
+from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Given, Judgement, Query, Ranking, Row
 from runner.retrieval import Retrieval
 from runner.store import Store
 
@@ -145,6 +145,25 @@ def test_a_failed_judgement_counts_as_told_and_is_always_reported(
 )
 def test_where_a_question_is_lost(tmp_path: Path, case: Query, k: int, answer: Answer | None, lost_at: str) -> None:
     assert row(tmp_path, case, k=k, answer=answer)[0].labels["lost_at"] == lost_at
+
+
+def test_what_counts_for_an_answer_is_what_its_generator_saw(tmp_path: Path) -> None:
+    given = Given(contexts=(Context("a", "Alpha is first."), Context("c", "Gamma is third.")))
+    found, _, _ = row(tmp_path, query(given=given, answers=("Delta",)))
+    assert (found.metrics["recall_at_k"], found.labels["lost_at"]) == (1, "below_k")
+
+
+def test_a_right_refusal_is_no_failure_of_generation(tmp_path: Path) -> None:
+    judge = Judges(faithfulness=0.5, answer_relevancy=0.0)
+    case = query(answerable=False, relevance={})
+    found, _, _ = row(tmp_path, case, answer=Answer("None.", refused=True), judge=judge)
+    assert set(found.labels) == {"answerability", "lost_at"}
+
+
+def test_no_more_than_k_given_contexts_are_used(tmp_path: Path) -> None:
+    given = Given(contexts=tuple(Context(f"c{number}", "text") for number in range(5)))
+    _, generator, _ = row(tmp_path, query(given=given), k=2)
+    assert [context.id for context in generator.contexts] == ["c0", "c1"]
 
 
 def test_unanswerable_questions_leave_the_ranking_metrics(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from plugins.retriever.given import GivenRetriever
+from runner.errors import EvaluationError
 from runner.rankings import documents, rank_all
 from runner.records import Context, Given, Query, Ranking
 from tests.corpora import corpus_of, workspace
@@ -37,10 +40,13 @@ def test_contexts_where_there_is_no_ranking() -> None:
     assert found(Given(ranking=(("a", 1.0),), contexts=contexts)).ids == ("a",)
 
 
-def test_nothing_given_or_nothing_found() -> None:
-    nothing = Ranking((), (), ())
-    assert found(Given()) == nothing
-    assert found(Given(ranking=(), contexts=(Context("a", ""),))) == nothing
+def test_an_empty_ranking_found_nothing() -> None:
+    assert found(Given(ranking=(), contexts=(Context("a", ""),))) == Ranking((), (), ())
+
+
+def test_a_query_with_neither_fails() -> None:
+    with pytest.raises(EvaluationError, match=r"^query q: ranking: missing, and no contexts either"):
+        found(Given())
 
 
 def test_ranks_without_a_corpus(tmp_path: Path) -> None:
