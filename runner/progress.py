@@ -47,6 +47,22 @@ class Bar:
 
 
 @contextmanager
+def waiting(label: str) -> Iterator[None]:
+    """For work that has no count: a spinner on a terminal; elsewhere a line once it took long."""
+    started = time.monotonic()
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status(label):
+            yield
+    else:
+        yield
+    seconds = time.monotonic() - started
+    if seconds >= PLAIN_SECONDS:
+        print(f"{label}: {seconds:.0f} s", file=sys.stderr, flush=True)  # noqa: T201
+
+
+@contextmanager
 def progress(total: int, label: str) -> Iterator[Progress]:
     if total == 0 or not sys.stderr.isatty():
         yield Plain(total, label)

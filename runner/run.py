@@ -19,7 +19,7 @@ from runner.errors import InputError, RunnerError, TrackingError, did_you_mean
 from runner.job import INTERRUPTED, Job, Outcome, head_of
 from runner.journal import Journal
 from runner.metadata import now, read_json, write_json
-from runner.progress import progress
+from runner.progress import progress, waiting
 from runner.protocols import Case
 from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
@@ -108,7 +108,8 @@ def _run(
 
     async def main() -> tuple[Preparation, bool]:
         try:
-            preparation = await built.root.prepare(cases, store)
+            with waiting(f"{job.label}{job.experiment}: indexing and ranking for {len(cases)} cases"):
+                preparation = await built.root.prepare(cases, store)
         except asyncio.CancelledError:
             return Preparation(), False
         with progress(len(pending), f"{job.label}{job.experiment}") as shown:

@@ -13,13 +13,13 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner import trec
-from runner.errors import DataError, InputError
+from runner.commands import Parser
+from runner.errors import DataError
 from runner.metrics.ranking import ranked, score_rankings
 
 CUTOFFS = (1, 3, 5, 10)
@@ -73,13 +73,8 @@ def _note_differences(relevant: trec.Qrels, qrels: trec.Qrels, run: Mapping[byte
         sys.stderr.write(f"note: {unknown} queries of the run have no judgements and are left out\n")
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}\n{self.format_usage()}".rstrip())
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m runner score", description=__doc__, allow_abbrev=False)
+    parser = Parser(prog="python -m runner score", description=__doc__, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("qrels", metavar="QRELS", type=Path, help="lines of: query iteration document grade")
     parser.add_argument("run", metavar="RUN", type=Path, help="lines of: query Q0 document rank score tag")

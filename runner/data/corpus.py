@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
+import orjson
+
 from runner.errors import CorpusError
 from runner.records import Chunk, Corpus, Document
 from runner.text.chunking import Chunker
 
 EMPTY = Corpus((), (), hashlib.sha256(b"").hexdigest())
+
+METADATA = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 
 def build_corpus(documents: Sequence[Document], chunker: Chunker) -> Corpus:
@@ -45,7 +49,8 @@ def _fingerprint(documents: Iterable[Document], chunks: Iterable[Chunk]) -> str:
     """Each value goes in with its length, so that no two corpora look alike."""
     digest = hashlib.sha256()
     for document in documents:
-        for part in (document.id, document.title, document.text):
+        metadata = orjson.dumps(document.metadata, default=str, option=METADATA).decode() if document.metadata else ""
+        for part in (document.id, document.title, document.text, document.language or "", metadata):
             data = part.encode("utf-8", "surrogatepass")
             digest.update(b"%d:" % len(data))
             digest.update(data)

@@ -500,3 +500,23 @@ def test_a_worker_that_is_killed_leaves_a_failed_run(data: list[str], tmp_path: 
     assert done.returncode == 3, done.stderr
     assert "did not run to its end" in done.stderr and "Traceback" not in done.stderr
     assert read("x/sweep.json")["status"] == "partial"
+
+
+def test_failed_judgements_count_in_the_failure_share(data: list[str], tmp_path: Path) -> None:
+    (tmp_path / "mute.py").write_text(
+        "from runner.records import Judgement\n"
+        "class Mute:\n"
+        "    on_failure = 'exclude'\n"
+        "    async def judge(self, rubric, fields):\n"
+        "        return Judgement(None, error='no JSON')\n",
+        encoding="utf-8",
+    )
+    words = command("+experiment=full_rag", *data, "judge._target_=mute.Mute", "~judge.on_failure", "~judge.supported")
+    done = subprocess.run([*words, "out=x"], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "8 of 8 cases failed (100.0%, max_failure_rate is 5.0%)" in done.stderr
+    faithfulness = read("x/summary.json")["metrics"]["mean_faithfulness"]
+    assert (faithfulness["value"], faithfulness["n"], faithfulness["n_scored"]) == (None, 8, 0)
+    assert read("x/summary.json")["metrics"]["recall_at_k"]["n_scored"] == 6
+    errors = [json.loads(line) for line in Path("x/errors.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(errors) == 8 and errors[0]["unscored"] == ["faithfulness", "answer_relevancy"]

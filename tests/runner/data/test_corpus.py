@@ -26,11 +26,11 @@ def test_chunks_stand_in_document_order() -> None:
 
 
 def test_the_same_documents_have_the_same_fingerprint() -> None:
-    again = [Document(d.id, d.text, d.title, "ko", {"source": "elsewhere"}) for d in DOCUMENTS]
+    again = [Document(d.id, d.text, d.title, d.language, dict(reversed(d.metadata.items()))) for d in DOCUMENTS]
     assert build_corpus(again, CHUNKER).fingerprint == build_corpus(DOCUMENTS, CHUNKER).fingerprint
 
 
-def test_fingerprints_tell_ids_titles_texts_and_order_apart() -> None:
+def test_fingerprints_tell_apart_whatever_a_retriever_may_look_at() -> None:
     corpora = [
         [Document("a", "bc")],
         [Document("ab", "c")],
@@ -41,8 +41,11 @@ def test_fingerprints_tell_ids_titles_texts_and_order_apart() -> None:
         [Document("a", "1"), Document("b", "2"), Document("c", "3")],
         [Document("a", " "), Document("b", " ")],  # without chunks
         [Document("a b", " ")],
+        [Document("a", "bc", language="ko")],
+        [Document("a", "bc", metadata={"team": "x"})],
+        [Document("a", "bc", metadata={"team": "y"})],
     ]
-    assert len({build_corpus(documents, CHUNKER).fingerprint for documents in corpora}) == 9
+    assert len({build_corpus(documents, CHUNKER).fingerprint for documents in corpora}) == len(corpora)
 
 
 def test_chunk_boundaries_and_headings_are_in_the_fingerprint() -> None:
