@@ -40,7 +40,7 @@ class Chunk:
 class Corpus:
     """Documents in file order and their chunks, grouped by document in document order.
 
-    `fingerprint` is a hash over every id, title and text and over the chunk boundaries.
+    `fingerprint` is a hash over every id, title, text, language and metadata and over the chunk boundaries.
     """
 
     documents: Sequence[Document]
