@@ -45,4 +45,10 @@ def _verdicts(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]
     for rubric, judgement in (row.get("judgements") or {}).items():
         for name, value in (judgement.get("details") or {}).items():
             for item in value if isinstance(value, list) else [value]:
-                yield f"{say.name('metric', rubric)}, {name}", str(item)
+                yield f"{say.name('metric', rubric)}, {name}", _shown(item)
+
+
+def _shown(item: Any) -> str:
+    if isinstance(item, Mapping):
+        return ", ".join(f"{name}: {value}" for name, value in item.items() if value is not None)
+    return str(item)

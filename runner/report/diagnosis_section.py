@@ -17,7 +17,15 @@ def pattern(document: Document) -> str:
     if found is None:
         judged = "mean_faithfulness" in document.metrics and document.run.get("evaluation_type") != "retrieval_only"
         return section(say("head.diagnosis"), escape(say("diagnosis.none"))) if judged else ""
-    return section(say("head.diagnosis"), *_pattern(found, say), *_pattern_counts(found, counts, say))
+    parts = [*_pattern(found, say), *_lost_all_the_same(document), *_pattern_counts(found, counts, say)]
+    return section(say("head.diagnosis"), *parts)
+
+
+def _lost_all_the_same(document: Document) -> list[str]:
+    """High means of judgements say nothing of questions that were answered faithfully from the wrong place."""
+    places = document.counts.get("lost_at") or {}
+    total, failing = sum(places.values()), sum(count for place, count in places.items() if place != "none")
+    return [escape(document.say("diagnosis.lost", failing=failing, total=total))] if failing else []
 
 
 def _pattern(found: Diagnosis, say: Wording) -> list[str]:

@@ -139,6 +139,7 @@ ENGLISH: dict[str, str] = {
     "diagnosis.symptom": "Symptom: {text}",
     "diagnosis.cause": "Cause: {text}",
     "diagnosis.remedies": "Remedies:",
+    "diagnosis.lost": "These are means of judgements; {failing} of {total} questions are lost all the same (see below).",
     "diagnosis.cause_ideal": "Meaning: {text}",
     "diagnosis.remedies_ideal": "What to do:",
     "diagnosis.cases": "The same for each case:",

@@ -139,6 +139,7 @@ KOREAN: dict[str, str] = {
     "diagnosis.symptom": "증상: {text}",
     "diagnosis.cause": "원인: {text}",
     "diagnosis.remedies": "대응:",
+    "diagnosis.lost": "이 진단은 판정 점수의 평균에 따른 것입니다. 그래도 질문 {total}개 중 {failing}개가 실패했습니다(아래 참고).",
     "diagnosis.cause_ideal": "의미: {text}",
     "diagnosis.remedies_ideal": "조치:",
     "diagnosis.cases": "사례별 집계:",
