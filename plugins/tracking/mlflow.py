@@ -132,10 +132,21 @@ def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
 
 def _log_dataset(client: Any, run_id: str, entry: DatasetEntry) -> None:
     from mlflow.entities import Dataset, DatasetInput, InputTag
+    from mlflow.exceptions import MlflowException
 
     source, profile = json.dumps(dict(entry.source)), json.dumps({"cases": entry.n_cases})
     dataset = Dataset(entry.name, entry.digest, "local", source, profile=profile)
-    client.log_inputs(run_id, datasets=[DatasetInput(dataset, [InputTag("mlflow.data.context", "eval")])])
+    inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "eval")])]
+    for attempts_left in (2, 1, 0):
+        try:
+            client.log_inputs(run_id, datasets=inputs)
+            return
+        except MlflowException as error:
+            # Two runs of one data set that end together both find it missing and both insert it; the store
+            # refuses the later one, which finds it when it looks again.
+            raced = "UNIQUE constraint" in str(error) or "duplicate key" in str(error)
+            if not raced or not attempts_left:
+                raise
 
 
 def _log_figures(client: Any, run_id: str, folder: Path) -> None:
