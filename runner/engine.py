@@ -16,6 +16,7 @@ from typing import Any
 
 from runner.protocols import Case, Evaluation, Output
 from runner.records import Judgements, Row, Scores, Status, Timing
+from runner.threads import waits
 
 Record = Callable[[Row], None]
 
@@ -54,11 +55,13 @@ async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: floa
     """One case to its row. Only the end of the run passes through."""
     stage, output, latency_ms = "run", None, None
     judgements: Judgements = {}
+    waited: list[float] = []
+    waits.set(waited)
     started = time.perf_counter()
     try:
         async with asyncio.timeout(timeout_s):
             output = await evaluation.run(case)
-            latency_ms = _whole(output, (time.perf_counter() - started) * 1000)
+            latency_ms = _whole(output, (time.perf_counter() - started - sum(waited)) * 1000)
             stage = "judge"
             judgements = await evaluation.judge(case, output)
         stage = "score"

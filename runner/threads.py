@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+# Seconds that calls of `compute` stood in line, for whoever measures: queueing is no part of a latency.
+waits: ContextVar[list[float] | None] = ContextVar("waits", default=None)
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
@@ -25,7 +30,10 @@ async def compute(function: Callable[..., T], *arguments: Any) -> T:
     call = _Call(function, arguments)
     _lane.put(call)
     try:
-        return await call.result
+        result = await call.result
+        if (noted := waits.get()) is not None:
+            noted.append(call.started - call.made)
+        return result
     finally:
         if not call.done:
             _lane.abandon(call)
@@ -36,11 +44,13 @@ class _Call(Generic[T]):
         self.function, self.arguments = function, arguments
         self.loop = asyncio.get_running_loop()
         self.result: asyncio.Future[T] = self.loop.create_future()
+        self.made = self.started = time.perf_counter()
         self.done = False
 
     def make(self) -> None:
         if self.result.cancelled():
             return
+        self.started = time.perf_counter()
         try:
             outcome: tuple[Any, BaseException | None] = (self.function(*self.arguments), None)
         except BaseException as error:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.threads import compute, in_thread
+from runner.threads import compute, in_thread, waits
 
 
 @pytest.mark.parametrize("call", [compute, in_thread])
@@ -32,6 +32,22 @@ def test_calls_are_made_one_after_the_other_beside_the_loop() -> None:
 
     names = asyncio.run(main())
     assert most == 1 and set(names) == {"compute"}
+
+
+def test_standing_in_line_is_told_apart_from_working() -> None:
+    async def one() -> tuple[float, float]:
+        waited: list[float] = []
+        waits.set(waited)
+        started = time.perf_counter()
+        await compute(time.sleep, 0.05)
+        return sum(waited), time.perf_counter() - started
+
+    async def main() -> list[tuple[float, float]]:
+        return await asyncio.gather(*(one() for _ in range(3)))
+
+    for place, (waited, whole) in enumerate(sorted(asyncio.run(main()))):
+        assert waited >= 0.05 * place - 0.001
+        assert whole - waited >= 0.05
 
 
 def test_a_call_that_hangs_holds_up_no_other() -> None:
