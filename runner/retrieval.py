@@ -207,7 +207,17 @@ def _overlapping(corpus: Corpus, document_id: str, start: int, end: int) -> list
     ]
 
 
-def hits(found: Retrieved, corpus: Corpus, depth: int) -> list[dict[str, Any]]:
+def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[str, Any]:
+    """What the row of a case keeps of retrieval: the question, its gold documents and the best max(k, 10) hits."""
+    return {
+        "query": query.text,
+        "answerable": query.answerable,
+        "expected": list(query.relevance),
+        "retrieved": _hits(found, corpus, max(k, 10)),
+    }
+
+
+def _hits(found: Retrieved, corpus: Corpus, depth: int) -> list[dict[str, Any]]:
     """The best documents as the row of a case keeps them."""
     best = found.documents
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -12,17 +12,16 @@ from runner.metrics import diagnosis
 from runner.metrics.answers import answer_matches, exact_match, token_f1
 from runner.protocols import Generator, Judge, Workspace
 from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
-from runner.retrieval import Retrieval, Retrieved, hits
+from runner.retrieval import Retrieval, Retrieved, record_of
 
 RUBRICS = ("faithfulness", "answer_relevancy")
 
 
 @dataclass(frozen=True, slots=True)
 class RagOutput:
-    query: Query
     found: Retrieved
     answer: Answer
-    hits: Sequence[Mapping[str, Any]] = field(default=())
+    kept: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
@@ -30,15 +29,11 @@ class RagOutput:
 
     def record(self) -> Mapping[str, Any]:
         return {
-            "query": self.query.text,
-            "answerable": self.query.answerable,
-            "expected": list(self.query.relevance),
-            "retrieved": self.hits,
+            **self.kept,
             "answer": self.answer.text,
             "refused": self.answer.refused,
             "citations": list(self.answer.citations),
             "contexts": self.found.contexts,
-            "answers": list(self.query.answers),
         }
 
 
@@ -60,7 +55,8 @@ class FullRag:
     async def run(self, case: Query) -> RagOutput:
         found = self.retrieval.retrieved(case)
         answer = await self.generator.generate(case, found.contexts)
-        return RagOutput(case, found, answer, hits(found, self.retrieval.corpus, max(self.retrieval.k, 10)))
+        kept = record_of(case, found, self.retrieval.corpus, self.retrieval.k)
+        return RagOutput(found, answer, {**kept, "answers": list(case.answers)})
 
     async def judge(self, case: Query, output: RagOutput) -> Judgements:
         fields = {"question": case.text, "answer": output.answer.text, "language": case.language}

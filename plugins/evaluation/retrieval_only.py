@@ -8,7 +8,7 @@ from typing import Any
 
 from runner.protocols import Workspace
 from runner.records import CaseSet, Judgements, Preparation, Query, Scores, Timing
-from runner.retrieval import Retrieval, Retrieved, hits
+from runner.retrieval import Retrieval, Retrieved, record_of
 
 # There is no answer to judge; the summary says so instead of leaving the names out.
 NOT_JUDGED = {"faithfulness": None, "answer_relevancy": None}
@@ -16,21 +16,15 @@ NOT_JUDGED = {"faithfulness": None, "answer_relevancy": None}
 
 @dataclass(frozen=True, slots=True)
 class RetrievalOutput:
-    query: Query
     found: Retrieved
-    hits: Sequence[Mapping[str, Any]]
+    kept: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
         return self.found.timings
 
     def record(self) -> Mapping[str, Any]:
-        return {
-            "query": self.query.text,
-            "answerable": self.query.answerable,
-            "expected": list(self.query.relevance),
-            "retrieved": self.hits,
-        }
+        return self.kept
 
 
 class RetrievalOnly:
@@ -47,7 +41,7 @@ class RetrievalOnly:
 
     async def run(self, case: Query) -> RetrievalOutput:
         found = self.retrieval.retrieved(case)
-        return RetrievalOutput(case, found, hits(found, self.retrieval.corpus, max(self.retrieval.k, 10)))
+        return RetrievalOutput(found, record_of(case, found, self.retrieval.corpus, self.retrieval.k))
 
     async def judge(self, case: Query, output: RetrievalOutput) -> Judgements:
         return {}
