@@ -90,8 +90,15 @@ def check(node: DictConfig) -> tuple[list[Problem], set[str]]:
 
     walk = Walk(visit, problems)
     walk.component(node)
-    found = [Problem(walk.aliases.get(problem.key, problem.key), problem.message) for problem in problems]
-    return found, set(walk.keys)
+    return [Problem(_as_typed(problem.key, walk.aliases), problem.message) for problem in problems], set(walk.keys)
+
+
+def _as_typed(key: str, aliases: Mapping[str, str]) -> str:
+    """The key of a setting, or of something in it, by the option that it takes its value from."""
+    for setting, option in aliases.items():
+        if key == setting or key.startswith(f"{setting}."):
+            return option + key.removeprefix(setting)
+    return key
 
 
 def identity(node: DictConfig) -> str:
@@ -132,6 +139,8 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
     """Node id -> hash, for everything that `node` reaches."""
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> str:
+        if getattr(load(target), "not_in_identity", False):
+            return ""
         kept = {
             name: value for name, value in arguments.items() if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
         }

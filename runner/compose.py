@@ -16,7 +16,7 @@ from runner.config import evaluation_name, problems_of, reached, run_fingerprint
 from runner.errors import ConfigError, Problem, did_you_mean
 
 ENTRY_POINTS = "runner.conf"
-NOT_COMPONENTS = ("evaluation", "tracking")
+NOT_COMPONENTS = ("evaluation", "tracking", "models", "provider")
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,9 @@ def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
 
 
 def _group_problem(group: str, choice: Any, options: Sequence[str], used: Sequence[str]) -> Problem | None:
-    if str(choice) not in options:
-        return Problem(group, f"no choice '{choice}'{did_you_mean(str(choice), options)}")
+    for one in choice if isinstance(choice, list) else [choice]:
+        if str(one) not in options:
+            return Problem(group, f"no choice '{one}'{did_you_mean(str(one), options)}")
     if used and group not in used:
         evaluation, *uses = used
         components = [name for name in uses if name not in (*NOT_COMPONENTS, "experiment")]

@@ -20,7 +20,7 @@ Positive = Annotated[int, Field(ge=1)]
 # Options that decide where, when and how fast, never what comes out.
 NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
-    "max_failure_rate", "format", "out", "cache_dir", "report",
+    "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "budget", "provider", "run_timeout_ms",
 }  # fmt: skip
 
 
@@ -33,6 +33,14 @@ class ReportOptions(Strict):
     high: Annotated[float, Field(ge=0, le=1)]
 
 
+class BudgetOptions(Strict):
+    usd: Annotated[float, Field(gt=0)] | None
+    tokens: Positive | None
+    requests: Positive | None
+    minutes: Annotated[float, Field(gt=0)] | None
+    confirm_over: Annotated[float, Field(ge=0)] | None
+
+
 class RunOptions(Strict):
     """The run options of conf/config.yaml; their meaning stands there."""
 
@@ -43,6 +51,7 @@ class RunOptions(Strict):
     warmup: Annotated[int, Field(ge=0)]
     timeout_ms: Positive
     case_timeout_ms: Positive | None
+    run_timeout_ms: Positive | None
     max_concurrency: Annotated[int, Field(ge=1, le=4096)]
     strict: bool
     dry_run: bool
@@ -54,6 +63,9 @@ class RunOptions(Strict):
     format: Literal["json", "md", "both"]
     out: Annotated[str, Field(min_length=1)] | None
     cache_dir: Annotated[str, Field(min_length=1)]
+    cache: Literal["use", "none", "read", "refresh", "replay"]
+    budget: BudgetOptions
+    provider: dict[str, Any]
     report: ReportOptions
 
     @field_validator("cutoffs")

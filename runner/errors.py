@@ -6,6 +6,9 @@ RunnerError                      3
 │   └── DataError                1   a line or field of a data file
 ├── CorpusError                  2   documents or index missing, empty or unusable
 ├── EvaluationError              3   the run itself failed
+│   ├── ReplyError               3   a model answered, but not with what was asked for
+│   └── StopRunError             3   what is wrong for one case is wrong for all: ends the run early
+│       └── BudgetSpentError     3   a limit of `budget` is reached
 ├── TrackingError                3   a tracking store refused a finished run (the run itself stands)
 ├── RegressionError              4   a regression rule fired
 └── NotComparableError           5   two runs that measure different things
@@ -34,6 +37,19 @@ class CorpusError(RunnerError):
 
 class EvaluationError(RunnerError):
     exit_code = 3
+
+
+class ReplyError(EvaluationError):
+    """A model refused, was cut off, or did not keep to the form asked for, after every repeat."""
+
+
+class StopRunError(EvaluationError):
+    """Wrong for every case (a refused key, an unknown model, a server that is down): one message, not one a case.
+    Finished cases stay, and the same command goes on from them."""
+
+
+class BudgetSpentError(StopRunError):
+    pass
 
 
 class TrackingError(RunnerError):

@@ -112,8 +112,17 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing said before the question."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """One question with its labels. `relevance` maps gold document ids to grades (> 0 is relevant)."""
+    """One question with its labels. `relevance` maps gold document ids to grades (> 0 is relevant).
+    `history` holds the turns before it, oldest first."""
 
     id: str
     text: str
@@ -126,6 +135,7 @@ class Query:
     difficulty: str | None = None
     tags: tuple[str, ...] = ()
     given: Given = Given()
+    history: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

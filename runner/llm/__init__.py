@@ -1,0 +1,1 @@
+"""One door to language and embedding models: cache -> budget -> limiter -> retry -> provider."""

@@ -1,0 +1,54 @@
+"""What is asked of a chat model, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Role = Literal["generator", "judge", "summariser", "reranker", "embedder", "testset"]  # on whose behalf
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """`schema` is the JSON schema of the answer. `repeat` tells apart answers to one request that are wanted
+    several times; `attempt` those that were asked for again because the one before could not be used."""
+
+    messages: tuple[Message, ...]
+    max_tokens: int
+    temperature: float | None = None
+    seed: int | None = None
+    schema: Mapping[str, Any] | None = None
+    repeat: int = 0
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the server counted them; `cached_input_tokens` are those of `input_tokens` that it had read before."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """`attempts` sent for it in this run (0: from the cache). `waited_s` stood in line before the last attempt."""
+
+    text: str
+    finish_reason: str | None
+    refusal: str | None
+    usage: Usage
+    attempts: int = 1
+    waited_s: float = 0.0
+
+    @property
+    def cached(self) -> bool:
+        return self.attempts == 0
