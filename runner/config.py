@@ -165,8 +165,8 @@ def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
         return Problem(name, f"expected null, a count (100) or a share (0.1), got {error['input']!r}")
     if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
         return _unknown(cfg, name)
-    names = list(ReportOptions.model_fields) if name == "report" else list(RunOptions.model_fields)
-    return violation("", {**error, "loc": error["loc"][: 2 if name == "report" else 1]}, names)
+    inner = {"report": ReportOptions, "budget": BudgetOptions}.get(name)
+    return violation("", {**error, "loc": error["loc"][: 2 if inner else 1]}, list((inner or RunOptions).model_fields))
 
 
 def _unknown(cfg: DictConfig, name: str) -> Problem:
