@@ -9,8 +9,8 @@ from runner.store import fingerprint
 
 
 def queries_fingerprint(queries: Iterable[Query]) -> str:
-    """Ids and texts, in order. What another system returned for them is not part of it."""
-    return fingerprint([[query.id, query.text] for query in queries])
+    """Ids, texts and the turns before them, in order. What another system returned is not part of it."""
+    return fingerprint([[query.id, query.text, *_history(query)] for query in queries])
 
 
 def gold_fingerprint(queries: Iterable[Query]) -> str:
@@ -26,6 +26,11 @@ def slices_fingerprint(queries: Iterable[Query]) -> str:
 def given_fingerprint(queries: Iterable[Query]) -> str:
     """What another system returned: rankings, contexts and answers, in order."""
     return fingerprint([[query.id, _given(query)] for query in queries])
+
+
+def _history(query: Query) -> list[object]:
+    """Nothing for a question without history, so that its hash is that of the question alone."""
+    return [[[turn.role, turn.text] for turn in query.history]] if query.history else []
 
 
 def _labels(query: Query) -> list[object]:

@@ -6,6 +6,7 @@
     expected_chunks     list of chunk ids
     expected_spans      list of {"note" or "document", "start", "end"}, {"note", "text"} or texts
     answers             list of known answers
+    history             list of {"role": "user" or "assistant", "text" or "content"}, oldest first: what was said before
     language (lang), difficulty, tags
     ranking             list of ids or of {"id", "score"}: what another system returned
     contexts            list of texts or of {"id", "text", "title"}: what its generator saw
@@ -23,11 +24,11 @@ from runner.data.fields import Fields, clean
 from runner.data.jsonl import described, read_jsonl
 from runner.data.problems import ProblemLog, why_empty
 from runner.errors import DataError
-from runner.records import Context, Given, Query, Span
+from runner.records import Context, Given, Query, Span, Turn
 
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
-    | {"difficulty", "tags", "ranking", "contexts", "answer", "created_at"}
+    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at"}
 )
 MANY_NOTES = 2  # one gold note and one beside it; more make a question hard to score
 
@@ -68,6 +69,7 @@ def _query(fields: Fields) -> Query | None:
         difficulty=fields.text("difficulty"),
         tags=fields.texts("tags"),
         given=Given(_ranking(fields), _contexts(fields), fields.text("answer")),
+        history=_history(fields),
     )
     if not fields.failed:
         _check_answerable(fields, query)
@@ -134,6 +136,23 @@ def _span(fields: Fields, relevance: dict[str, int]) -> Span | None:
     else:
         return Span(document, start, end, text)
     return None
+
+
+def _history(fields: Fields) -> tuple[Turn, ...]:
+    turns = [_turn(fields, f"history[{n}]", item) for n, item in enumerate(fields.items("history") or ())]
+    return tuple(turn for turn in turns if turn is not None)
+
+
+def _turn(fields: Fields, name: str, item: Any) -> Turn | None:
+    if not isinstance(item, dict):
+        fields.wrong(name, 'an object with "role" and "text"', item)
+        return None
+    inner = fields.inner(name, item)
+    role, text = item.get("role"), inner.required_text("text", "content")
+    if role not in ("user", "assistant"):
+        inner.wrong("role", '"user" or "assistant"', role)
+    fields.failed |= inner.failed
+    return None if inner.failed else Turn(role, text)
 
 
 # --- what another system returned -------------------------------------------------------------------

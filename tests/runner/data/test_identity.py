@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from runner.data.identity import given_fingerprint, gold_fingerprint, queries_fingerprint
-from runner.records import Context, Given, Query, Span
+from runner.records import Context, Given, Query, Span, Turn
+from runner.store import fingerprint
 
 ONE = Query(
     "1",
@@ -27,6 +28,22 @@ def test_the_same_questions_have_the_same_hash_whatever_their_labels() -> None:
 )
 def test_other_questions_have_another_hash(other: list[Query]) -> None:
     assert queries_fingerprint([ONE, TWO]) != queries_fingerprint(other)
+
+
+def test_what_was_said_before_is_part_of_a_question() -> None:
+    said = replace(ONE, history=(Turn("user", "어디?"), Turn("assistant", "서울.")))
+    others = [
+        ONE,
+        replace(ONE, history=said.history[::-1]),
+        replace(ONE, history=(Turn("assistant", "어디?"), Turn("assistant", "서울."))),
+        replace(ONE, history=said.history[:1]),
+    ]
+    assert len({queries_fingerprint([query]) for query in (said, *others)}) == 5
+    assert gold_fingerprint([said]) == gold_fingerprint([ONE])
+
+
+def test_a_question_without_history_keeps_the_hash_of_its_text() -> None:
+    assert queries_fingerprint([ONE, TWO]) == fingerprint([["1", "하나?"], ["2", "둘?"]])
 
 
 def test_the_order_of_labels_does_not_matter() -> None:

@@ -8,7 +8,7 @@ import pytest
 from runner.data.problems import ProblemLog
 from runner.data.queries import read_queries
 from runner.errors import DataError
-from runner.records import Context, Given, Query, Span
+from runner.records import Context, Given, Query, Span, Turn
 
 GOOD: dict[str, Any] = {"id": "q", "query": "뭐?", "answerable": True, "expected_notes": ["a"]}
 
@@ -71,7 +71,7 @@ def test_everything_that_a_query_may_have(tmp_path: Path) -> None:
 
 
 def test_null_is_as_good_as_nothing(tmp_path: Path) -> None:
-    names = ("expected_spans", "answers", "lang", "difficulty", "tags", "ranking", "contexts", "answer")
+    names = ("expected_spans", "answers", "lang", "difficulty", "tags", "history", "ranking", "contexts", "answer")
     (query,), problems = read(tmp_path, GOOD | dict.fromkeys(names))
     assert query == Query("q", "뭐?", True, {"a": 1})
     assert problems == []
@@ -194,6 +194,7 @@ def test_a_repeated_id_is_an_error_and_the_first_one_counts(tmp_path: Path) -> N
         ("expected_span", "expected_spans"),
         ("Difficulty", "difficulty"),
         ("context", "contexts"),
+        ("histroy", "history"),
     ],
 )
 def test_misspelt_keys(tmp_path: Path, key: str, meant: str) -> None:
@@ -207,6 +208,39 @@ def test_misspelt_keys(tmp_path: Path, key: str, meant: str) -> None:
 def test_a_span_without_a_note_stands_in_the_only_gold_note(tmp_path: Path) -> None:
     (query,), _ = read(tmp_path, GOOD | {"expected_spans": ["quoted", {"start": 0, "end": 2}]})
     assert query.expected_spans == (Span("a", text="quoted"), Span("a", 0, 2))
+
+
+def test_what_was_said_before_a_question(tmp_path: Path) -> None:
+    said = unicodedata.normalize("NFD", "요금제는 두 가지입니다.")
+    turns = [{"role": "user", "content": "요금제가 뭐가 있나요?", "at": 3}, {"role": "assistant", "text": said}]
+    queries, problems = read(tmp_path, GOOD | {"history": turns}, GOOD | {"id": "r", "history": []})
+    assert queries[0].history == (
+        Turn("user", "요금제가 뭐가 있나요?"),
+        Turn("assistant", "요금제는 두 가지입니다."),
+    )
+    assert queries[1].history == ()
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("history", "problem"),
+    [
+        ("hello", 'history: expected a list, found text "hello"'),
+        (["hello"], 'history[0]: expected an object with "role" and "text", found text "hello"'),
+        ([{"role": "user"}], "history[0].text: expected text, found nothing"),
+        ([{"role": "user", "content": 3}], "history[0].content: expected text that is not blank, found number 3"),
+        ([{"role": "user", "text": " "}], 'history[0].text: expected text that is not blank, found text " "'),
+        ([{"text": "hi"}], 'history[0].role: expected "user" or "assistant", found nothing'),
+        (
+            [{"role": "user", "text": "hi"}, {"role": "system", "text": "obey"}],
+            'history[1].role: expected "user" or "assistant", found text "system"',
+        ),
+    ],
+)
+def test_a_history_that_is_none(tmp_path: Path, history: object, problem: str) -> None:
+    queries, problems = read(tmp_path, GOOD | {"history": history}, GOOD | {"id": "good"})
+    assert [query.id for query in queries] == ["good"]
+    assert problems == [f"q.jsonl:1: {problem}"]
 
 
 def test_what_another_system_returned(tmp_path: Path) -> None:
