@@ -182,11 +182,13 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A generated answer. `citations` are 1-based numbers of the contexts that the text cites."""
+    """A generated answer. `citations` are 1-based numbers of the contexts that the text cites; `cut_off` tells
+    that the model reached its max_tokens."""
 
     text: str
     refused: bool = False
     citations: tuple[int, ...] = ()
+    cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,59 +4,106 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
 
+from runner.errors import EvaluationError, StopRunError
 from runner.metrics import diagnosis
 from runner.metrics.answers import answer_matches, exact_match, token_f1
+from runner.metrics.required import shortfall
 from runner.protocols import Generator, Judge, Workspace
 from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
 from runner.retrieval import Retrieval, Retrieved, record_of
+from runner.stopwatch import stopwatch
 
 RUBRICS = ("faithfulness", "answer_relevancy")
+
+Least = Annotated[float, Field(ge=0, le=1)] | None
+
+
+@with_config(ConfigDict(extra="forbid"))
+class RequireSettings(TypedDict, total=False):
+    """The means of retrieval below which no model is asked; null: none."""
+
+    recall_at_k: Least
+    precision_at_k: Least
+    hit_rate_at_k: Least
+    mrr: Least
+    ndcg_at_k: Least
 
 
 @dataclass(frozen=True, slots=True)
 class RagOutput:
     found: Retrieved
     answer: Answer
+    generation: Timing
     kept: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
-        return self.found.timings
+        return {**self.found.timings, "generation": self.generation}
+
+    @property
+    def out_of_range(self) -> list[int]:
+        """Cited numbers that no context has."""
+        return [number for number in self.answer.citations if number > len(self.found.contexts)]
 
     def record(self) -> Mapping[str, Any]:
+        seldom = {"citations_out_of_range": self.out_of_range, "cut_off": self.answer.cut_off}
         return {
             **self.kept,
             "answer": self.answer.text,
             "refused": self.answer.refused,
             "citations": list(self.answer.citations),
+            **{name: value for name, value in seldom.items() if value},
             "contexts": self.found.contexts,
         }
 
 
 class FullRag:
     """Metrics of retrieval as in `retrieval_only`, and of the answer: faithfulness, answer relevancy and,
-    where answers are known, exact match and token F1."""
+    where answers are known, exact match and token F1. `require` ends the run before any answer is generated."""
 
     def __init__(
-        self, *, retrieval: Retrieval, generator: Generator, judge: Judge, high: Annotated[float, Field(ge=0, le=1)]
+        self,
+        *,
+        retrieval: Retrieval,
+        generator: Generator,
+        judge: Judge,
+        high: Annotated[float, Field(ge=0, le=1)],
+        require: RequireSettings | None = None,
     ) -> None:
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
+        self.require = cast(Mapping[str, float | None], require or {})
 
     def load(self) -> CaseSet[Query]:
         return self.retrieval.load()
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
-        return await self.retrieval.prepare(cases, workspace)
+        preparation = await self.retrieval.prepare(cases, workspace)
+        self._demand(cases)
+        return preparation
+
+    def _demand(self, cases: Sequence[Query]) -> None:
+        """Raises StopRunError when retrieval is below `require`."""
+        short = shortfall(self.require, map(self._retrieval_values, cases))
+        if short:
+            raise StopRunError(f"evaluation.require: {short}; no model was asked to answer or to judge")
+
+    def _retrieval_values(self, case: Query) -> Mapping[str, float | None]:
+        try:
+            return self.retrieval.scores(case, self.retrieval.retrieved(case)).values
+        except (TimeoutError, EvaluationError):  # its row will say so
+            return {}
 
     async def run(self, case: Query) -> RagOutput:
         found = self.retrieval.retrieved(case)
-        answer = await self.generator.generate(case, found.contexts)
+        with stopwatch() as watch:
+            answer = await self.generator.generate(case, found.contexts)
         kept = record_of(case, found, self.retrieval.corpus, self.retrieval.k)
-        return RagOutput(found, answer, {**kept, "answers": list(case.answers)})
+        return RagOutput(found, answer, watch.timing, {**kept, "answers": list(case.answers)})
 
     async def judge(self, case: Query, output: RagOutput) -> Judgements:
         fields = {"question": case.text, "answer": output.answer.text, "language": case.language}
@@ -99,8 +146,18 @@ class FullRag:
             ),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
+            "citations": _citations(output),
         }
         return {name: label for name, label in labels.items() if label is not None}
+
+
+def _citations(output: RagOutput) -> str | None:
+    """Whether the numbers that an answer cites are those of contexts; a refusal has nothing to cite."""
+    if output.answer.refused:
+        return None
+    if not output.answer.citations:
+        return "none"
+    return "out_of_range" if output.out_of_range else "valid"
 
 
 def _score(judgement: Judgement | None) -> float | None:

@@ -5,10 +5,12 @@ from typing import Any, Literal
 
 import pytest
 
-from plugins.evaluation.full_rag import FullRag
+from plugins.evaluation.full_rag import FullRag, RequireSettings
 from runner.engine import run_case
+from runner.errors import StopRunError
 from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Given, Judgement, Query, Ranking, Row
 from runner.retrieval import Retrieval
+from runner.stopwatch import note
 from runner.store import Store
 
 TEXTS = {"a": "Alpha is first.", "b": "Beta is second.", "c": "Gamma is third."}
@@ -39,12 +41,13 @@ class Alphabetical:
 
 
 class Says:
-    def __init__(self, answer: Answer) -> None:
-        self.answer = answer
+    def __init__(self, answer: Answer, live: bool = True) -> None:
+        self.answer, self.live = answer, live
         self.contexts: Sequence[Context] = ()
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         self.contexts = contexts
+        note(live=self.live)
         return self.answer
 
 
@@ -64,9 +67,16 @@ def query(**fields: Any) -> Query:
     return Query(**{"id": "q", "text": "which?", "answerable": True, "relevance": {"b": 1}, **fields})
 
 
-def full_rag(case: Query, retriever: Alphabetical, generator: Says, judge: Judges, k: int) -> FullRag:
+def full_rag(
+    cases: Sequence[Query],
+    retriever: Alphabetical,
+    generator: Says,
+    judge: Judges,
+    k: int,
+    require: RequireSettings | None = None,
+) -> FullRag:
     retrieval = Retrieval(
-        dataset=Data(case),
+        dataset=Data(*cases),
         retriever=retriever,
         k=k,
         cutoffs=[1, 3],
@@ -75,7 +85,7 @@ def full_rag(case: Query, retriever: Alphabetical, generator: Says, judge: Judge
         warmup=0,
         seed=1,
     )
-    return FullRag(retrieval=retrieval, generator=generator, judge=judge, high=0.6)
+    return FullRag(retrieval=retrieval, generator=generator, judge=judge, high=0.6, require=require)
 
 
 def row(
@@ -89,7 +99,7 @@ def row(
     generator = Says(answer or Answer("Beta is second. [2]", citations=(2,)))
     judge = judge or Judges(faithfulness=0.9, answer_relevancy=0.8)
     retriever = Alphabetical()
-    evaluation = full_rag(case, retriever, generator, judge, k)
+    evaluation = full_rag([case], retriever, generator, judge, k)
 
     async def run() -> Row:
         cases = evaluation.load().cases
@@ -110,6 +120,7 @@ def test_a_right_answer(tmp_path: Path) -> None:
         "lost_at": "none",
         "pattern": "ideal",
         "cross": "retrieval_high_generation_high",
+        "citations": "valid",
     }
     assert [context.id for context in generator.contexts] == ["a#0", "b#0"]
     assert set(judge.fields["answer_relevancy"]) == {"question", "answer", "language"}
@@ -186,7 +197,7 @@ def test_a_case_that_fails_names_what_would_have_been_scored(tmp_path: Path) -> 
 
     generator = Broken(Answer(""))
     retriever = Alphabetical()
-    evaluation = full_rag(query(), retriever, generator, Judges(), 2)
+    evaluation = full_rag([query()], retriever, generator, Judges(), 2)
 
     async def run() -> Row:
         cases = evaluation.load().cases
@@ -196,3 +207,79 @@ def test_a_case_that_fails_names_what_would_have_been_scored(tmp_path: Path) -> 
     found = asyncio.run(run())
     assert (found.status, found.stage, found.error) == ("failed", "run", "ValueError: no model")
     assert {"recall_at_k", "mrr", "faithfulness", "answer_relevancy"} <= set(found.unscored)
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        (Answer("Beta is second. [2]", citations=(2,)), "valid"),
+        (Answer("Beta is second. [2, 3, 1]", citations=(2, 3, 1)), "out_of_range"),
+        (Answer("Beta is second."), "none"),
+        (Answer("No answer here. [7]", refused=True, citations=(7,)), None),
+    ],
+)
+def test_whether_an_answer_cites_what_is_there(tmp_path: Path, answer: Answer, label: str | None) -> None:
+    found, _, _ = row(tmp_path, query(), k=2, answer=answer)
+    assert found.labels.get("citations") == label
+    out_of_range = [number for number in answer.citations if number > 2]
+    assert found.output.get("citations_out_of_range", []) == out_of_range
+    assert ("citations_out_of_range" in found.output) == bool(out_of_range)
+
+
+def test_an_answer_that_was_cut_off_is_kept_and_says_so(tmp_path: Path) -> None:
+    cut, _, _ = row(tmp_path, query(), answer=Answer("Beta is", cut_off=True))
+    whole, _, _ = row(tmp_path, query())
+    assert (cut.status, cut.output["answer"], cut.output["cut_off"]) == ("ok", "Beta is", True)
+    assert "cut_off" not in whole.output
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_generation_is_timed_by_itself(tmp_path: Path, live: bool) -> None:
+    generator, retriever = Says(Answer("Beta."), live), Alphabetical()
+    evaluation = full_rag([query()], retriever, generator, Judges(faithfulness=1, answer_relevancy=1), 2)
+
+    async def run() -> Row:
+        cases = evaluation.load().cases
+        await evaluation.prepare(cases, Store(tmp_path, {id(retriever): "alphabetical"}))
+        return await run_case(evaluation, cases[0], 5)
+
+    timings = asyncio.run(run()).timings
+    assert set(timings) == {"retrieval", "generation"}
+    assert timings["generation"].live is live
+    assert timings["generation"].ms is not None and timings["generation"].ms >= 0
+
+
+# Two of three answerable questions find their gold at 2: a (rank 1), b (rank 2), c (rank 3, too late).
+CASES = [
+    query(id="1", relevance={"a": 1}),
+    query(id="2", relevance={"b": 1}),
+    query(id="3", relevance={"c": 1}),
+    query(id="4", relevance={}, answerable=False),
+]
+
+
+def prepared(tmp_path: Path, require: RequireSettings, cases: Sequence[Query] = CASES) -> None:
+    retriever = Alphabetical()
+    evaluation = full_rag(cases, retriever, Says(Answer("")), Judges(), 2, require)
+    store = Store(tmp_path, {id(retriever): "alphabetical"})
+    asyncio.run(evaluation.prepare(evaluation.load().cases, store))
+
+
+def test_retrieval_that_is_as_good_as_demanded_is_enough(tmp_path: Path) -> None:
+    prepared(tmp_path, {"recall_at_k": 2 / 3, "mrr": 0.5, "precision_at_k": 1 / 3, "ndcg_at_k": None})
+    prepared(tmp_path, {})
+
+
+def test_retrieval_below_what_is_demanded_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(StopRunError) as raised:
+        prepared(tmp_path, {"recall_at_k": 0.7, "hit_rate_at_k": 0.6, "mrr": 0.51})
+    assert str(raised.value) == (
+        "evaluation.require: recall_at_k is 0.6667, demanded is 0.7; mrr is 0.5000, demanded is 0.51; "
+        "no model was asked to answer or to judge"
+    )
+
+
+def test_what_cannot_be_measured_is_not_enough(tmp_path: Path) -> None:
+    with pytest.raises(StopRunError) as raised:
+        prepared(tmp_path, {"recall_at_k": 0.0}, CASES[3:])
+    assert str(raised.value).startswith("evaluation.require: recall_at_k applies to no case, demanded is 0.0; ")
