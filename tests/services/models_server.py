@@ -3,7 +3,7 @@
     with serving_models(latency_ms=100, faults=Faults(server_error=0.05)) as server:
         ...  # server.url, server.requests, server.count
 
-In a process of its own, which prints the address and serves the counters at /counters (DELETE resets them):
+In a process of its own, which prints the address and serves /counters (DELETE resets them) and /requests:
 
     python -m tests.services.models_server --port 0 --latency-ms 100 --faults '{"server_error": 0.05}'
 """
@@ -87,6 +87,8 @@ class ModelsServer:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/counters":
             return self._counters(request.method)
+        if request.path == "/requests":
+            return web.Response(body=orjson.dumps(list(self.requests)), headers=JSON)
         if (request.method, request.path) == ("GET", "/v1/models"):
             return web.Response(body=_models(), headers=JSON)
         if request.method != "POST" or request.path not in ("/v1/chat/completions", "/v1/embeddings"):
@@ -220,10 +222,16 @@ class ModelsProcess:
 
     def counters(self, *, reset: bool = False) -> dict[str, Any]:
         """The fields of `Counts` and `span_s`; with `reset`, those of a fresh start."""
-        address = self.url.replace("/v1", "/counters")
-        request = urllib.request.Request(address, method="DELETE" if reset else "GET")
+        return dict(self._fetched("counters", "DELETE" if reset else "GET"))
+
+    def requests(self) -> list[dict[str, Any]]:
+        """The bodies of the latest requests."""
+        return list(self._fetched("requests", "GET"))
+
+    def _fetched(self, name: str, method: str) -> Any:
+        request = urllib.request.Request(self.url.removesuffix("v1") + name, method=method)
         with urllib.request.urlopen(request, timeout=10) as answer:
-            return dict(json.load(answer))
+            return json.load(answer)
 
 
 @contextmanager

@@ -426,6 +426,7 @@ def test_in_a_process_of_its_own() -> None:
         assert counters["statuses"] == {"500": 1, "200": 1}
         assert counters["faults"] == {"server_error": 1}
         assert list(counters["arrivals"].values()) == [2]
+        assert [body["messages"][0]["content"] for body in process.requests()] == ["x", "x"]
         assert process.counters(reset=True)["requests"] == 0
 
 

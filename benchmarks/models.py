@@ -1,0 +1,159 @@
+"""What judging through the runner costs beside a bare openai client that asks the same.
+
+    python benchmarks/models.py [RUNS]       default: 3, of which the best counts
+
+A server in a process of its own answers after 100 ms. The runner judges 500 cases with given contexts and
+answers (1,000 requests, 32 in flight); the client then sends the very bodies that the server got, from 32
+tasks. Ideal is requests x latency / in flight. A span is from the first request's arrival to the last
+answer, as the server saw it. CPU is user and system time of the whole client process; at the margin means
+the difference between 1,000 and 200 requests, divided by 800.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.services.models_server import ModelsProcess, models_process  # noqa: E402
+
+LATENCY_MS, IN_FLIGHT, MANY, FEW = 100, 32, 1000, 200
+FACTS = (
+    "The observatory on the hill was built in 1907 and moved to the coast in 1964, together with its archive.",
+    "Its main telescope has a mirror of 2.4 metres, which two people clean by hand every second Thursday in May.",
+    "천문대는 1907년에 언덕 위에 세워졌고 1964년에 문서고와 함께 바닷가로 옮겨졌다.",
+    "Visitors come on 40 evenings a year; the tickets for them are sold out within the first hour of the season.",
+    "주 망원경의 거울은 지름이 2.4미터이며 해마다 5월에 두 사람이 손으로 닦는다.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    span_s: float
+    wall_s: float
+    cpu_s: float
+
+
+def main(runs: int) -> None:
+    with tempfile.TemporaryDirectory() as name, models_process(latency_ms=LATENCY_MS) as server:
+        folder, bodies = Path(name), {}
+        runner: dict[int, list[Measured]] = {FEW: [], MANY: []}
+        client: dict[int, list[Measured]] = {FEW: [], MANY: []}
+        for number in range(runs):
+            for requests in (FEW, MANY):
+                queries = write_cases(folder / f"queries-{requests}.jsonl", requests // 2)
+                command = runner_command(queries, server.url, folder / f"out-{requests}-{number}")
+                runner[requests].append(measured(command, server, requests))
+                bodies = folder / f"bodies-{requests}.json"
+                bodies.write_text(json.dumps(server.requests()), encoding="utf-8")
+                command = [sys.executable, __file__, "--client", server.url, str(bodies)]
+                client[requests].append(measured(command, server, requests))
+    report(runner, client)
+
+
+def write_cases(path: Path, cases: int) -> Path:
+    lines = []
+    for number in range(cases):
+        contexts = [{"id": f"{number}-{n}", "text": f"{fact} {facts(number + n)}"} for n, fact in enumerate(FACTS)]
+        case = {
+            "id": f"case-{number}",
+            "query": f"When was observatory {number} moved to the coast, and what moved with it?",
+            "answerable": True,
+            "expected_notes": [f"{number}-0"],
+            "contexts": contexts,
+            "answer": f"Observatory {number} moved to the coast in 1964 [1], together with its archive [1].",
+        }
+        lines.append(json.dumps(case, ensure_ascii=False))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def facts(number: int) -> str:
+    return " ".join(FACTS[(number + n) % len(FACTS)] for n in range(3))
+
+
+def runner_command(queries: Path, url: str, out: Path) -> list[str]:
+    return [
+        *(sys.executable, "-m", "runner", "+experiment=full_rag", "retriever=given", "generator=given"),
+        *("judge=openai", "dataset=jsonl", "dataset.corpus=null", f"dataset.queries={queries}"),
+        *("tracking=none", "cache=none", "warmup=0", "judge.health=false", f"max_concurrency={IN_FLIGHT}"),
+        *(f"provider.openai.base_url={url}", "provider.openai.api_key_env=null", f"out={out}"),
+    ]
+
+
+def measured(command: list[str], server: ModelsProcess, requests: int) -> Measured:
+    """Runs the command to its end; ends this program where it failed or sent other than `requests`."""
+    server.counters(reset=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    started = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        counters = server.counters()
+        if process.returncode or counters["answered"] != requests or counters["requests"] != requests:
+            sys.exit(
+                f"{' '.join(command)}\n{output.read()}\nexit code {process.returncode}; {counters['requests']} requests"
+                f" came and {counters['answered']} were answered, {requests} expected"
+            )
+    return Measured(counters["span_s"], wall_s, usage.ru_utime + usage.ru_stime)
+
+
+def report(runner: dict[int, list[Measured]], client: dict[int, list[Measured]]) -> None:
+    ideal_s = MANY * LATENCY_MS / 1000 / IN_FLIGHT
+    span_s = {name: min(each.span_s for each in of[MANY]) for name, of in (("runner", runner), ("client", client))}
+    cpu_ms = {"runner": at_the_margin(runner), "client": at_the_margin(client)}
+    wall_s = min(each.wall_s for each in runner[MANY])
+    print(f"{MANY:,} requests at {LATENCY_MS} ms, {IN_FLIGHT} in flight; ideal {ideal_s:.2f} s")
+    print(f"{'':32}{'runner':>8}{'client':>8}{'ratio':>7}{'target':>8}")
+    row("span, s", span_s["runner"], span_s["client"], "1.10")
+    row("CPU a request at the margin, ms", cpu_ms["runner"], cpu_ms["client"], "1.40")
+    print(f"{'':32}{'':8}{'':8}{'/ ideal':>7}")
+    print(f"{'span of the client, s':32}{'':8}{span_s['client']:>8.2f}{span_s['client'] / ideal_s:>7.2f}{'1.10':>8}")
+    print(f"{'whole process of the runner, s':32}{wall_s:>8.2f}{'':8}{wall_s / ideal_s:>7.2f}{'1.60':>8}")
+
+
+def row(name: str, runner: float, client: float, target: str) -> None:
+    print(f"{name:32}{runner:>8.2f}{client:>8.2f}{runner / client:>7.2f}{target:>8}")
+
+
+def at_the_margin(measured: dict[int, list[Measured]]) -> float:
+    """Milliseconds."""
+    many, few = (min(each.cpu_s for each in measured[requests]) for requests in (MANY, FEW))
+    return 1000 * (many - few) / (MANY - FEW)
+
+
+async def ask_all(url: str, bodies: list[dict[str, Any]]) -> None:
+    """The bare loop."""
+    from openai import AsyncOpenAI, DefaultAioHttpClient
+
+    waiting = iter(bodies)
+    async with AsyncOpenAI(
+        base_url=url, api_key="none", http_client=DefaultAioHttpClient(), max_retries=0, timeout=15
+    ) as client:
+
+        async def ask() -> None:
+            for body in waiting:
+                reply = await client.chat.completions.create(**body)
+                json.loads(reply.choices[0].message.content or "")
+
+        await asyncio.gather(*(ask() for _ in range(IN_FLIGHT)))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--client"]:
+        asyncio.run(ask_all(sys.argv[2], json.loads(Path(sys.argv[3]).read_text(encoding="utf-8"))))
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
