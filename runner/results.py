@@ -14,6 +14,7 @@ from runner.components import Built
 from runner.config import RunOptions
 from runner.job import INTERRUPTED, Job, Outcome
 from runner.journal import Journal
+from runner.judging import judging_of
 from runner.metadata import SCHEMA
 from runner.protocols import Case
 from runner.records import CaseSet, DataProblem, Preparation
@@ -42,6 +43,7 @@ def summary_of(
         for key, part in built.parts.items()
         if getattr(part, "baseline", False)
     ]
+    judging = judging_of(journal.rows(ids), seed=options.seed)
     problems = finished.case_set.problems
     errors = sum(problem.severity == "error" for problem in problems)
     return {
@@ -53,6 +55,7 @@ def summary_of(
         "fingerprint": head["fingerprint"],
         **numbers,
         **{name: numbers["metrics"].get(name, {}).get("value") for name in GENERATION},
+        **({"judging": judging} if judging else {}),
         "facts": {**finished.preparation.facts, "baselines": sorted(baselines)},
         "data_problems": {"errors": errors, "warnings": len(problems) - errors},
         "timing": {

@@ -71,27 +71,26 @@ def mean_intervals(values: Floats, weights: Floats | None = None, *, seed: int, 
     resampled = _resampled_means(chosen, mass, seed, resamples)
     for column, place in enumerate(varied):
         weight = None if mass is None else mass[:, column]
-        value, acceleration = mean(chosen[:, column], weight), _acceleration(chosen[:, column], weight)
-        intervals[place] = _bca(resampled[column], float(value or 0.0), acceleration)
+        value, without = mean(chosen[:, column], weight), _means_without(chosen[:, column], weight)
+        intervals[place] = bca_interval(resampled[:, column], float(value or 0.0), without)
     return intervals
 
 
-def _resampled_means(values: Floats, weights: Floats | None, seed: int, resamples: int) -> Floats:
-    """Means of `resamples` samples with replacement, float64 [n_columns, resamples], sorted."""
-    n_cases, n_columns = values.shape
-    parts = values if weights is None else np.hstack([values * weights, weights])
-    parts = _on_exact_grid(parts)
-    means = np.empty((resamples, n_columns))
-    start = 0
-    for counts in _counts(n_cases, seed, resamples):
-        sums = counts @ parts
-        mass = n_cases if weights is None else sums[:, n_columns:]
-        means[start : start + len(counts)] = sums[:, :n_columns] / mass
-        start += len(counts)
-    return np.sort(means.T.copy(), axis=1)
+def bca_interval(resampled: Floats, value: float, without: Floats) -> tuple[float, float]:
+    """The 95 % interval of a statistic from its values in resamples, in all cases, and without each case in turn."""
+    return _bca(np.sort(resampled), value, _acceleration(without))
 
 
-def _counts(n_cases: int, seed: int, resamples: int) -> Iterator[Floats]:
+def resampled_sums(parts: Floats, *, seed: int, resamples: int = RESAMPLES) -> Floats:
+    """Sums of every column over samples of the cases with replacement, float64 [resamples, n_columns], exact.
+
+    parts   float64 [n_cases, n_columns], finite, n_cases >= 1
+    """
+    exact = _on_exact_grid(parts)
+    return np.vstack([counts @ exact for counts in resampled_counts(len(parts), seed=seed, resamples=resamples)])
+
+
+def resampled_counts(n_cases: int, *, seed: int, resamples: int = RESAMPLES) -> Iterator[Floats]:
     """How often each case is drawn, float64 [rows, n_cases] in blocks of bounded size, `resamples` rows in all."""
     random = np.random.default_rng(seed)
     rows = max(1, _BLOCK // n_cases)
@@ -100,6 +99,14 @@ def _counts(n_cases: int, seed: int, resamples: int) -> Iterator[Floats]:
         for row, drawn in zip(counts, random.integers(0, n_cases, counts.shape, dtype=np.uint32), strict=True):
             row[:] = np.bincount(drawn, minlength=n_cases)
         yield counts
+
+
+def _resampled_means(values: Floats, weights: Floats | None, seed: int, resamples: int) -> Floats:
+    """Means of `resamples` samples with replacement, float64 [resamples, n_columns]."""
+    n_cases, n_columns = values.shape
+    parts = values if weights is None else np.hstack([values * weights, weights])
+    sums = resampled_sums(parts, seed=seed, resamples=resamples)
+    return np.asarray(sums[:, :n_columns] / (n_cases if weights is None else sums[:, n_columns:]))
 
 
 def _on_exact_grid(values: Floats) -> Floats:
@@ -113,12 +120,16 @@ def _on_exact_grid(values: Floats) -> Floats:
     return multiples
 
 
-def _acceleration(values: Floats, weights: Floats | None = None) -> float:
-    """From the jackknife of one column: leaving case i out of a weighted mean gives (S - w v) / (W - w)."""
+def _means_without(values: Floats, weights: Floats | None = None) -> Floats:
+    """Leaving case i out of a weighted mean gives (S - w v) / (W - w)."""
     mass: Floats | float = 1.0 if weights is None else weights
     total = len(values) if weights is None else weights.sum()
     weighted = values * mass
-    without = (weighted.sum() - weighted) / (total - mass)
+    return np.asarray((weighted.sum() - weighted) / (total - mass))
+
+
+def _acceleration(without: Floats) -> float:
+    """From the jackknife: the values without each case."""
     influence = without.mean() - without
     largest = float(np.abs(influence).max())
     if largest == 0.0:

@@ -10,12 +10,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     ("runner", "runner.errors", "runner.records"),
-    ("runner.protocols", "runner.text", "runner.store", "runner.stopwatch"),
+    ("runner.protocols", "runner.text", "runner.store", "runner.stopwatch", "runner.database"),
     ("runner.threads",),
     ("runner.metrics", "runner.data", "runner.worker", "runner.llm"),
     ("runner.embeddings", "runner.ranking_arrays", "runner.searching", "runner.rankings", "runner.retrieval"),
     ("runner.statistics", "runner.trec", "runner.terminal", "runner.progress", "runner.metadata", "runner.journal"),
-    ("runner.aggregate", "runner.engine", "runner.components", "runner.arguments"),
+    ("runner.aggregate", "runner.judging", "runner.engine", "runner.components", "runner.arguments"),
     ("runner.config", "runner.report", "runner.tracking"),
     ("runner.compose", "runner.job"),
     ("runner.results",),
