@@ -165,7 +165,8 @@ def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
         return Problem(name, f"expected null, a count (100) or a share (0.1), got {error['input']!r}")
     if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
         return _unknown(cfg, name)
-    inner = {"report": ReportOptions, "budget": BudgetOptions}.get(name)
+    nested: Mapping[str, type[BaseModel]] = {"report": ReportOptions, "budget": BudgetOptions}
+    inner = nested.get(name)
     return violation("", {**error, "loc": error["loc"][: 2 if inner else 1]}, list((inner or RunOptions).model_fields))
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from runner.llm.messages import ChatReply, ChatRequest, Role
+from runner.errors import ConfigError, Problem, did_you_mean
+from runner.llm.door import Door
+from runner.llm.messages import Role
+from runner.llm.model import Model
+from runner.llm.prices import is_dated
+from runner.llm.provider import Provider
+from runner.llm.rehearsal import Rehearsal
 from runner.llm.settings import Budget, CacheMode, ProviderSettings
 
 T = TypeVar("T")
@@ -32,28 +38,91 @@ class Models:
         timeout_ms: Annotated[int, Field(ge=1)],
         max_concurrency: Annotated[int, Field(ge=1)],
     ) -> None:
-        self.providers = providers
+        self._providers = {
+            name: Provider(name, settings, timeout_s=timeout_ms / 1000, max_concurrency=max_concurrency)
+            for name, settings in providers.items()
+        }
+        self._door = Door(Path(cache_dir), cache, None if out is None else Path(out), budget)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.used: list[Model] = []
+        self.max_concurrency = max_concurrency
+
+    @property
+    def cache_mode(self) -> CacheMode:
+        return self._door.cache.mode
 
     def model(self, name: str, role: Role) -> Model:
-        """Raises ConfigError for a provider that is not there."""
-        return Model(name)
+        """The model called `provider:name`. Raises ConfigError for a provider that is not there."""
+        problem = name_problem(name, self._providers)
+        if problem:
+            raise ConfigError([Problem(role, problem)])
+        provider, _, own_name = name.partition(":")
+        self.used.append(Model(self._door, self._providers[provider], own_name, role))
+        return self.used[-1]
 
     @asynccontextmanager
     async def opened(self, cell: str = ".") -> AsyncIterator[None]:
-        """Around everything that asks a model. `cell` names the run in the ledger."""
-        yield
+        """Around everything that asks a model, in the event loop that asks. `cell` names the run in the ledger."""
+        self._door.cell, self._loop = cell, asyncio.get_running_loop()
+        if self.used and self._door.rehearsal is None:
+            import openai  # noqa: F401  # takes a second, which is no part of the first request
+        try:
+            yield
+        finally:
+            self._loop = None
+            await self._door.close()
+            for provider in self._providers.values():
+                await provider.close()
+
+    def blocking(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine of one of these models returns, for a thread beside the event loop, or for a program
+        without one."""
+        if self._loop is not None:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+        async def alone() -> T:
+            async with self.opened(self._door.cell):
+                return await coroutine
+
+        return asyncio.run(alone())
+
+    @contextmanager
+    def rehearsing(self, rehearsal: Rehearsal, cell: str) -> Iterator[None]:
+        """Requests are counted into `rehearsal` instead of made."""
+        self._door.rehearsal, self._door.cell = rehearsal, cell
+        try:
+            yield
+        finally:
+            self._door.rehearsal = None
+
+    def keys_missing(self, names: Collection[str]) -> list[Problem]:
+        """Providers of the models called so whose key is not there."""
+        found = {name.partition(":")[0] for name in names}
+        return [problem for name in sorted(found) if (problem := self._providers[name].key_problem())]
+
+    def slowest(self, limit: int = 3) -> list[str]:
+        """The requests that have been under way for longest, in words."""
+        return self._door.slowest(limit)
+
+    def spent(self) -> str:
+        """Live use since this object was made, in words; empty when there was none."""
+        return self._door.spent()
+
+    def usage(self, cell: str) -> Mapping[str, Any]:
+        """See Ledger.usage; empty for a run that asked no model."""
+        try:
+            return self._door.ledger.usage(cell)
+        finally:
+            self._door.ledger.close()
 
 
-class Model:
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.provenance: Mapping[str, Any] = {"model": name}
-
-    async def chat(self, request: ChatRequest) -> ChatReply:
-        raise NotImplementedError
-
-    async def structured(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
-        raise NotImplementedError
-
-    async def embed(self, texts: Sequence[str], dimensions: int | None) -> NDArray[np.float32]:
-        raise NotImplementedError
+def name_problem(name: str, providers: Collection[str], *, must_be_dated: bool = False) -> str | None:
+    """What is wrong with the name of a model. `must_be_dated`: it must stand for one version."""
+    provider, colon, own_name = name.partition(":")
+    if not colon or not own_name:
+        return f"expected provider:model, such as openai:gpt-4o-mini, got {name!r}"
+    if provider not in providers:
+        return f"no provider '{provider}'{did_you_mean(provider, providers)}"
+    if must_be_dated and not is_dated(own_name):
+        return f"deterministic=true needs a dated name, such as gpt-4o-mini-2024-07-18, got {own_name!r}"
+    return None

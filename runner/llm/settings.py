@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
@@ -41,6 +41,7 @@ class ProviderSettings(TypedDict, total=False):
     tokens_per_minute: Limit
     pinned: bool
     leave_out: dict[str, list[str]]
+    add: dict[str, dict[str, Any]]
     prices: Prices
 
 

@@ -1,0 +1,56 @@
+"""Counting what a run would ask of models, without asking."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from runner.llm.ledger import Account
+from runner.llm.messages import Usage
+
+
+@dataclass(slots=True)
+class Expected:
+    """Requests to one model on behalf of one role of one run. `stored` are answered by the cache, `shared` by an
+    identical request of this sweep; `live` are sent. Tokens and cost are those of the live ones.
+
+    `nano_usd` is None where a price is unknown; `saved_nano_usd` is what stored and shared ones would cost.
+    """
+
+    live: int = 0
+    stored: int = 0
+    shared: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    nano_usd: int | None = 0
+    saved_nano_usd: int | None = 0
+
+    def send(self, usage: Usage, nano_usd: int | None) -> None:
+        self.live += 1
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        self.nano_usd = None if self.nano_usd is None or nano_usd is None else self.nano_usd + nano_usd
+
+    def save(self, nano_usd: int | None) -> None:
+        known = self.saved_nano_usd is not None and nano_usd is not None
+        self.saved_nano_usd = (self.saved_nano_usd or 0) + (nano_usd or 0) if known else None
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """Handed to the Models of each cell in turn, so that a request which two cells make is counted once.
+
+    `reply_tokens`: how long a reply is taken to be, unless `max_tokens` is less.
+    """
+
+    reply_tokens: int = 120
+    expected: defaultdict[Account, Expected] = field(default_factory=lambda: defaultdict(Expected))
+    _seen: set[bytes] = field(default_factory=set)
+
+    def is_new(self, request: bytes) -> bool:
+        digest = hashlib.sha256(request).digest()
+        if digest in self._seen:
+            return False
+        self._seen.add(digest)
+        return True

@@ -1,0 +1,49 @@
+"""How many tokens a text is for a language model, before a server has counted them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+PER_MESSAGE = 4  # what a chat format adds to each message
+
+# Tokens of o200k_base for a character of each kind, and for a number or word; see `estimated`.
+_WORD = re.compile(r"[A-Za-z]+")
+_HANGUL = re.compile(r"[가-힣]")
+_OTHER_CJK = re.compile(r"[ぁ-ヿ㐀-䶿一-鿿]")
+_DIGITS = re.compile(r"\d{1,3}")
+_MARK = re.compile(r"[^\w\s]")
+_LINE = re.compile(r"\n+")
+
+
+def count_tokens(text: str) -> int:
+    """By the encoding of OpenAI's models (o200k_base) where `runner[tokens]` is installed, else estimated."""
+    encoding = _encoding()
+    return estimated(text) if encoding is None else int(encoding.count(text))
+
+
+def is_exact() -> bool:
+    return _encoding() is not None
+
+
+def estimated(text: str) -> int:
+    """Within a few per cent of o200k_base on Korean and English prose; code and tables are further off."""
+    words = sum(max(1.0, len(word) / 6.2) for word in _WORD.findall(text))
+    return round(
+        0.96 * words
+        + 0.77 * len(_HANGUL.findall(text))
+        + 1.5 * len(_OTHER_CJK.findall(text))
+        + 1.8 * len(_DIGITS.findall(text))
+        + 0.87 * len(_MARK.findall(text))
+        + 0.3 * len(_LINE.findall(text))
+    )
+
+
+@cache
+def _encoding() -> Any:
+    try:
+        from rs_bpe.bpe import openai
+    except ImportError:
+        return None
+    return openai.o200k_base()
