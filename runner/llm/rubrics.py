@@ -1,0 +1,178 @@
+"""What a judge is asked: one data file a rubric, in the folder `rubrics` beside this module.
+
+version: 1
+modes:                 # ways to ask; every rubric has `score`
+  score:
+    fields:            # what the judge sees, in this order
+      - {name: question, kind: text}
+      - {name: contexts, kind: list}                   # numbered from 1
+      - {name: history, kind: list, optional: true}    # left out where it is missing or empty
+    reply_schema: {…}  # JSON schema of the reply, with `score` (or what the mode asks for) in its properties
+    en: …              # the system message, one for each language
+    ko: …
+
+A rubric of one's own may take the place of one of these. It sees no other fields than the one it replaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from runner.data.files import read_text
+from runner.errors import EvaluationError, InputError, did_you_mean
+from runner.llm.fencing import NOTICE, Item, fenced
+from runner.llm.messages import Message
+from runner.store import fingerprint
+from runner.text.language import Language, detect_language
+
+FOLDER = Path(__file__).with_suffix("")
+ASKED_FOR = {"score": "score", "claims": "verdicts"}  # mode -> what its reply must hold
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class RubricField(_Strict):
+    name: Text
+    kind: Literal["text", "list"]
+    optional: bool = False
+
+
+class Mode(_Strict):
+    fields_: Annotated[list[RubricField], Field(alias="fields", min_length=1)]
+    reply_schema: dict[str, Any]
+    en: Text
+    ko: Text
+
+
+class _File(_Strict):
+    version: Annotated[int, Field(ge=1)]
+    modes: dict[str, Mode]
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """`digest` is a hash over the file and over what is added to its prompts: the identity of its scores."""
+
+    name: str
+    digest: str
+    modes: Mapping[str, Mode]
+
+    def messages(self, mode: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
+        """In the language of `fields["language"]`, else of the first text. Raises EvaluationError for fields
+        that are missing or of another kind."""
+        chosen = self.modes[mode]
+        language = self.language(mode, fields)
+        shown = {field.name: _value(self.name, field, fields) for field in chosen.fields_ if _given(field, fields)}
+        system = {"en": chosen.en, "ko": chosen.ko}[language]
+        return (
+            Message("system", f"{system.strip()}\n\n{NOTICE[language]}"),
+            Message("user", fenced(shown, language)),
+        )
+
+    def language(self, mode: str, fields: Mapping[str, Any]) -> Language:
+        told = fields.get("language")
+        if told == "ko" or told == "en":
+            return "ko" if told == "ko" else "en"
+        texts = (fields.get(field.name) for field in self.modes[mode].fields_ if field.kind == "text")
+        return detect_language(str(next(texts, None) or ""))
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def rubrics(replaced: Mapping[str, str], mode: str) -> dict[str, Rubric]:
+    """All rubrics; `replaced` maps names to files of one's own, which must offer `mode` where the rubric does.
+    Raises InputError."""
+    for name in replaced:
+        if name not in names():
+            raise InputError(f"judge.rubrics.{name}: there is no such rubric{did_you_mean(name, names())}")
+    return {name: _own(name, replaced[name], mode) if name in replaced else built_in(name) for name in names()}
+
+
+@cache
+def built_in(name: str) -> Rubric:
+    return read_rubric(name, str(FOLDER / f"{name}.yaml"))
+
+
+def read_rubric(name: str, path: str) -> Rubric:
+    """Raises InputError with the file and the field."""
+    key = f"judge.rubrics.{name}"
+    text = read_text(path, key, InputError)
+    try:
+        modes = _File.model_validate(yaml.safe_load(text)).modes
+    except yaml.YAMLError as error:
+        raise InputError(f"{key}: {path} is not YAML: {' '.join(str(error).split())}") from None
+    except ValidationError as error:
+        raise InputError(f"{key}: {path}: {_first(error)}") from None
+    if problem := _problem(modes):
+        raise InputError(f"{key}: {path}: {problem}")
+    return Rubric(name, fingerprint([text, dict(NOTICE)]), modes)
+
+
+def _problem(modes: Mapping[str, Mode]) -> str:
+    """What is wrong with the modes of a rubric; empty when nothing is."""
+    for mode, what in modes.items():
+        if mode not in ASKED_FOR:
+            return f"modes.{mode}: there is no such mode{did_you_mean(mode, ASKED_FOR)}"
+        if ASKED_FOR[mode] not in (what.reply_schema.get("properties") or {}):
+            return f"modes.{mode}.reply_schema.properties: '{ASKED_FOR[mode]}' is missing"
+    return "" if "score" in modes else "modes.score: missing"
+
+
+def _own(name: str, path: str, mode: str) -> Rubric:
+    original, own = built_in(name), read_rubric(name, path)
+    if problem := _mismatch(original, own, mode):
+        raise InputError(f"judge.rubrics.{name}: {path}: {problem}")
+    return own
+
+
+def _mismatch(original: Rubric, own: Rubric, mode: str) -> str:
+    """Why a rubric cannot take the place of another; empty when it can."""
+    if mode in original.modes and mode not in own.modes:
+        return f"modes.{mode}: missing, and judge.mode={mode} asks for it"
+    for name, what in own.modes.items():
+        if name not in original.modes:
+            return f"modes.{name}: {original.name} has no such mode{did_you_mean(name, original.modes)}"
+        known = {field.name: field for field in original.modes[name].fields_}
+        for at, field in enumerate(what.fields_):
+            if field.name not in known:
+                return f"modes.{name}.fields.{at}.name: no field '{field.name}'{did_you_mean(field.name, known)}"
+            if (field.kind, field.optional) != (known[field.name].kind, known[field.name].optional):
+                same = "optional" if known[field.name].optional else "not optional"
+                return f"modes.{name}.fields.{at}: {field.name} is a {known[field.name].kind}, and {same}"
+    return ""
+
+
+def _first(error: ValidationError) -> str:
+    found = error.errors()[0]
+    place = ".".join(str(part) for part in found["loc"]) or "the file"
+    kind = {"missing": "missing", "extra_forbidden": "unknown field"}.get(found["type"])
+    return f"{place}: {kind or found['msg'].replace('Input should be', 'expected')}"
+
+
+def _given(field: RubricField, fields: Mapping[str, Any]) -> bool:
+    return not field.optional or bool(fields.get(field.name))
+
+
+def _value(rubric: str, field: RubricField, fields: Mapping[str, Any]) -> str | Sequence[Item]:
+    if field.name not in fields:
+        given = ", ".join(sorted(fields))
+        raise EvaluationError(f"rubric {rubric}: the field '{field.name}' is missing; given: {given}")
+    value = fields[field.name]
+    if field.kind == "text" and (value is None or isinstance(value, str)):
+        return value or ""
+    if field.kind == "list" and isinstance(value, Sequence) and not isinstance(value, str):
+        return value
+    raise EvaluationError(f"rubric {rubric}: the field '{field.name}' must be a {field.kind}, got {value!r}")

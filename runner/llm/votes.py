@@ -1,0 +1,63 @@
+"""Several judgements of one thing as one: repeats of one judge, or the members of a panel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from runner.errors import EvaluationError, InputError, StopRunError
+from runner.records import Judgement
+
+Combine = Callable[[Sequence[float]], float]
+
+
+async def gathered(asked: Mapping[str, Awaitable[Judgement]]) -> dict[str, Judgement]:
+    """All at once. What is wrong with one of them is its judgement; what ends the run ends the others."""
+    if len(asked) == 1:
+        return {label: await judged(one) for label, one in asked.items()}
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = {label: group.create_task(judged(one)) for label, one in asked.items()}
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return {label: task.result() for label, task in tasks.items()}
+
+
+async def judged(asked: Awaitable[Judgement]) -> Judgement:
+    """StopRunError and InputError pass through: what they say holds for every case."""
+    try:
+        return await asked
+    except (StopRunError, InputError):
+        raise
+    except TimeoutError as error:
+        return Judgement(None, error=str(error) or "the judge did not answer in time")
+    except EvaluationError as error:
+        return Judgement(None, error=str(error))
+
+
+def combined(judgements: Mapping[str, Judgement], combine: Combine, details: Mapping[str, Any]) -> Judgement:
+    """Of those that succeeded; a failure when none did. `details` are kept beside every single vote."""
+    scores = {label: each.score for label, each in judgements.items() if each.score is not None}
+    failures = {label: each.error for label, each in judgements.items() if each.score is None}
+    kept = {**details, "votes": dict(_votes(judgements)), **({"failures": failures} if failures else {})}
+    if not scores:
+        said = list(dict.fromkeys(str(error) for error in failures.values()))
+        return Judgement(None, error="; ".join(said), details=kept)
+    lines = (_line(label, each) for label, each in judgements.items())
+    return Judgement(combine(list(scores.values())), "\n".join(lines), details=kept)
+
+
+def _votes(judgements: Mapping[str, Judgement]) -> Iterator[tuple[str, float | None]]:
+    for label, each in judgements.items():
+        inner = each.details.get("votes")
+        if inner:
+            yield from ((f"{label}/{name}", score) for name, score in inner.items())
+        else:
+            yield label, each.score
+
+
+def _line(label: str, judgement: Judgement) -> str:
+    if judgement.score is None:
+        return f"{label}: {judgement.error}"
+    return f"{label} ({judgement.score:.2f}): {judgement.reasoning}"
