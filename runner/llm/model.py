@@ -148,7 +148,7 @@ class Model:
             expected.save(self._cost(stored.usage))
             return stored
         usage = Usage(_prompt_tokens(request), min(request.max_tokens, rehearsal.reply_tokens))
-        if self._door.cache.mode == "none" or rehearsal.is_new(key):
+        if self._door.cache.mode not in ("use", "refresh") or rehearsal.is_new(key):
             expected.send(usage, self._cost(usage))
         else:
             expected.shared += 1

@@ -61,9 +61,9 @@ class Models:
         return self.used[-1]
 
     @asynccontextmanager
-    async def opened(self, cell: str = ".") -> AsyncIterator[None]:
+    async def opened(self, cell: str | None = None) -> AsyncIterator[None]:
         """Around everything that asks a model, in the event loop that asks. `cell` names the run in the ledger."""
-        self._door.cell, self._loop = cell, asyncio.get_running_loop()
+        self._door.cell, self._loop = cell or self._door.cell, asyncio.get_running_loop()
         if self.used and self._door.rehearsal is None:
             import openai  # noqa: F401  # takes a second, which is no part of the first request
         try:
@@ -81,7 +81,7 @@ class Models:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
         async def alone() -> T:
-            async with self.opened(self._door.cell):
+            async with self.opened():
                 return await coroutine
 
         return asyncio.run(alone())

@@ -30,11 +30,21 @@ class Expected:
         self.live += 1
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
-        self.nano_usd = None if self.nano_usd is None or nano_usd is None else self.nano_usd + nano_usd
+        self.nano_usd = _sum(self.nano_usd, nano_usd)
 
     def save(self, nano_usd: int | None) -> None:
-        known = self.saved_nano_usd is not None and nano_usd is not None
-        self.saved_nano_usd = (self.saved_nano_usd or 0) + (nano_usd or 0) if known else None
+        self.saved_nano_usd = _sum(self.saved_nano_usd, nano_usd)
+
+    def add(self, other: Expected) -> None:
+        for name in ("live", "stored", "shared", "input_tokens", "output_tokens"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.nano_usd = _sum(self.nano_usd, other.nano_usd)
+        self.saved_nano_usd = _sum(self.saved_nano_usd, other.saved_nano_usd)
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    """Unknown where either is."""
+    return None if one is None or other is None else one + other
 
 
 @dataclass(slots=True)

@@ -1,0 +1,117 @@
+"""What a command will ask of models, before it asks: every cell is gone through with requests counted, not made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.components import Built, build
+from runner.compose import Cell
+from runner.config import validate
+from runner.errors import ConfigError, RunnerError, StopRunError
+from runner.llm.ledger import Account
+from runner.llm.models import Models
+from runner.llm.rehearsal import Expected, Rehearsal
+from runner.protocols import Case
+from runner.run import selected
+from runner.store import Store
+
+SECONDS = 1.5  # a request is taken to last
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """`stopped` says why a run will end before it asks anything."""
+
+    swept: Sequence[str]
+    n_cases: int
+    expected: Mapping[Account, Expected]
+    stopped: str | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """`concurrency`: requests that will be under way at once."""
+
+    cells: Sequence[CellPlan]
+    concurrency: int
+
+    @property
+    def total(self) -> Expected:
+        total = Expected()
+        for cell in self.cells:
+            for expected in cell.expected.values():
+                total.add(expected)
+        return total
+
+    @property
+    def seconds(self) -> float:
+        return self.total.live * SECONDS / self.concurrency
+
+    @property
+    def live(self) -> Counter[str]:
+        """Requests to be sent, by model."""
+        counts: Counter[str] = Counter()
+        for cell in self.cells:
+            for account, expected in cell.expected.items():
+                counts[account.model] += expected.live
+        return +counts
+
+
+def models_of(built: Built) -> Models | None:
+    """The door that the components go through; None where none of them asks a model."""
+    return next((part for part in built.parts.values() if isinstance(part, Models)), None)
+
+
+def plan_cells(cells: Sequence[Cell]) -> Planned:
+    """Loads, indexes and ranks as the runs will (what is built is stored for them), then goes through all cases.
+
+    Requests are exact as long as no reply needs to be asked for again and two runs do not get the same answer
+    to different prompts; tokens of replies that are not there yet are assumed. Raises what loading raises.
+    """
+    rehearsal = Rehearsal()
+    planned = [_plan(cell, number, rehearsal) for number, cell in enumerate(cells)]
+    return Planned(planned, min(int(cell.cfg.max_concurrency) for cell in cells))
+
+
+def check_before_start(planned: Planned, cells: Sequence[Cell]) -> None:
+    """Raises ConfigError for keys that are missing, StopRunError where cache=replay lacks a reply."""
+    live = planned.live
+    models = next(found for cell in cells if (found := models_of(build(cell.cfg.evaluation))) is not None)
+    if live and models.cache_mode == "replay":
+        missing = ", ".join(f"{count} of {model}" for model, count in sorted(live.items()))
+        raise StopRunError(f"cache=replay: replies are not stored: {missing}")
+    if problems := models.keys_missing(live):
+        raise ConfigError(problems)
+
+
+def _plan(cell: Cell, number: int, rehearsal: Rehearsal) -> CellPlan:
+    options = validate(cell.cfg)
+    built = build(cell.cfg.evaluation)
+    models = models_of(built)
+    cases = selected(built.root.load().cases, options)
+    if models is None:
+        return CellPlan(cell.swept, len(cases), {})
+    store = Store(Path(options.cache_dir), built.identities, cold=options.cold_start)
+    with models.rehearsing(rehearsal, str(number)):
+        stopped = asyncio.run(_rehearse(built.root, models, cases, store))
+    expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
+    return CellPlan(cell.swept, len(cases), expected, stopped)
+
+
+async def _rehearse(evaluation: Any, models: Models, cases: Sequence[Case], store: Store) -> str | None:
+    async with models.opened():
+        try:
+            await evaluation.prepare(cases, store)
+        except StopRunError as error:
+            return str(error)
+        for case in cases:
+            with suppress(RunnerError, TimeoutError):  # such a case fails in the run, too
+                output = await evaluation.run(case)
+                await evaluation.judge(case, output)
+    return None
