@@ -1,0 +1,93 @@
+"""Answers by a chat model of any OpenAI-compatible server, from the contexts and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.errors import ReplyError
+from runner.llm.fencing import Item, fenced
+from runner.llm.messages import ChatReply, ChatRequest, Message
+from runner.llm.models import Models
+from runner.llm.prompts import Prompt, prompt, read_prompt
+from runner.records import Answer, Context, Query
+from runner.text.citations import citations
+from runner.text.language import Language, detect_language
+from runner.text.refusals import REFUSAL, is_refusal
+
+ATTEMPTS = 3  # the same request, while the reply is empty
+
+
+class OpenaiGenerator:
+    """Numbered contexts, what was said before and the question reach the model as fenced data in one user message.
+
+    The answer is the text as it came. It counts as refused when it is nothing but a refusal, or when the
+    server says that the model refused. Without any context it refuses, in the language of the question,
+    without asking. An answer that reaches `max_tokens` is kept and marked.
+    """
+
+    def __init__(
+        self,
+        *,
+        models: Models,
+        model: str = "openai:gpt-4o-mini",
+        temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
+        max_tokens: Annotated[int, Field(ge=1)] = 1024,
+        seed: int | None = None,
+        prompt: str | None = None,
+    ) -> None:
+        self.model = models.model(model, "generator")
+        self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
+        self.prompt_path = prompt
+        self._prompt: Prompt | None = None
+
+    @property
+    def prompt(self) -> Prompt:
+        """Raises InputError when it is a file that cannot be used."""
+        if self._prompt is None:
+            path = self.prompt_path
+            self._prompt = prompt("answer") if path is None else read_prompt(path, "generator.prompt")
+        return self._prompt
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return {**self.model.provenance, "prompt": self.prompt.digest}
+
+    async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        """Raises ReplyError when the model says nothing, whatever else `Model.chat` raises."""
+        if not contexts:
+            return Answer(REFUSAL[_language(query)], refused=True)
+        reply = await self._asked(self.request(query, contexts))
+        if reply.refusal:
+            return Answer(reply.refusal, refused=True)
+        text = reply.text.strip()
+        return Answer(text, is_refusal(text), citations(text), cut_off=reply.finish_reason == "length")
+
+    def request(self, query: Query, contexts: Sequence[Context]) -> ChatRequest:
+        language = _language(query)
+        history: dict[str, Sequence[Item]] = {"history": query.history} if query.history else {}
+        messages = (
+            Message("system", self.prompt.system(language, refusal=REFUSAL[language])),
+            Message("user", fenced({**history, "contexts": contexts, "question": query.text}, language)),
+        )
+        return ChatRequest(messages, max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed)
+
+    async def _asked(self, request: ChatRequest) -> ChatReply:
+        """A reply with text, or with a refusal."""
+        for attempt in range(ATTEMPTS):
+            reply = await self.model.chat(replace(request, attempt=attempt))
+            if reply.refusal or reply.text.strip():
+                return reply
+            if reply.finish_reason == "length":
+                raise ReplyError(f"no text within max_tokens={request.max_tokens}; raise generator.max_tokens")
+            if reply.finish_reason == "content_filter":
+                raise ReplyError("the answer was withheld by the server's content filter")
+        raise ReplyError(f"the answer was empty {ATTEMPTS} times")
+
+
+def _language(query: Query) -> Language:
+    told: dict[str | None, Language] = {"ko": "ko", "en": "en"}
+    return told.get(query.language) or detect_language(query.text)

@@ -1,0 +1,80 @@
+"""Prompts as data: one YAML file each, in Korean and English, with a version.
+
+version: 1
+en: |
+  …
+ko: |
+  …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from runner.data.files import read_text
+from runner.errors import InputError
+from runner.llm.fencing import NOTICE
+from runner.store import fingerprint
+from runner.text.language import Language
+
+FOLDER = Path(__file__).with_suffix("")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`texts` in one language at least. `digest` is a hash over all of it and over the notice on fenced data."""
+
+    version: int
+    texts: Mapping[Language, str]
+
+    @property
+    def digest(self) -> str:
+        return fingerprint([self.version, dict(self.texts), dict(NOTICE)])[:16]
+
+    def system(self, language: Language, **values: str) -> str:
+        """The system message, `{name}` replaced by the values. A language that is missing is answered by the other;
+        what follows about fenced data is always in `language`."""
+        text = self.texts.get(language) or next(iter(self.texts.values()))
+        for name, value in values.items():
+            text = text.replace(f"{{{name}}}", value)
+        return f"{text.strip()}\n\n{NOTICE[language]}"
+
+
+@cache
+def prompt(name: str) -> Prompt:
+    """One of the prompts that come with the program."""
+    return read_prompt(str(FOLDER / f"{name}.yaml"), name)
+
+
+def read_prompt(path: str, key: str) -> Prompt:
+    """Raises InputError, naming the configuration key, for a file that is no prompt."""
+    try:
+        value = yaml.safe_load(read_text(path, key, InputError))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f":{mark.line + 1}" if mark is not None else ""
+        raise InputError(f"{key}: {path}{where} is not YAML: {getattr(error, 'problem', error)}") from None
+    if problem := _problem(value):
+        raise InputError(f"{key}: {path}: {problem}")
+    texts: dict[Language, str] = {"en": value.get("en"), "ko": value.get("ko")}
+    return Prompt(value["version"], {language: text for language, text in texts.items() if text})
+
+
+def _problem(value: Any) -> str:
+    """What is wrong with the content of a prompt file; empty when nothing is."""
+    if not isinstance(value, dict):
+        return "expected version, en and ko"
+    if unknown := sorted(str(name) for name in value if name not in ("version", "en", "ko")):
+        return f"unknown key '{unknown[0]}'; expected version, en and ko"
+    if not isinstance(value.get("version"), int):
+        return "version: expected a whole number"
+    texts = [value[name] for name in ("en", "ko") if value.get(name) is not None]
+    if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+        return "expected a text under en, ko or both"
+    return ""
