@@ -171,6 +171,11 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
         for name in schema.components & given.keys()
         if not isinstance(given[name], Component)
     ]
+    problems += [
+        Problem(f"{key}.{name}", "expected components by name (mappings with _target_), at least one")
+        for name in schema.groups & given.keys()
+        if not _are_components(given[name])
+    ]
     return problems + _violations(key, schema.model, given, known_bad)
 
 
@@ -215,6 +220,7 @@ def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
 class Schema:
     model: type[BaseModel]
     components: frozenset[str]
+    groups: frozenset[str]  # arguments that take components by name
 
 
 @cache
@@ -226,7 +232,7 @@ def _schema(target: str) -> Schema:
     init = cls.__init__ if inspect.isclass(cls) else cls
     hints = typing.get_type_hints(init, include_extras=True)
     fields: dict[str, Any] = {}
-    components = set()
+    components, groups = set(), set()
     open_ended = False
     for name, parameter in inspect.signature(cls).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
@@ -235,10 +241,16 @@ def _schema(target: str) -> Schema:
         hint = hints.get(name, Any)
         if _is_component(hint):
             components.add(name)
+        elif typing.get_origin(hint) is dict and _is_component(typing.get_args(hint)[1]):
+            groups.add(name)
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (_plain(hint), default)
     config = ConfigDict(extra="allow" if open_ended else "forbid", strict=True, arbitrary_types_allowed=True)
-    return Schema(create_model("Settings", __config__=config, **fields), frozenset(components))
+    return Schema(create_model("Settings", __config__=config, **fields), frozenset(components), frozenset(groups))
+
+
+def _are_components(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(isinstance(each, Component) for each in value.values())
 
 
 def _is_component(hint: Any) -> bool:

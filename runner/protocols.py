@@ -3,7 +3,7 @@
 `__init__` of a component takes keyword-only arguments of YAML types (or other components), does no
 I/O, and is the schema of its YAML file. It may use `Annotated[int, Field(ge=1)]` for ranges.
 
-A tokenizer, embedder or retriever may have `provenance`, a mapping of JSON values: what its results
+A tokenizer, embedder, retriever, generator or judge may have `provenance`, a mapping of JSON values: what its results
 depend on besides its settings (the version of a library, the address of a server).
 """
 
@@ -107,11 +107,19 @@ class Generator(Protocol):
 
 
 class Judge(Protocol):
+    """`on_failure`: whether a judgement that failed counts as 0 or not at all. A judge with a true attribute
+    `health` judges control items beside the cases (runner.health)."""
+
     on_failure: Literal["zero", "exclude"]
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
-        """Rubrics and fields: `faithfulness` (question, answer, contexts: Sequence[Context], language),
-        `answer_relevancy` (question, answer, language)."""
+        """What cannot be judged is a Judgement with an error. Raises StopRunError and InputError for what
+        holds for every case.
+
+        Rubrics and fields: `faithfulness` (question, answer, contexts: Sequence[Context]), `answer_relevancy`
+        (question, answer); both with language (ko, en, or None to be told from the question) and, in a
+        conversation, history (Sequence[Turn] before the question). Others: runner/llm/rubrics.
+        """
 
 
 CaseT = TypeVar("CaseT")

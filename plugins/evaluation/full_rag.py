@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.errors import EvaluationError, StopRunError
+from runner.health import check_health
 from runner.metrics import diagnosis
 from runner.metrics.answers import answer_matches, exact_match, token_f1
 from runner.metrics.required import shortfall
@@ -17,6 +18,7 @@ from runner.protocols import Generator, Judge, Workspace
 from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
 from runner.retrieval import Retrieval, Retrieved, record_of
 from runner.stopwatch import stopwatch
+from runner.store import fingerprint
 
 RUBRICS = ("faithfulness", "answer_relevancy")
 
@@ -79,12 +81,19 @@ class FullRag:
         self.require = cast(Mapping[str, float | None], require or {})
 
     def load(self) -> CaseSet[Query]:
-        return self.retrieval.load()
+        """Rows of another model, server or prompt are told apart by `judge` and `generator` of the identity."""
+        found = self.retrieval.load()
+        parts = {"judge": self.judge_, "generator": self.generator}
+        asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
+        return replace(found, identity={**found.identity, **asked})
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         preparation = await self.retrieval.prepare(cases, workspace)
         self._demand(cases)
-        return preparation
+        if not getattr(self.judge_, "health", False):
+            return preparation
+        health = await check_health(self.judge_, RUBRICS)
+        return replace(preparation, facts={**preparation.facts, "judge_health": health})
 
     def _demand(self, cases: Sequence[Query]) -> None:
         """Raises StopRunError when retrieval is below `require`."""
@@ -106,7 +115,8 @@ class FullRag:
         return RagOutput(found, answer, watch.timing, {**kept, "answers": list(case.answers)})
 
     async def judge(self, case: Query, output: RagOutput) -> Judgements:
-        fields = {"question": case.text, "answer": output.answer.text, "language": case.language}
+        history = {"history": case.history} if case.history else {}
+        fields = {**history, "question": case.text, "answer": output.answer.text, "language": case.language}
         return {
             "faithfulness": await self.judge_.judge("faithfulness", {**fields, "contexts": output.found.contexts}),
             "answer_relevancy": await self.judge_.judge("answer_relevancy", fields),

@@ -45,8 +45,10 @@ class LexicalJudge:
         *,
         on_failure: Literal["zero", "exclude"] = "zero",
         supported: Annotated[float, Field(ge=0, le=1)] = 0.5,
+        health: bool = True,
     ) -> None:
         self.on_failure = on_failure
+        self.health = health
         self.supported = supported
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:

@@ -34,6 +34,8 @@ async def judged(asked: Awaitable[Judgement]) -> Judgement:
         return Judgement(None, error=str(error) or "the judge did not answer in time")
     except EvaluationError as error:
         return Judgement(None, error=str(error))
+    except Exception as error:  # of a judge from elsewhere
+        return Judgement(None, error=f"{type(error).__name__}: {error}")
 
 
 def combined(judgements: Mapping[str, Judgement], combine: Combine, details: Mapping[str, Any]) -> Judgement:

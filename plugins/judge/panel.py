@@ -1,0 +1,51 @@
+"""Several judges as one."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from runner.llm.votes import Combine, combined, gathered
+from runner.protocols import Judge
+from runner.records import Judgement
+
+
+class PanelJudge:
+    """Every judge is asked, all at once. `combine`: the mean or median of their scores, or `majority`: 1 where
+    more of them score at least `threshold` than do not, 0 where fewer do, 0.5 on a tie. Judges that fail are
+    left out and named; when all fail, so does the panel. What a member counts for a failure of its own
+    (`on_failure`) and its `health` do not matter here: those of the panel do.
+    """
+
+    def __init__(
+        self,
+        *,
+        judges: dict[str, Judge],
+        combine: Literal["mean", "median", "majority"] = "mean",
+        threshold: Annotated[float, Field(ge=0, le=1)] = 0.5,
+        on_failure: Literal["zero", "exclude"] = "zero",
+        health: bool = True,
+    ) -> None:
+        self.judges = judges
+        self.threshold = threshold
+        self.on_failure, self.health = on_failure, health
+        ways: dict[str, Combine] = {"mean": statistics.fmean, "median": statistics.median, "majority": self._majority}
+        self._combine = ways[combine]
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return {name: getattr(judge, "provenance", {}) for name, judge in self.judges.items()}
+
+    async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
+        judgements = await gathered({name: judge.judge(rubric, fields) for name, judge in self.judges.items()})
+        claims = {
+            f"{name}/claims": each.details["claims"] for name, each in judgements.items() if "claims" in each.details
+        }
+        return combined(judgements, self._combine, claims)
+
+    def _majority(self, scores: Sequence[float]) -> float:
+        share = sum(score >= self.threshold for score in scores) / len(scores)
+        return 0.5 if share == 0.5 else float(share > 0.5)

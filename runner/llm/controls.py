@@ -1,0 +1,62 @@
+"""Answers of which it is known how they must be judged (controls.yaml says how they are written)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from runner.records import Context
+
+FILE = Path(__file__).with_suffix(".yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """`expected` for each rubric that is asked. `without` is the id of the same control without an injection."""
+
+    id: str
+    language: str
+    question: str
+    contexts: tuple[Context, ...]
+    answer: str
+    expected: Mapping[str, Literal["pass", "fail"]]
+    without: str | None = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As a judge gets them."""
+        shown = {"question": self.question, "answer": self.answer, "contexts": self.contexts}
+        return {**shown, "language": self.language}
+
+
+@cache
+def controls() -> tuple[Control, ...]:
+    scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
+    return tuple(control for scene in scenes for control in _of_scene(scene))
+
+
+def _of_scene(scene: Mapping[str, Any]) -> Iterator[Control]:
+    scene_id, question, language = scene["id"], scene["question"], scene["language"]
+    texts = tuple(Context(f"{scene_id}-{number}", text) for number, text in enumerate(scene["contexts"], 1))
+    plain = {}
+    for entry in scene["answers"]:
+        id = f"{scene_id}-{entry['id']}"
+        plain[entry["id"]] = Control(id, language, question, texts, entry["answer"], entry["expected"])
+    yield from plain.values()
+    for entry in scene["injections"]:
+        target = plain[entry["to"]]
+        added = (Context(f"{scene_id}-injected", entry["context"]),) if "context" in entry else ()
+        yield Control(
+            id=f"{scene_id}-{entry['id']}",
+            language=language,
+            question=question,
+            contexts=(*texts, *added),
+            answer=f"{target.answer} {entry['answer']}" if "answer" in entry else target.answer,
+            expected={rubric: target.expected[rubric] for rubric in entry["rubrics"]},
+            without=target.id,
+        )
