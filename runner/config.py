@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from runner import __version__
 from runner.components import check, identity, violation
 from runner.errors import ConfigError, Problem, did_you_mean
+from runner.llm.names import name_problem
 from runner.store import fingerprint
 
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -98,7 +99,24 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
         return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
     for name in [name for name in _names(cfg) if _is_component(cfg, name)]:
         problems += check(_node(cfg, name))[0]
+    problems += _model_problems(cfg)
     return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]
+
+
+def _model_problems(cfg: DictConfig) -> list[Problem]:
+    """Names of models that `evaluation` reaches: their provider exists, and `deterministic` wants a dated name."""
+    problems = []
+    providers = cfg.get("provider") or {}
+    for key in sorted(check(cfg.evaluation)[1]):
+        node = OmegaConf.select(cfg, key)
+        name = node.get("model")
+        if "models" not in node or not isinstance(name, str):
+            continue
+        pinned = (providers.get(name.partition(":")[0]) or {}).get("pinned", False)
+        problem = name_problem(name, list(providers), must_be_dated=bool(cfg.deterministic) and not pinned)
+        if problem:
+            problems.append(Problem(f"{key}.model", problem))
+    return problems
 
 
 def validate(cfg: DictConfig) -> RunOptions:

@@ -10,11 +10,11 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from runner.errors import ConfigError, Problem, did_you_mean
+from runner.errors import ConfigError, Problem
 from runner.llm.door import Door
 from runner.llm.messages import Role
 from runner.llm.model import Model
-from runner.llm.prices import is_dated
+from runner.llm.names import name_problem
 from runner.llm.provider import Provider
 from runner.llm.rehearsal import Rehearsal
 from runner.llm.settings import Budget, CacheMode, ProviderSettings
@@ -114,15 +114,3 @@ class Models:
             return self._door.ledger.usage(cell)
         finally:
             self._door.ledger.close()
-
-
-def name_problem(name: str, providers: Collection[str], *, must_be_dated: bool = False) -> str | None:
-    """What is wrong with the name of a model. `must_be_dated`: it must stand for one version."""
-    provider, colon, own_name = name.partition(":")
-    if not colon or not own_name:
-        return f"expected provider:model, such as openai:gpt-4o-mini, got {name!r}"
-    if provider not in providers:
-        return f"no provider '{provider}'{did_you_mean(provider, providers)}"
-    if must_be_dated and not is_dated(own_name):
-        return f"deterministic=true needs a dated name, such as gpt-4o-mini-2024-07-18, got {own_name!r}"
-    return None

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from fnmatch import fnmatchcase
 
 from runner.llm.messages import Usage
+from runner.llm.names import undated
 from runner.llm.settings import Price, Prices
-
-DATED = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{4})$|@\d+$")  # gpt-4o-mini-2024-07-18, gpt-4-0613
-
-
-def is_dated(model: str) -> bool:
-    """Whether a name stands for one version of a model, which does not change."""
-    return DATED.search(model) is not None
 
 
 def price_of(prices: Prices, base_url: str, model: str) -> Price | None:
@@ -22,7 +15,7 @@ def price_of(prices: Prices, base_url: str, model: str) -> Price | None:
     if prices.get("base_url") not in (None, base_url):
         return None
     table = prices.get("usd_per_million", {})
-    for name in (model, DATED.sub("", model)):
+    for name in (model, undated(model)):
         if name in table:
             return table[name]
     fitting = [pattern for pattern in table if fnmatchcase(model, pattern)]

@@ -1,0 +1,29 @@
+"""Count what a command would ask of models: requests, tokens and USD, per role and run. Asks nothing.
+
+Takes the words of a run: `python -m runner plan +experiment=full_rag k=3,5,10 generator=openai judge=openai`.
+Data are loaded, indexed and ranked as the run would do it, and what is built is kept for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from runner import arguments, terminal
+from runner.compose import compose_cells, with_search_path
+from runner.errors import InputError
+from runner.plan_report import plan_view
+from runner.planning import plan_cells
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises ConfigError for a command that would not run, and what loading raises."""
+    if "-h" in argv or "--help" in argv:
+        sys.stdout.write(f"{__doc__}\n")
+        return 0
+    line = arguments.read(argv)
+    if line.asks_hydra:
+        raise InputError("plan takes the words of a run: python -m runner plan +experiment=full_rag k=3,5,10")
+    _, cells = compose_cells(with_search_path(line.overrides, line.config_folders))
+    terminal.show(*plan_view(plan_cells(cells), cells[0].cfg.report.language))
+    return 0

@@ -1,0 +1,27 @@
+"""Names of models: `provider:model`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from runner.errors import did_you_mean
+
+DATE = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{4})$|@\d+$")  # gpt-4o-mini-2024-07-18, gpt-4-0613
+
+
+def undated(model: str) -> str:
+    """The name without the date of its version."""
+    return DATE.sub("", model)
+
+
+def name_problem(name: str, providers: Collection[str], *, must_be_dated: bool = False) -> str | None:
+    """What is wrong with the name of a model. `must_be_dated`: it must stand for one version."""
+    provider, colon, own_name = name.partition(":")
+    if not colon or not own_name:
+        return f"expected provider:model, such as openai:gpt-4o-mini, got {name!r}"
+    if provider not in providers:
+        return f"no provider '{provider}'{did_you_mean(provider, providers)}"
+    if must_be_dated and undated(own_name) == own_name:
+        return f"deterministic=true needs a dated name, such as gpt-4o-mini-2024-07-18, got {own_name!r}"
+    return None
