@@ -68,8 +68,8 @@ def _query(fields: Fields) -> Query | None:
         language=fields.text("language", "lang"),
         difficulty=fields.text("difficulty"),
         tags=fields.texts("tags"),
-        given=Given(_ranking(fields), _contexts(fields), fields.text("answer")),
-        history=_history(fields),
+        given=Given(_ranking(fields), contexts_of(fields), fields.text("answer")),
+        history=history_of(fields),
     )
     if not fields.failed:
         _check_answerable(fields, query)
@@ -138,8 +138,8 @@ def _span(fields: Fields, relevance: dict[str, int]) -> Span | None:
     return None
 
 
-def _history(fields: Fields) -> tuple[Turn, ...]:
-    turns = [_turn(fields, f"history[{n}]", item) for n, item in enumerate(fields.items("history") or ())]
+def history_of(fields: Fields, name: str = "history") -> tuple[Turn, ...]:
+    turns = [_turn(fields, f"{name}[{n}]", item) for n, item in enumerate(fields.items(name) or ())]
     return tuple(turn for turn in turns if turn is not None)
 
 
@@ -181,7 +181,7 @@ def _scored(fields: Fields, name: str, item: Any) -> tuple[str, float] | None:
     return None if inner.failed else (hit_id, float(score or 0))
 
 
-def _contexts(fields: Fields) -> tuple[Context, ...] | None:
+def contexts_of(fields: Fields) -> tuple[Context, ...] | None:
     items = fields.items("contexts")
     if items is None:
         return None

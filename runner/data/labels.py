@@ -1,0 +1,117 @@
+"""Rated answers from JSONL.
+
+    id, question (query), answer    text
+    ratings             {rubric: a number, or a list with one number a person}
+    contexts            list of texts or of {"id", "text", "title"}: what the answer was made from; needed where
+                        faithfulness is rated
+    history             list of {"role", "text"}: what was said before the question
+    language (lang)     of the question
+    system              what gave the answer
+    group               answers with the same one are not independent of each other (default: those to the same
+                        question after the same history)
+
+Other keys are free to stand there. A folder is read as runner.data.mtrag says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.data.documents import is_new
+from runner.data.fields import Fields
+from runner.data.jsonl import read_jsonl
+from runner.data.mtrag import SCALE, read_mtrag
+from runner.data.problems import ProblemLog, why_empty
+from runner.data.queries import contexts_of, history_of
+from runner.data.ratings import UNIT, RatedAnswer, Scale, Wanted
+from runner.errors import DataError
+from runner.records import DataProblem, Turn
+from runner.store import fingerprint
+
+KEY = "LABELS"
+KNOWN = frozenset(
+    {"id", "question", "query", "answer", "contexts", "history", "language", "lang", "system", "group", "ratings"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Rated answers in file order, the rubrics that at least one of them is rated for, and what was wrong."""
+
+    answers: tuple[RatedAnswer, ...]
+    rubrics: tuple[str, ...]
+    scale: Scale
+    problems: tuple[DataProblem, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        return fingerprint([_identity(answer) for answer in self.answers])
+
+
+def read_labels(path: str, wanted: Wanted, log: ProblemLog) -> Labels:
+    """A bad line and a repeated id are errors and left out; so are answers without a wanted rating. Raises DataError
+    when the file cannot be read, its ratings are on another scale, or none is wanted."""
+    if Path(path).expanduser().is_dir():
+        wanted = Wanted(wanted.names, wanted.scale or SCALE)
+        found = read_mtrag(path, KEY, wanted, log)
+    else:
+        found = _read(path, wanted, log)
+    answers = tuple(answer for answer in found if answer.ratings)
+    log.stop_if_strict()
+    rubrics = tuple(name for name in wanted.names if any(name in answer.ratings for answer in answers))
+    if not rubrics:
+        names = " or ".join(dict.fromkeys(wanted.names.values()))
+        raise DataError(f"{KEY}: no answer in {path} has a rating called {names}{why_empty(log, path)}")
+    return Labels(answers, rubrics, wanted.scale or UNIT, log.problems)
+
+
+def _read(path: str, wanted: Wanted, log: ProblemLog) -> Iterator[RatedAnswer]:
+    seen: dict[str, str] = {}
+    for line, data in read_jsonl(path, KEY, log, DataError):
+        fields = Fields(data, path, line, log)
+        answer = _answer(fields, wanted)
+        if answer is not None and is_new(fields, answer.id, seen):
+            yield answer
+
+
+def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
+    fields.warn_of_misspellings(KNOWN)
+    answer_id = fields.required_text("id")
+    question = fields.required_text("question", "query")
+    answer = fields.text("answer")
+    if answer is None and not fields.failed:
+        fields.wrong("answer", "text", None)
+    rated = fields.data.get("ratings")
+    if not isinstance(rated, dict) or not rated:
+        fields.wrong("ratings", "{rubric: a number or a list of numbers}", rated)
+        return None
+    ratings = wanted.read(fields, "ratings", rated)
+    contexts, history = contexts_of(fields), history_of(fields)
+    if contexts is None and "faithfulness" in ratings and not fields.failed:
+        fields.wrong("contexts", "a list, since faithfulness is rated", None)
+    found = RatedAnswer(
+        id=answer_id,
+        question=question,
+        answer=answer or "",
+        contexts=contexts or (),
+        ratings=ratings,
+        group=fields.text("group") or asked(question, history),
+        system=fields.text("system"),
+        language=fields.text("language", "lang"),
+        history=history,
+    )
+    return None if fields.failed else found
+
+
+def asked(question: str, history: tuple[Turn, ...]) -> str:
+    """The same for the same question after the same history."""
+    return fingerprint([question, [[turn.role, turn.text] for turn in history]])[:16]
+
+
+def _identity(answer: RatedAnswer) -> list[object]:
+    turns = [[turn.role, turn.text] for turn in answer.history]
+    contexts = [[context.id, context.title, context.text] for context in answer.contexts]
+    ratings = sorted([rubric, *values] for rubric, values in answer.ratings.items())
+    return [answer.id, answer.question, turns, answer.answer, contexts, ratings, answer.group, answer.system]
