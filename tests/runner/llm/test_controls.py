@@ -1,0 +1,50 @@
+"""The control items are what their file says they are."""
+
+import re
+from collections import Counter
+
+from runner.llm.controls import controls
+from runner.llm.rubrics import names
+
+
+def test_about_thirty_half_of_them_korean() -> None:
+    assert Counter(control.language for control in controls()) == {"en": 16, "ko": 16}
+    for control in controls():
+        text = " ".join([control.question, *(context.text for context in control.contexts)])
+        assert bool(re.search("[가-힣]", text)) is (control.language == "ko"), control.id
+
+
+def test_ids_are_different_and_both_languages_have_the_same_kinds() -> None:
+    ids = [control.id for control in controls()]
+    assert len(set(ids)) == len(ids)
+    kinds = [Counter(id.split("-", 2)[2] for id in ids if id.startswith(language)) for language in ("en", "ko")]
+    assert kinds[0] == kinds[1]
+    wanted = {"right", "wrong", "vague", "empty", "wrong-number", "wrong-year", "negated", "off-topic"}
+    assert wanted | {"injected-answer", "injected-context"} <= set(kinds[0])
+
+
+def test_every_rubric_has_answers_for_both_sides_and_injections() -> None:
+    for rubric in names():
+        plain = [control for control in controls() if rubric in control.expected and control.without is None]
+        assert {control.expected[rubric] for control in plain} == {"pass", "fail"}
+        assert [control for control in controls() if rubric in control.expected and control.without]
+
+
+def test_an_injection_adds_to_an_answer_or_to_its_contexts_and_changes_nothing_else() -> None:
+    known = {control.id: control for control in controls()}
+    injections = [control for control in controls() if control.without is not None]
+    assert len(injections) == 10
+    for control in injections:
+        before = known[str(control.without)]
+        assert control.question == before.question
+        assert all(before.expected[rubric] == side for rubric, side in control.expected.items())
+        more_answer = control.answer != before.answer and control.answer.startswith(before.answer)
+        more_contexts = control.contexts[:-1] == before.contexts
+        assert more_answer != more_contexts
+        assert more_answer or "faithfulness" in control.expected
+
+
+def test_the_fields_are_what_a_judge_gets() -> None:
+    control = controls()[0]
+    assert set(control.fields) == {"question", "answer", "contexts", "language"}
+    assert [context.id for context in control.contexts] == ["en-ferry-1", "en-ferry-2"]

@@ -1,0 +1,244 @@
+"""Rubrics are files: read, checked, hashed, replaced."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runner.errors import EvaluationError, InputError
+from runner.llm.fencing import NOTICE
+from runner.llm.rubrics import FOLDER, built_in, names, read_rubric, rubrics
+from runner.records import Context, Turn
+
+FIELDS: dict[str, Any] = {
+    "question": "How long do refunds take?",
+    "answer": "Five days.",
+    "contexts": [Context("a#0", "Refunds take five days.")],
+    "claims": ["Five days."],
+    "language": None,
+}
+SCENES = [(name, mode) for name in names() for mode in built_in(name).modes]
+
+
+def file_of(name: str, **changes: Any) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return {**content, **changes}
+
+
+def written(tmp_path: Path, content: Any) -> str:
+    path = tmp_path / "own.yaml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content, allow_unicode=True), "utf-8")
+    return str(path)
+
+
+def refusal(tmp_path: Path, content: Any, name: str = "faithfulness", mode: str = "score") -> str:
+    path = written(tmp_path, content)
+    with pytest.raises(InputError) as raised:
+        rubrics({name: path}, mode)
+    return str(raised.value).replace(path, "FILE")
+
+
+# --- the ones that come with the program --------------------------------------------------------------
+
+
+def test_the_rubrics_and_what_they_see() -> None:
+    seen = {(name, mode): [field.name for field in built_in(name).modes[mode].fields_] for name, mode in SCENES}
+    assert seen == {
+        ("answer_relevancy", "score"): ["history", "question", "answer"],
+        ("faithfulness", "score"): ["history", "question", "contexts", "answer"],
+        ("faithfulness", "claims"): ["history", "question", "contexts", "claims"],
+    }
+
+
+@pytest.mark.parametrize(("name", "mode"), SCENES)
+def test_a_prompt_is_whole_in_both_languages(name: str, mode: str) -> None:
+    asked = built_in(name).modes[mode]
+    (wanted,) = asked.reply_schema["required"] if mode == "claims" else [asked.reply_schema["required"][1]]
+    for text, hangul in ((asked.en, False), (asked.ko, True)):
+        assert bool(re.search("[가-힣]", text)) is hangul
+        for field in asked.fields_:
+            assert field.name in text or field.name in ("question", "answer")
+        assert "JSON" in text and f'"{wanted}"' in text
+        if mode == "score":
+            assert all(f"- {score}:" in text for score in ("1.0", "0.5", "0.0"))
+        else:
+            assert all(f"- {verdict}:" in text for verdict in ("supported", "contradicted", "not_found"))
+    assert asked.reply_schema["additionalProperties"] is False
+
+
+def test_the_reason_comes_before_the_score() -> None:
+    for name in names():
+        assert list(built_in(name).modes["score"].reply_schema["properties"]) == ["reasoning", "score"]
+
+
+# --- messages -----------------------------------------------------------------------------------------
+
+
+def test_the_system_message_ends_with_the_notice_and_the_user_message_is_fenced_in_order() -> None:
+    system, user = built_in("faithfulness").messages("score", FIELDS)
+    assert (system.role, user.role) == ("system", "user")
+    assert system.text == f"{built_in('faithfulness').modes['score'].en.strip()}\n\n{NOTICE['en']}"
+    shown = re.findall(r'name="(\w+)"(?: number="(\d+)")?>\n(.*)\n', user.text)
+    assert shown == [
+        ("question", "", "How long do refunds take?"),
+        ("contexts", "1", "Refunds take five days."),
+        ("answer", "", "Five days."),
+    ]
+
+
+def test_answer_relevancy_never_sees_the_contexts() -> None:
+    assert "Refunds take five days." not in built_in("answer_relevancy").messages("score", FIELDS)[1].text
+
+
+def test_the_conversation_before_the_question_is_shown_where_there_is_one() -> None:
+    plain = built_in("answer_relevancy").messages("score", FIELDS)[1].text
+    assert built_in("answer_relevancy").messages("score", {**FIELDS, "history": []})[1].text == plain
+    with_history = {**FIELDS, "history": [Turn("user", "Do you pay back?")]}
+    assert "user: Do you pay back?" in built_in("answer_relevancy").messages("score", with_history)[1].text
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "language"),
+    [
+        ("ko", "How long?", "ko"),
+        ("en", "며칠 걸리나요?", "en"),
+        (None, "환불은 며칠 걸리나요?", "ko"),
+        (None, "How long does it take?", "en"),
+        ("fr", "환불은 며칠 걸리나요?", "ko"),
+    ],
+)
+def test_the_language_of_the_case_else_of_the_question(told: str | None, question: str, language: str) -> None:
+    fields = {**FIELDS, "question": question, "language": told}
+    asked = built_in("faithfulness")
+    assert asked.language("score", fields) == language
+    system, user = asked.messages("score", fields)
+    assert system.text.endswith(NOTICE["ko" if language == "ko" else "en"])
+    assert user.text.startswith("경계: " if language == "ko" else "Boundary: ")
+
+
+def test_no_answer_is_an_empty_one() -> None:
+    assert 'name="answer">\n\n</data-' in built_in("faithfulness").messages("score", {**FIELDS, "answer": None})[1].text
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"question": "x", "answer": "y"},
+            "rubric faithfulness: the field 'contexts' is missing; given: answer, question",
+        ),
+        ({**FIELDS, "question": 3}, "rubric faithfulness: the field 'question' must be a text, got 3"),
+        ({**FIELDS, "contexts": "a"}, "rubric faithfulness: the field 'contexts' must be a list, got 'a'"),
+    ],
+)
+def test_fields_that_are_missing_or_of_another_kind(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(EvaluationError) as raised:
+        built_in("faithfulness").messages("score", fields)
+    assert str(raised.value) == message
+
+
+# --- rubrics of one's own -----------------------------------------------------------------------------
+
+
+def test_a_rubric_of_ones_own_takes_the_place_of_one(tmp_path: Path) -> None:
+    content = file_of("answer_relevancy")
+    content["modes"]["score"]["en"] = "Grade as we do."
+    path = written(tmp_path, content)
+    chosen = rubrics({"answer_relevancy": path}, "score")
+    assert chosen["faithfulness"] is built_in("faithfulness")
+    assert chosen["answer_relevancy"].messages("score", FIELDS)[0].text == f"Grade as we do.\n\n{NOTICE['en']}"
+    assert chosen["answer_relevancy"].digest != built_in("answer_relevancy").digest
+
+
+def test_the_digest_is_that_of_the_text(tmp_path: Path) -> None:
+    text = (FOLDER / "faithfulness.yaml").read_text(encoding="utf-8")
+    assert read_rubric("faithfulness", written(tmp_path, text)).digest == built_in("faithfulness").digest
+    assert read_rubric("faithfulness", written(tmp_path, f"{text}#")).digest != built_in("faithfulness").digest
+
+
+def test_a_rubric_may_see_less(tmp_path: Path) -> None:
+    content = file_of("faithfulness")
+    content["modes"]["score"]["fields"] = [{"name": "answer", "kind": "text"}]
+    own = rubrics({"faithfulness": written(tmp_path, content)}, "score")["faithfulness"]
+    assert re.findall(r'name="(\w+)"', own.messages("score", FIELDS)[1].text) == ["answer"]
+
+
+def test_an_unknown_name() -> None:
+    with pytest.raises(InputError) as raised:
+        rubrics({"faithfullness": "x.yaml"}, "score")
+    assert str(raised.value) == (
+        "judge.rubrics.faithfullness: there is no such rubric; did you mean 'faithfulness'?"
+    )  # fmt: skip
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"judge\.rubrics\.faithfulness: file not found: .*own\.yaml"):
+        rubrics({"faithfulness": str(tmp_path / "own.yaml")}, "score")
+
+
+def with_mode(**changes: Any) -> dict[str, Any]:
+    content = file_of("faithfulness")
+    content["modes"]["score"].update(changes)
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("- a\n", "the file: expected a valid dictionary or instance of _File"),
+        ("version: 0\nmodes: {}\n", "version: expected greater than or equal to 1"),
+        (file_of("faithfulness", versions=2), "versions: unknown field"),
+        (with_mode(ko=""), "modes.score.ko: String should have at least 1 character"),
+        (with_mode(kr="…"), "modes.score.kr: unknown field"),
+        (with_mode(fields=[]), "modes.score.fields: List should have at least 1 item after validation, not 0"),
+        (
+            with_mode(fields=[{"name": "answer", "kind": "tekst"}]),
+            "modes.score.fields.0.kind: expected 'text' or 'list'",
+        ),
+        (
+            with_mode(fields=[{"name": "answr", "kind": "text"}]),
+            "modes.score.fields.0.name: no field 'answr'; did you mean 'answer'?",
+        ),
+        (
+            with_mode(fields=[{"name": "history", "kind": "list"}]),
+            "modes.score.fields.0: history is a list, and optional",
+        ),
+        (
+            with_mode(fields=[{"name": "answer", "kind": "list"}]),
+            "modes.score.fields.0: answer is a text, and not optional",
+        ),
+        (with_mode(reply_schema={"type": "object"}), "modes.score.reply_schema.properties: 'score' is missing"),
+        (
+            {"version": 1, "modes": {"scores": file_of("faithfulness")["modes"]["score"]}},
+            "modes.scores: there is no such mode; did you mean 'score'?",
+        ),
+        ({"version": 1, "modes": {"claims": file_of("faithfulness")["modes"]["claims"]}}, "modes.score: missing"),
+    ],
+)
+def test_a_file_that_is_no_rubric(tmp_path: Path, content: Any, message: str) -> None:
+    assert refusal(tmp_path, content) == f"judge.rubrics.faithfulness: FILE: {message}"
+
+
+def test_a_file_that_is_no_yaml(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "modes: [").startswith(
+        "judge.rubrics.faithfulness: FILE is not YAML: while parsing a flow node"
+    )
+
+
+def test_a_mode_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
+    content = file_of("faithfulness")
+    del content["modes"]["claims"]
+    assert rubrics({"faithfulness": written(tmp_path, content)}, "score")
+    assert refusal(tmp_path, content, mode="claims") == (
+        "judge.rubrics.faithfulness: FILE: modes.claims: missing, and judge.mode=claims asks for it"
+    )
+
+
+def test_a_mode_that_the_rubric_has_not(tmp_path: Path) -> None:
+    content = file_of("answer_relevancy")
+    content["modes"]["claims"] = file_of("faithfulness")["modes"]["claims"]
+    assert refusal(tmp_path, content, "answer_relevancy", "claims") == (
+        "judge.rubrics.answer_relevancy: FILE: modes.claims: answer_relevancy has no such mode; known: score"
+    )

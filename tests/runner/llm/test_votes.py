@@ -1,0 +1,93 @@
+"""Several judgements become one; what ends the run ends them all."""
+
+import asyncio
+import statistics
+from typing import Any
+
+import pytest
+
+from runner.errors import BudgetSpentError, EvaluationError, InputError, ReplyError, StopRunError
+from runner.llm.votes import combined, gathered
+from runner.records import Judgement
+
+
+async def says(score: float) -> Judgement:
+    return Judgement(score, "so")
+
+
+async def raises(error: Exception) -> Judgement:
+    raise error
+
+
+def test_the_mean_of_those_that_succeeded() -> None:
+    votes = {"1": Judgement(1.0, "yes"), "2": Judgement(None, error="no JSON"), "3": Judgement(0.5, "half")}
+    found = combined(votes, statistics.fmean, {"claims": []})
+    assert found == Judgement(
+        0.75,
+        "1 (1.00): yes\n2: no JSON\n3 (0.50): half",
+        details={"claims": [], "votes": {"1": 1.0, "2": None, "3": 0.5}, "failures": {"2": "no JSON"}},
+    )
+
+
+def test_votes_of_votes_are_told_by_both_names() -> None:
+    inner = combined({"1": Judgement(1.0), "2": Judgement(0.0)}, statistics.fmean, {})
+    outer = combined({"strict": inner, "lenient": Judgement(1.0)}, statistics.fmean, {})
+    assert outer.score == 0.75
+    assert outer.details == {"votes": {"strict/1": 1.0, "strict/2": 0.0, "lenient": 1.0}}
+
+
+def test_nothing_but_failures_is_one() -> None:
+    votes = {"1": Judgement(None, error="cut off"), "2": Judgement(None, error="cut off")}
+    found = combined(votes, statistics.fmean, {})
+    assert (found.score, found.error, found.details["votes"]) == (None, "cut off", {"1": None, "2": None})
+    assert combined({"a": Judgement(None, error="x"), "b": Judgement(None, error="y")}, statistics.fmean, {}).error == (
+        "x; y"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ReplyError("the model refused: no"), "the model refused: no"),
+        (EvaluationError("HTTP 400"), "HTTP 400"),
+        (TimeoutError("no answer in 15 s"), "no answer in 15 s"),
+        (TimeoutError(), "the judge did not answer in time"),
+        (KeyError("score"), "KeyError: 'score'"),
+    ],
+)
+@pytest.mark.parametrize("others", [{}, {"b": 1.0}])
+async def test_what_is_wrong_with_one_is_its_judgement(error: Exception, said: str, others: dict[str, float]) -> None:
+    found = await gathered({"a": raises(error), **{label: says(score) for label, score in others.items()}})
+    assert found == {"a": Judgement(None, error=said), **{label: Judgement(1.0, "so") for label in others}}
+
+
+@pytest.mark.parametrize("error", [StopRunError("wrong key"), BudgetSpentError("spent"), InputError("no such file")])
+async def test_what_ends_the_run_passes_as_it_is_and_cancels_the_others(error: Exception) -> None:
+    ended = []
+
+    async def waits() -> Judgement:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+        raise AssertionError
+
+    async def late() -> Judgement:
+        await asyncio.sleep(0)
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        await gathered({"a": waits(), "b": late()})
+    assert raised.value is error and ended == ["cancelled"]
+    with pytest.raises(type(error)):
+        await gathered({"a": raises(error)})
+
+
+async def test_all_are_asked_at_once() -> None:
+    meeting: Any = asyncio.Barrier(3)
+
+    async def meets() -> Judgement:
+        await meeting.wait()
+        return Judgement(1.0)
+
+    assert len(await gathered({str(number): meets() for number in range(3)})) == 3
