@@ -214,6 +214,69 @@ ERRORS = [
 ]
 
 
+# --- a run that asked models ---------------------------------------------------------------------
+
+
+def used(requests: int, input_tokens: int, output_tokens: int, usd: float | None, retries: int = 0) -> dict[str, Any]:
+    """One direction of summary.timing.usage."""
+    tokens = {"input_tokens": input_tokens, "output_tokens": output_tokens, "cached_input_tokens": 0}
+    return {"requests": requests, **tokens, "usd": usd, "retries": retries}
+
+
+def rate(k: int, n: int) -> dict[str, Any]:
+    return {"n": n, "k": k, "rate": k / n}
+
+
+GENERATOR, JUDGE = "openai:gpt-4o", "openai:gpt-4o-mini"
+MODELS_RUN: dict[str, Any] = {
+    "choices": {"generator": "openai", "judge": "openai"},
+    "models": {"judge": [JUDGE], "generator": [GENERATOR]},
+    "config": {
+        "cache": "use",
+        "budget": {"usd": 1.0, "tokens": None},
+        "provider": {
+            "local": {"api_key_env": None, "prices": {"date": None}},
+            "openai": {"api_key_env": "OPENAI_API_KEY", "prices": {"date": "2025-08-07"}},
+        },
+    },
+}
+MODELS_SUMMARY: dict[str, Any] = {
+    "judging": {
+        "faithfulness": {
+            "n": 10, "votes": 3, "alpha": 0.7125, "alpha_low": 0.55, "alpha_high": 0.8312, "noise_sd": 0.05,
+        },
+        "answer_relevancy": {
+            "n": 10, "votes": 3, "alpha": None, "alpha_low": None, "alpha_high": None, "noise_sd": 0.0,
+        },
+    },
+    "facts": {
+        "baselines": [],
+        "judge_health": {
+            "faithfulness": {
+                "n": 23, "n_failed": 0, "false_accept": rate(2, 9), "false_reject": rate(0, 8),
+                "injection": rate(1, 6), "failed_controls": ["ko-wrong-year", "en-vague", "ko-inject-context"],
+            },
+            "answer_relevancy": {
+                "n": 12, "n_failed": 0, "false_accept": rate(0, 4), "false_reject": rate(0, 5),
+                "injection": rate(0, 3), "failed_controls": [],
+            },
+        },
+    },
+    "counts": {"citations": {"valid": 7, "out_of_range": 1, "none": 2}},
+    "timing": {
+        "usage": {
+            "judge": {
+                JUDGE: {"live": used(1104, 1_150_000, 50_000, 0.0121, 3), "cached": used(2000, 2**21, 9000, 0.041)},
+            },
+            "generator": {GENERATOR: {"live": used(20, 9000, 1000, 0.0011), "cached": used(0, 0, 0, 0.0)}},
+        },
+        "usage_total": {
+            "live": used(1124, 1_159_000, 51_000, 0.0132, 3), "cached": used(2000, 2**21, 9000, 0.041),
+        },
+    },
+}  # fmt: skip
+
+
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with `changes`; mappings are merged, everything else is replaced."""
     result = copy.deepcopy(dict(base))
@@ -250,6 +313,27 @@ def write_sweep_folder(folder: Path, ks: Sequence[int] = (3, 5), language: str =
         cells.append({"folder": str(number), "overrides": [f"k={k}"], "status": "completed", "exit_code": 0})
     head = {"schema": 1, "id": folder.name, "experiment": "full_rag", "status": "completed"}
     dump(folder / "sweep.json", {**head, "created_at": "2026-01-02T03:04:05Z", "cells": cells})
+    return folder
+
+
+def write_stopped_sweep(folder: Path, done: Mapping[int, Sequence[int]], language: str = "en") -> Path:
+    """A sweep over k that a budget has stopped: `done` maps k to the numbers of the cases (of 10) that it has
+    finished. The recall of case n is 0.1 n at k = 3 and twice that at k = 5; all of them done is completed."""
+    write_sweep_folder(folder, list(done), language)
+    head = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+    for cell, (k, cases) in zip(head["cells"], done.items(), strict=True):
+        ended = {"status": "completed", "exit_code": 0, "error_message": None}
+        if len(cases) < 10:
+            ended = {"status": "partial", "exit_code": 3, "error_message": "budget.usd=1 is spent (0.9980 used)"}
+            head["status"] = "partial"
+        run = merged(MODELS_RUN, {"k": k, "config": {"k": k, "seed": 1, "report": {"language": language}}, **ended})
+        counts = {"total": 10, "ok": len(cases), "failed": 0, "timeout": 0, "pending": 10 - len(cases)}
+        recall = {"recall_at_k": estimate(k / 10, len(cases))}
+        summary = {"k": k, "cases": counts, "metrics": recall, **ended}
+        rows = [row(f"q-{n}", metrics={"recall_at_k": 0.1 * n * (2 if k == 5 else 1)}) for n in cases]
+        write_run(folder / cell["folder"], run, merged(MODELS_SUMMARY, summary), rows)
+        cell |= ended
+    dump(folder / "sweep.json", head)
     return folder
 
 

@@ -28,27 +28,70 @@ def case_view(folder: Path) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="bold")
     table.add_column()
-    for name, text in [*facts_of(row, document.k, document.say), *_contexts(row), *_verdicts(row, document.say)]:
+    say = document.say
+    parts = (_history(row, say), facts_of(row, document.k, say), _contexts(row, say), _judgements(row, say))
+    for name, text in (fact for part in parts for fact in part):
         table.add_row(Text(name), Text(text))
-    status = document.say.name("status", str(row.get("status")))
+    status = say.name("status", str(row.get("status")))
     return Panel(Group(table), title=Text(f"{row.get('id')} ({status})"), width=WIDTH)
 
 
-def _contexts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _output(row: Mapping[str, Any]) -> Mapping[str, Any]:
     output = row.get("output")
-    contexts = output.get("contexts") if isinstance(output, Mapping) else None
-    for number, context in enumerate(contexts or (), start=1):
+    return output if isinstance(output, Mapping) else {}
+
+
+def _history(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+    """The turns before the question, oldest first."""
+    turns = _output(row).get("history") or ()
+    said = [(turn["role"], turn["text"]) if isinstance(turn, Mapping) else tuple(turn) for turn in turns]
+    lines = (f"{say.name('turn', str(role))}: {text}" for role, text in said)
+    if said:
+        yield say("case.history"), "\n".join(lines)
+
+
+def _contexts(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+    output = _output(row)
+    for number, context in enumerate(output.get("contexts") or (), start=1):
         yield f"[{number}] {context.get('id')}", str(context.get("text", ""))
+    for number in output.get("citations_out_of_range") or ():
+        yield say("case.citations"), say("case.cites_nothing_there", number=number)
 
 
-def _verdicts(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+def _judgements(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+    """Each vote, each claim with its verdict, and whatever else a judge has left."""
     for rubric, judgement in (row.get("judgements") or {}).items():
         for name, value in (judgement.get("details") or {}).items():
-            for item in value if isinstance(value, list) else [value]:
-                yield f"{say.name('metric', rubric)}, {name}", _shown(item)
+            title = f"{say.name('metric', rubric)}, {_title(name, say)}"
+            if name == "votes":
+                yield title, ", ".join(f"{label}: {_vote(score, say)}" for label, score in value.items())
+            elif name == "failures":
+                yield title, "\n".join(f"{label}: {error}" for label, error in value.items())
+            else:
+                for item in value if isinstance(value, list) else [value]:
+                    yield title, _shown(item, say)
 
 
-def _shown(item: Any) -> str:
-    if isinstance(item, Mapping):
-        return ", ".join(f"{name}: {value}" for name, value in item.items() if value is not None)
-    return str(item)
+def _title(name: str, say: Wording) -> str:
+    """`first/claims` are the claims as the judge `first` of a panel took them."""
+    judge, _, kind = name.rpartition("/")
+    return f"{say.name('detail', kind)} ({judge})" if judge else say.name("detail", kind)
+
+
+def _vote(score: float | None, say: Wording) -> str:
+    return say("case.failed_vote") if score is None else f"{score:.2f}"
+
+
+def _shown(item: Any, say: Wording) -> str:
+    if not isinstance(item, Mapping):
+        return str(item)
+    if "claim" not in item or "verdict" not in item:
+        return _listed(item)
+    rest = {name: value for name, value in item.items() if name not in ("claim", "verdict", "context", "chunk")}
+    chunk = item.get("context") or item.get("chunk")
+    place, more = f" [{chunk}]" if chunk else "", _listed(rest)
+    return f"{say.name('verdict', str(item['verdict']))}{place}: {item['claim']}" + (f" ({more})" if more else "")
+
+
+def _listed(item: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in item.items() if value not in (None, [], ""))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.report.diagnosis import threshold
-from runner.report.folder import RunFolder
+from runner.report.folder import RunFolder, case_counts
 from runner.report.wording import Wording, wording_of
 
 
@@ -41,7 +41,7 @@ class Document:
 
     @property
     def cases(self) -> Mapping[str, int]:
-        return {"total": 0, "ok": 0, "failed": 0, "timeout": 0, "pending": 0, **(self.summary.get("cases") or {})}
+        return case_counts(self.summary)
 
     @property
     def k(self) -> int | None:

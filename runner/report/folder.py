@@ -34,6 +34,12 @@ class RunFolder:
         return lines(self.path / "errors.jsonl")
 
 
+def case_counts(summary: Mapping[str, Any]) -> dict[str, int]:
+    """`done` are the cases that have a result, whatever it is."""
+    counts = {"total": 0, "ok": 0, "failed": 0, "timeout": 0, "pending": 0, **(summary.get("cases") or {})}
+    return {**counts, "done": counts["ok"] + counts["failed"] + counts["timeout"]}
+
+
 def is_sweep(folder: Path) -> bool:
     return (folder / "sweep.json").is_file()
 

@@ -10,8 +10,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from runner.report import metric
+from runner.report import metric, usage
+from runner.report.folder import case_counts
+from runner.report.judge_panel import controls, votes
 from runner.report.metric import Value
+from runner.report.trust import warnings
 from runner.report.wording import Wording, wording_of
 
 WIDTH = 78
@@ -36,8 +39,12 @@ def panels(run: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Renderabl
 
 
 def _footnote(summary: Mapping[str, Any], say: Wording) -> list[RenderableType]:
+    """What speaks against the scores."""
+    notes = [Text(warning, style="bold red") for warning in warnings(summary, say)]
     baselines = (summary.get("facts") or {}).get("baselines")
-    return [Text(), Text(say("baselines", names=", ".join(baselines)), style="dim")] if baselines else []
+    if baselines:
+        notes.append(Text(say("baselines", names=", ".join(baselines)), style="dim"))
+    return [Text(), *notes] if notes else []
 
 
 def _leg_names(metrics: Mapping[str, Any]) -> list[str]:
@@ -77,6 +84,7 @@ def _details(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -
     if unanswerable:
         called = counts.get("answerability")
         blocks.append([_table(unanswerable, None, say), *([_two_by_two(called, say)] if called else [])])
+    blocks += [[shown] for shown in (controls(summary, say), votes(summary, say)) if shown is not None]
     if counts.get("lost_at"):
         blocks.append([_lost(counts["lost_at"], say)])
     return [part for block in blocks for part in [*block, Text()]][:-1]
@@ -87,7 +95,7 @@ def _facts(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> 
     rows = [(say("ran.status"), say.name("status", str(run.get("status"))))]
     if run.get("error_message"):
         rows.append((say("worst.error"), str(run["error_message"])))
-    rows.append((say("panel.cases"), cases_line(summary, say)))
+    rows += [(say("panel.cases"), cases_line(summary, say)), *_left(run, summary, say), *_cost(run, summary, say)]
     problems = summary.get("data_problems") or {}
     if any(problems.values()):
         rows.append((say("panel.data_problems"), say("data_problems.line", **problems)))
@@ -107,8 +115,28 @@ def stages(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def cases_line(summary: Mapping[str, Any], say: Wording) -> str:
-    counts = {"total": 0, "ok": 0, "failed": 0, "timeout": 0, "pending": 0, **(summary.get("cases") or {})}
+    counts = case_counts(summary)
     return say("cases.line_pending" if counts["pending"] else "cases.line", **counts)
+
+
+def _left(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> list[tuple[str, str]]:
+    """How to go on from a run that stopped before its end."""
+    unfinished = run.get("status") in ("partial", "failed") and case_counts(summary)["pending"]
+    return [(say("panel.next"), say("panel.goes_on"))] if unfinished else []
+
+
+def models_line(run: Mapping[str, Any], say: Wording) -> str:
+    return ", ".join(f"{say.name('role', role)} {name}" for role, name in usage.models(run))
+
+
+def _cost(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> list[tuple[str, str]]:
+    found = usage.uses(summary)
+    rows = [(say("ran.models"), models_line(run, say))] if usage.models(run) else []
+    if found:
+        rows.append((say("cost.cost"), usage.spending(usage.total(use.live for use in found), say)))
+        saved = usage.total(use.cached for use in found)
+        rows += [(say("cost.saved"), usage.spending(saved, say))] if saved.requests else []
+    return rows
 
 
 def _percentiles(entry: Mapping[str, Any], say: Wording) -> str:

@@ -10,8 +10,10 @@ from typing import Any
 from runner.report import metric
 from runner.report.document import Document, section
 from runner.report.markdown import Markdown, bold, code_block, escape, quote, table
-from runner.report.panels import cases_line, lost_counts, stages, two_by_two
+from runner.report.panels import cases_line, lost_counts, models_line, stages, two_by_two
+from runner.report.trust import warnings
 
+UNFINISHED = ("partial", "failed", "running")
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 
 
@@ -33,11 +35,13 @@ def _overrides(document: Document) -> list[str]:
 def _notes(document: Document) -> str:
     say, status, cases = document.say, document.run.get("status"), document.cases
     notes: list[str] = []
-    if status in ("partial", "failed", "running"):
-        done = cases["ok"] + cases["failed"] + cases["timeout"]
-        notes.append(bold(say(f"note.{status}", done=done, total=cases["total"])))
+    if status in UNFINISHED:
+        notes.append(bold(say(f"note.{status}", done=cases["done"], total=cases["total"])))
     if document.run.get("error_message"):
         notes.append(say("note.message", message=document.run["error_message"]))
+    if status in UNFINISHED and cases["pending"]:
+        notes.append(say("note.goes_on"))
+    notes += [bold(warning) for warning in warnings(document.summary, say)]
     baselines = (document.summary.get("facts") or {}).get("baselines")
     if baselines:
         notes.append(say("baselines", names=", ".join(baselines)))
@@ -53,6 +57,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         "status": say.name("status", str(run.get("status"))),
         "evaluation": run.get("evaluation_type"),
         **{name: choices.get(name) for name in CHOICES},
+        "models": models_line(run, say),
         "k": None if k is None else str(k),
         "cases": cases_line(document.summary, say) if document.summary else None,
         "git": _git(document),

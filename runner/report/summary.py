@@ -6,7 +6,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from runner.report import diagnosis_section, metric_sections, run_sections, worst_section
+from runner.report import (
+    diagnosis_section,
+    judge_section,
+    metric_sections,
+    models_section,
+    run_sections,
+    worst_section,
+)
 from runner.report.document import Document
 from runner.report.folder import open_run
 
@@ -20,6 +27,9 @@ SECTIONS: tuple[Callable[[Document], str], ...] = (
     metric_sections.slices,
     run_sections.lost,
     run_sections.unanswerable,
+    judge_section.citations,
+    judge_section.judge,
+    models_section.cost,
     run_sections.latency,
     run_sections.index,
     run_sections.problems,

@@ -9,7 +9,10 @@ from typing import Any
 
 from runner.errors import InputError
 from runner.report import metric
-from runner.report.folder import open_run, open_sweep, read_json
+from runner.report.folder import case_counts, open_run, open_sweep, read_json
+from runner.report.paired import Paired, paired
+from runner.report.trust import warnings
+from runner.report.usage import Spent, total, uses
 from runner.report.wording import LANGUAGES, Wording, wording_of
 
 SHOWN = (*metric.MAIN, "unanswerable_f1", "exact_match", "token_f1")
@@ -32,8 +35,15 @@ class Cell:
     def metrics(self) -> Mapping[str, Any]:
         return self.summary.get("metrics") or {}
 
+    @property
+    def spent(self) -> tuple[Spent, Spent]:
+        """(asked of servers, answered from the cache)"""
+        found = uses(self.summary)
+        return total(use.live for use in found), total(use.cached for use in found)
+
     def record(self) -> dict[str, Any]:
         """The cell in summary.json."""
+        timing, facts = self.summary.get("timing") or {}, self.summary.get("facts") or {}
         return {
             "folder": self.folder,
             "run_id": self.run.get("id"),
@@ -45,17 +55,35 @@ class Cell:
             "fingerprint": self.run.get("fingerprint"),
             "k": self.summary.get("k"),
             "cases": self.summary.get("cases"),
-            "baselines": (self.summary.get("facts") or {}).get("baselines") or [],
+            "baselines": facts.get("baselines") or [],
+            **_kept(facts, "judge_health"),
             "metrics": self.metrics,
-            "timing": {"latency": (self.summary.get("timing") or {}).get("latency") or {}},
+            "timing": {"latency": timing.get("latency") or {}, **_kept(timing, "usage")},
         }
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """Runs that can be compared, by their folders, with what there is to say of the cases behind their means."""
+
+    metrics: Mapping[str, Mapping[str, Any]]
+    note: str = ""
+
+    def best(self, name: str) -> float | None:
+        """The highest value of a metric, where they differ."""
+        found = [metric.value_of(metrics, name).value for metrics in self.metrics.values()]
+        numbers = [value for value in found if value is not None]
+        return max(numbers) if len(set(numbers)) > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
 class Sweep:
+    """`paired` where runs have stopped before their end, so that their own means cover different cases."""
+
     head: Mapping[str, Any]
     cells: Sequence[Cell]
     say: Wording
+    paired: Paired | None = None
 
     @property
     def params(self) -> list[str]:
@@ -77,11 +105,39 @@ class Sweep:
         found = {cell.summary.get("k") for cell in self.cells if cell.metrics}
         return found.pop() if len(found) == 1 else None
 
-    def best(self, name: str) -> float | None:
-        """The highest value of a metric among completed cells, where there is something to compare."""
-        found = [metric.value_of(cell.metrics, name).value for cell in self.cells if cell.status == "completed"]
-        numbers = [value for value in found if value is not None]
-        return max(numbers) if len(set(numbers)) > 1 else None
+    @property
+    def views(self) -> list[View]:
+        """Completed runs by their own means, and runs that stopped before their end beside them over what all
+        have finished."""
+        own = View({cell.folder: cell.metrics for cell in self.cells if cell.status == "completed"})
+        if self.paired is None:
+            return [own]
+        together = View(self.paired.metrics, coverage(self, self.paired))
+        if not self.paired.n:
+            return [View(own.metrics, together.note)]
+        return [own, together] if own.metrics else [together]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against the judges of the runs, each once."""
+        return list(dict.fromkeys(text for cell in self.cells for text in warnings(cell.summary, self.say)))
+
+
+def coverage(sweep: Sweep, found: Paired) -> str:
+    """Over which cases the means are."""
+    say = sweep.say
+    if found.same:
+        return say("sweep.common_same", n=found.n)
+    done = [
+        say("sweep.done", run=_called(cell), done=found.done[cell.folder], total=case_counts(cell.summary)["total"])
+        for cell in sweep.cells
+        if cell.folder in found.done
+    ]
+    return say("sweep.common_explain" if found.n else "sweep.common_none", n=found.n, done=", ".join(done))
+
+
+def _called(cell: Cell) -> str:
+    return " ".join(f"{name}={value}" for name, value in cell.params.items()) or cell.folder
 
 
 def read_sweep(folder: Path) -> Sweep:
@@ -101,7 +157,18 @@ def read_sweep(folder: Path) -> Sweep:
         for cell, pairs in zip(listed, overrides, strict=True)
     ]
     language = next((wording_of(cell.run).language for cell in cells if cell.run.get("config")), None)
-    return Sweep(head, cells, LANGUAGES[language or written.get("language") or "en"])
+    say = LANGUAGES[language or written.get("language") or "en"]
+    return Sweep(head, cells, say, _paired(folder, cells, written.get("paired")))
+
+
+def _paired(folder: Path, cells: Sequence[Cell], written: Mapping[str, Any] | None) -> Paired | None:
+    """Where folders of runs are gone, what an earlier summary.json says."""
+    compared = [cell for cell in cells if cell.status in ("completed", "partial")]
+    if all(cell.status == "completed" for cell in compared):
+        return None
+    seed = next((cell.run["config"]["seed"] for cell in compared if "seed" in (cell.run.get("config") or {})), 0)
+    found = paired(folder, [cell.folder for cell in compared], SHOWN, seed)
+    return Paired(**written) if found is None and written else found
 
 
 def _cell(
@@ -117,7 +184,7 @@ def _cell(
         record = records.get(str(listed["folder"]), {})
         run = {"id": record.get("run_id"), "fingerprint": record.get("fingerprint")}
         summary = {name: record.get(name) for name in ("k", "cases", "metrics", "timing")}
-        summary["facts"] = {"baselines": record.get("baselines")}
+        summary["facts"] = {name: record.get(name) for name in ("baselines", "judge_health")}
     return Cell(
         str(listed["folder"]),
         listed.get("overrides") or (),
@@ -128,6 +195,10 @@ def _cell(
         run,
         summary,
     )
+
+
+def _kept(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {name: values[name]} if values.get(name) else {}
 
 
 def _pairs(overrides: Sequence[str]) -> dict[str, str]:

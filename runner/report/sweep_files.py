@@ -7,11 +7,11 @@ import io
 import json
 from pathlib import Path
 
-from runner.report import metric
+from runner.report import metric, sweep_cost
 from runner.report.markdown import Markdown, bold, escape, quote, table
 from runner.report.metric_sections import slice_cell
 from runner.report.summary import replace_text
-from runner.report.sweep import Cell, Sweep, read_sweep
+from runner.report.sweep import Cell, Sweep, View, read_sweep
 
 SCHEMA = 1
 
@@ -26,6 +26,7 @@ def write_sweep(folder: Path) -> None:
         "language": sweep.say.language,
         "params": sweep.params,
         "cells": [cell.record() for cell in sweep.cells],
+        **({"paired": sweep.paired.record()} if sweep.paired else {}),
     }
     replace_text(folder / "summary.json", json.dumps(record, ensure_ascii=False, indent=2) + "\n")
     replace_text(folder / "summary.md", _markdown(sweep))
@@ -37,17 +38,26 @@ def _markdown(sweep: Sweep) -> str:
     done = sum(cell.status == "completed" for cell in sweep.cells)
     blocks = [
         f"# {escape(say('sweep.title', experiment=sweep.head.get('experiment') or ''))}",
-        quote([say("baselines", names=", ".join(sweep.baselines))]) if sweep.baselines else "",
+        quote(_notes(sweep)),
         escape(say("sweep.cells", done=done, total=len(sweep.cells))),
-        _cells_table(sweep),
+        *(block for view in sweep.views for block in (escape(view.note), _cells_table(sweep, view))),
         escape(say("sweep.explain")),
         _failures(sweep),
+        sweep_cost.section(sweep),
         escape(say("sweep.reports", example=f"{sweep.cells[0].folder}/summary.md")) if sweep.cells else "",
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _cells_table(sweep: Sweep) -> str:
+def _notes(sweep: Sweep) -> list[str]:
+    """What a reader must know before the numbers."""
+    say = sweep.say
+    notes: list[str] = [bold(say("sweep.goes_on"))] if sweep.head.get("status") == "partial" else []
+    notes += map(bold, sweep.warnings)
+    return notes + ([say("baselines", names=", ".join(sweep.baselines))] if sweep.baselines else [])
+
+
+def _cells_table(sweep: Sweep, view: View) -> str:
     say, names = sweep.say, sweep.metrics
     headers = [say("sweep.folder"), *sweep.params, say("sweep.status")]
     headers += [metric.label(name, sweep.k, say) for name in names]
@@ -56,19 +66,19 @@ def _cells_table(sweep: Sweep) -> str:
             cell.folder,
             *(cell.params.get(name, "") for name in sweep.params),
             say.name("status", cell.status),
-            *(_markdown_cell(sweep, cell, name) for name in names),
+            *(_markdown_cell(sweep, view, cell, name) for name in names),
         ]
         for cell in sweep.cells
     ]
     return table(headers, rows, right=range(2 + len(sweep.params), len(headers)))
 
 
-def _markdown_cell(sweep: Sweep, cell: Cell, name: str) -> str:
-    """Nothing for a run that is not completed: its numbers are not comparable."""
-    none = sweep.say("none")
-    text = slice_cell(cell.metrics, name, none) if cell.status == "completed" else none
-    value = metric.value_of(cell.metrics, name).value
-    if value is None or value != sweep.best(name):
+def _markdown_cell(sweep: Sweep, view: View, cell: Cell, name: str) -> str:
+    """Nothing for a run whose numbers are not comparable."""
+    metrics = view.metrics.get(cell.folder, {})
+    text = slice_cell(metrics, name, sweep.say("none"))
+    value = metric.value_of(metrics, name).value
+    if value is None or value != view.best(name):
         return text
     number, _, rest = text.partition(" ")
     return Markdown(f"{bold(Markdown(number))} {rest}")
@@ -88,14 +98,17 @@ def _failures(sweep: Sweep) -> str:
 
 
 def _csv(sweep: Sweep) -> str:
-    """One row a cell; `NAME`, `NAME_ci_low`, `NAME_ci_high` and `NAME_n_scored` of every metric of any cell."""
+    """One row a cell; `NAME`, `NAME_ci_low`, `NAME_ci_high` and `NAME_n_scored` of every metric of any cell, over
+    the cases that the cell has finished; what the models cost, where there are any."""
     names = list(dict.fromkeys(name for cell in sweep.cells for name in cell.metrics))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     heads = [f"{name}{part}" for name in names for part in ("", "_ci_low", "_ci_high", "_n_scored")]
-    writer.writerow(["folder", "status", *sweep.params, *heads])
+    cost = sweep_cost.COLUMNS if sweep_cost.has_cost(sweep) else ()
+    writer.writerow(["folder", "status", *sweep.params, *heads, *cost])
     for cell in sweep.cells:
         found = [metric.value_of(cell.metrics, name) for name in names]
         numbers = [number for value in found for number in (value.value, value.low, value.high, value.n_scored)]
-        writer.writerow([cell.folder, cell.status, *(cell.params.get(name, "") for name in sweep.params), *numbers])
+        row = [cell.folder, cell.status, *(cell.params.get(name, "") for name in sweep.params), *numbers]
+        writer.writerow([*row, *(sweep_cost.numbers(cell) if cost else ())])
     return out.getvalue()

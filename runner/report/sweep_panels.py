@@ -10,8 +10,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from runner.report import metric
-from runner.report.sweep import Cell, Sweep, read_sweep
+from runner.report import metric, sweep_cost
+from runner.report.sweep import Cell, Sweep, View, read_sweep
 
 SHOWN = 5  # metrics; more do not fit 80 columns
 
@@ -19,17 +19,25 @@ SHOWN = 5  # metrics; more do not fit 80 columns
 def sweep_panels(folder: Path) -> list[RenderableType]:
     """What differs and the main metrics with their intervals, one row a cell; fits 80 columns."""
     sweep = read_sweep(folder)
+    say = sweep.say
+    title = say("sweep.panel", id=sweep.head.get("id", ""))
+    tables = [_table(sweep, view, title if number == 0 else "") for number, view in enumerate(sweep.views)]
+    notes = [Text(warning, style="bold red") for warning in sweep.warnings]
+    notes += [Text(note, style="dim") for note in [say("sweep.differs"), *_notes(sweep)]]
+    return [*(part for parts in tables for part in parts), *notes, *sweep_cost.panel(sweep)]
+
+
+def _table(sweep: Sweep, view: View, title: str) -> list[RenderableType]:
     say, names = sweep.say, sweep.metrics[:SHOWN]
-    title = Text(say("sweep.panel", id=sweep.head.get("id", "")), style="bold")
-    shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in sweep.params or [say("sweep.folder")]:
         shown.add_column(Text(name), overflow="fold")
     for name in names:
         heading = say.texts.get(f"short.{name}") or metric.label(name, sweep.k, say)
         shown.add_column(Text(heading), justify="right", no_wrap=True)
     for cell in sweep.cells:
-        shown.add_row(*_params(sweep, cell), *_numbers(sweep, cell, names))
-    return [shown, *(Text(note, style="dim") for note in [say("sweep.differs"), *_notes(sweep)])]
+        shown.add_row(*_params(sweep, cell), *_numbers(sweep, view, cell, names))
+    return [*(Text(text, style="bold") for text in (title, view.note) if text), shown]
 
 
 def _params(sweep: Sweep, cell: Cell) -> Iterator[Text]:
@@ -38,18 +46,20 @@ def _params(sweep: Sweep, cell: Cell) -> Iterator[Text]:
         yield Text(cell.folder)
 
 
-def _numbers(sweep: Sweep, cell: Cell, names: Sequence[str]) -> Iterator[Text]:
-    """Value over interval; of a run that is not completed only that."""
-    if cell.status != "completed":
+def _numbers(sweep: Sweep, view: View, cell: Cell, names: Sequence[str]) -> Iterator[Text]:
+    """Value over interval; of a run whose numbers cannot be compared only how it ended."""
+    metrics = view.metrics.get(cell.folder)
+    if metrics is None:
         yield Text(sweep.say.name("status", cell.status), style="bold red")
         return
     for name in names:
-        value = metric.value_of(cell.metrics, name)
-        style = "bold" if value.value is not None and value.value == sweep.best(name) else ""
+        value = metric.value_of(metrics, name)
+        style = "bold" if value.value is not None and value.value == view.best(name) else ""
         narrow = metric.interval(value.low, value.high, digits=2).replace("0.", ".").replace(", ", " ")
         yield Text.assemble((metric.four(value.value, sweep.say), style), (f"\n{narrow}" if narrow else "", "dim"))
 
 
 def _notes(sweep: Sweep) -> list[str]:
-    notes = [sweep.say("baselines", names=", ".join(sweep.baselines))] if sweep.baselines else []
+    notes = [sweep.say("sweep.goes_on")] if sweep.head.get("status") == "partial" else []
+    notes += [sweep.say("baselines", names=", ".join(sweep.baselines))] if sweep.baselines else []
     return notes + [f"{cell.folder}: {cell.error_message}" for cell in sweep.cells if cell.error_message]

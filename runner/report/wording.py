@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.report.english import ENGLISH
+from runner.report.english_models import ENGLISH_MODELS
 from runner.report.korean import KOREAN
+from runner.report.korean_models import KOREAN_MODELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Wording:
         return self.texts.get(f"{group}.{value}", value)
 
 
-LANGUAGES = {"en": Wording("en", ENGLISH), "ko": Wording("ko", KOREAN)}
+LANGUAGES = {"en": Wording("en", ENGLISH | ENGLISH_MODELS), "ko": Wording("ko", KOREAN | KOREAN_MODELS)}
 
 
 def wording_of(run: Mapping[str, Any]) -> Wording:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from runner.config import NOT_IN_FINGERPRINT
 from runner.report.folder import is_sweep, open_run, open_sweep, read_json
 from runner.report.metric import MAIN, RETRIEVAL
+from runner.report.trust import agreements, healths, warnings
+from runner.report.usage import models, total, uses
+from runner.report.wording import LANGUAGES
 
-NOT_PARAMS = ("tracking", "out", "cache_dir", "report", "format")
+# No property of an experiment. A logged param cannot change, and a run that goes on may have another budget.
+NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "models"}
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
 SCRATCH = (".lock", ".writing", ".compacting")
@@ -56,7 +62,7 @@ def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
     return Entry(
         experiment=str(run["experiment"]),
         name=_run_name(folder, run),
-        description=_run_description(run, baselines),
+        description=_run_description(run, summary, baselines),
         status=str(run["status"]),
         tags=_run_tags(run, summary, baselines),
         params=_params(run),
@@ -79,6 +85,7 @@ def sweep_entry(folder: Path) -> Entry:
         "status": sweep.get("status"),
         "sweep_id": sweep.get("id"),
         "sweep_role": "summary",
+        "cells": _counted(str(cell.get("status")) for cell in cells),
         "baselines": _baselines(
             {"baselines": sorted({name for cell in cells for name in cell.get("baselines") or ()})}
         ),
@@ -98,6 +105,10 @@ def sweep_entry(folder: Path) -> Entry:
         created_ms=_milliseconds(sweep["created_at"]),
         updated_ms=_milliseconds(sweep.get("updated_at") or sweep["created_at"]),
     )
+
+
+def _counted(statuses: Iterable[str]) -> str:
+    return ", ".join(f"{status} {count}" for status, count in sorted(Counter(statuses).items()))
 
 
 def draw(folder: Path, target: Path) -> list[Path]:
@@ -131,7 +142,7 @@ def _swept(summary: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={','.join(values)}" for name, values in found.items())
 
 
-def _run_description(run: Mapping[str, Any], baselines: str) -> str:
+def _run_description(run: Mapping[str, Any], summary: Mapping[str, Any], baselines: str) -> str:
     """Markdown: what the scores are worth, how it ended, how to run it again."""
     overrides = [name for name in run.get("overrides") or () if not name.startswith(("out=", "hydra."))]
     lines = [f"    python -m runner {' '.join(overrides)}"]
@@ -139,6 +150,7 @@ def _run_description(run: Mapping[str, Any], baselines: str) -> str:
         lines.insert(0, f"{run['status']}: {run['error_message']}")
     if baselines != "none":
         lines.insert(0, f"Baselines without a language model: {baselines}. Their scores are rough estimates.")
+    lines[:0] = warnings(summary, LANGUAGES["en"])
     return "\n\n".join(lines)
 
 
@@ -170,13 +182,16 @@ def _texts(tags: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _params(run: Mapping[str, Any]) -> dict[str, str]:
-    """The chosen components, and every setting under its dotted key.
+    """The chosen components, the models by role, and every setting under its dotted key.
 
-    What a component shares with the top level (`evaluation.retriever`, `evaluation.k`) is not repeated.
+    What a component shares with the top level (`evaluation.retriever`, `judge.models`) is not repeated.
     """
-    config = {name: value for name, value in (run.get("config") or {}).items() if name not in NOT_PARAMS}
+    config = run.get("config") or {}
+    kept = {name: value for name, value in config.items() if name not in NOT_PARAMS}
     params = {name: str(choice) for name, choice in (run.get("choices") or {}).items() if name not in NOT_PARAMS}
-    return params | dict(_flat(config, config, ""))
+    for role, name in models(run):
+        params[f"{role}_model"] = ", ".join(filter(None, (params.get(f"{role}_model"), name)))
+    return params | dict(_flat(kept, config, ""))
 
 
 def _flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
@@ -190,7 +205,7 @@ def _flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str) -> It
 
 
 def _metrics(summary: Mapping[str, Any], slices: Collection[str]) -> dict[str, float]:
-    """Every metric, the ends of the main intervals, latencies, main metrics by slice.
+    """Every metric, the ends of the main intervals, latencies, cost, what the judge is worth, main metrics by slice.
 
     Stores list metrics by name: what is not a metric of the whole (`time.`, `via.` a leg of a fusion,
     `where.` a slice) is named so that it comes after those that are.
@@ -203,8 +218,37 @@ def _metrics(summary: Mapping[str, Any], slices: Collection[str]) -> dict[str, f
     for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items():
         for percentile in ("p50_ms", "p95_ms"):
             found[f"time.{stage}_{percentile}"] = entry.get(percentile)
+    found |= {**_cost(summary), **_judge(summary)}
     found |= _sliced(summary.get("slices") or {}, slices)
     return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    """Tokens are those of live requests. USD are None where a price is unknown."""
+    found = uses(summary)
+    if not found:
+        return {}
+    live, cached = total(use.live for use in found), total(use.cached for use in found)
+    return {
+        "cost_usd": None if live.unpriced else live.usd,
+        "cost_saved_usd": None if cached.unpriced else cached.usd,
+        "requests_live": live.requests,
+        "requests_cached": cached.requests,
+        "input_tokens": live.input_tokens,
+        "output_tokens": live.output_tokens,
+    }
+
+
+def _judge(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    """The worst of all rubrics; each stands in summary.json."""
+    checks, votes = healths(summary), [each for each in agreements(summary) if each.judge is None]
+    rates = {
+        f"judge_{name}_rate": max((rate.share for check in checks if (rate := getattr(check, name)).n), default=None)
+        for name in ("false_accept", "false_reject", "injection")
+    }
+    alphas = [each.alpha for each in votes if each.alpha is not None]
+    noises = [each.noise_sd for each in votes if each.noise_sd is not None]
+    return {**rates, "judge_alpha": min(alphas, default=None), "judge_noise_sd": max(noises, default=None)}
 
 
 def _metric_name(name: str) -> str:

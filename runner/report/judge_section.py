@@ -1,0 +1,94 @@
+"""Sections of summary.md that say what the judge and the citations of answers are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runner.report import metric
+from runner.report.document import Document, section
+from runner.report.markdown import Markdown, escape, table
+from runner.report.trust import Agreement, Health, Rate, agreements, healths
+from runner.report.wording import Wording
+
+RATES = ("false_accept", "false_reject", "injection", "failed")
+CITATIONS = ("valid", "out_of_range", "none")
+MAX_ITEMS = 20
+
+
+def judge(document: Document) -> str:
+    """The judge on control items, and how far several votes on one case agree."""
+    return section(document.say("head.judge"), _controls(document), _votes(document))
+
+
+def _controls(document: Document) -> str:
+    say, found = document.say, healths(document.summary)
+    if not found:
+        return ""
+    rows = [[say.name("metric", health.rubric), *map(_rate, health.rates)] for health in found]
+    headers = [say("judge.rubric"), *(say(f"controls.{name}") for name in RATES)]
+    wrong = [_items(health, say) for health in found if health.items]
+    notes = [say("controls.explain"), *(wrong or [say("controls.fine")] * _all_right(found))]
+    return section(say("head.controls"), table(headers, rows, range(1, 5)), *map(escape, notes), level=3)
+
+
+def _rate(rate: Rate) -> str:
+    return f"{rate} ({rate.share:.1%})" if rate.n else str(rate)
+
+
+def _all_right(found: Sequence[Health]) -> bool:
+    return not any(rate.k for health in found for rate in health.rates)
+
+
+def _items(health: Health, say: Wording) -> str:
+    items = ", ".join(health.items[:MAX_ITEMS])
+    if len(health.items) > MAX_ITEMS:
+        items = say("controls.more", items=items, count=len(health.items) - MAX_ITEMS)
+    return say("controls.items", rubric=say.name("metric", health.rubric), items=items)
+
+
+def _votes(document: Document) -> str:
+    say, found = document.say, agreements(document.summary)
+    if not found:
+        return ""
+    rows = [
+        [
+            each.name(say),
+            str(each.n),
+            str(each.votes),
+            str(each.failed),
+            metric.four(each.alpha, say),
+            Markdown(metric.interval(each.low, each.high)),
+            metric.four(each.noise_sd, say),
+        ]
+        for each in found
+    ]
+    headers = [
+        say("judge.rubric"),
+        say("votes.cases"),
+        *(say(f"votes.{name}") for name in ("votes", "failed", "alpha")),
+    ]
+    meaning = [escape(sentence) for each in found for sentence in _meaning(each, say)]
+    shown = table([*headers, say("interval"), say("votes.noise")], rows, range(1, 7))
+    return section(say("head.votes"), shown, *meaning, level=3)
+
+
+def _meaning(each: Agreement, say: Wording) -> list[str]:
+    sentences = [say(f"votes.{each.grade or 'no_alpha'}", rubric=each.name(say))] if each.judge is None else []
+    if each.margin is not None:
+        sentences.append(say("votes.margin", rubric=each.name(say), margin=f"{each.margin:.4f}", n=each.n))
+    return sentences
+
+
+def citations(document: Document) -> str:
+    """How many answers cite what they were given, and how many cite what is not there."""
+    say, counts = document.say, document.counts.get("citations") or {}
+    total = sum(counts.values())
+    rows = [
+        (say(f"citations.{name}"), str(counts[name]), f"{counts[name] / total:.1%}")
+        for name in CITATIONS
+        if counts.get(name)
+    ]
+    headers = [say("citations.answers"), say("citations.count"), say("diagnosis.share")]
+    if not rows:
+        return ""
+    return section(say("head.citations"), table(headers, rows, (1, 2)), escape(say("citations.explain")))

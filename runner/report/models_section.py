@@ -1,0 +1,49 @@
+"""The section of summary.md with the models that a run asked, and what that cost."""
+
+from __future__ import annotations
+
+from runner.report import usage
+from runner.report.document import Document, section
+from runner.report.markdown import bold, escape, table
+from runner.report.usage import Use
+from runner.report.wording import Wording
+
+HEADERS = ("role", "model", "requests", "retries", "input", "output", "usd", "cached", "usd_saved")
+
+
+def cost(document: Document) -> str:
+    say, found = document.say, usage.uses(document.summary)
+    if not found:
+        return ""
+    rows = [_row(say.name("role", use.role), use, say) for use in found]
+    if len(found) > 1:
+        live, cached = (usage.total(parts) for parts in ([use.live for use in found], [use.cached for use in found]))
+        rows.append([bold(cell) if cell else "" for cell in _row(say("cost.total"), Use("", "", live, cached), say)])
+    headers = [say(f"cost.{name}") for name in HEADERS]
+    notes = [say("cost.explain"), *_prices(document, found)]
+    return section(say("head.cost"), table(headers, rows, range(2, len(HEADERS))), escape(" ".join(notes)))
+
+
+def _row(name: str, use: Use, say: Wording) -> list[str]:
+    live, cached = use.live, use.cached
+    counts = (live.requests, live.retries, live.input_tokens, live.output_tokens)
+    return [
+        name,
+        use.model,
+        *(f"{count:,}" for count in counts),
+        usage.money(live, say),
+        f"{cached.requests:,}",
+        usage.money(cached, say),
+    ]
+
+
+def _prices(document: Document, found: list[Use]) -> list[str]:
+    """Of when the prices are, and which are missing."""
+    say = document.say
+    dates = [
+        say("cost.price", provider=provider, date=date)
+        for provider, date in usage.price_dates(document.run, [use.model for use in found])
+    ]
+    unpriced = usage.total(part for use in found for part in (use.live, use.cached)).unpriced
+    sentences = [say("cost.prices", providers=", ".join(dates))] if dates else []
+    return sentences + ([say("cost.unpriced", models=", ".join(unpriced))] if unpriced else [])

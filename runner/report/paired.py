@@ -1,0 +1,60 @@
+"""Means that compare runs of a sweep which have not all come to their end: over the cases that all have finished."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.aggregate import SUMMARY_NAMES, aggregate
+from runner.report.folder import lines
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """`done` maps folders of runs to the number of cases that have a result there, `metrics` to estimates over
+    the `n` cases that have one in all of them (nothing where `n` is 0)."""
+
+    n: int
+    done: Mapping[str, int]
+    metrics: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def same(self) -> bool:
+        """Whether the runs have finished the very same cases."""
+        return set(self.done.values()) == {self.n}
+
+    def record(self) -> dict[str, Any]:
+        """As it stands in summary.json of the sweep."""
+        return asdict(self)
+
+
+def paired(sweep: Path, folders: Iterable[str], names: Collection[str], seed: int) -> Paired | None:
+    """`names` are metrics as summary.json calls them. None unless at least two of the runs have results."""
+    files = {folder: sweep / folder / "per_item.jsonl" for folder in folders}
+    ids = {folder: found for folder, path in files.items() if (found := {str(row.get("id")) for row in lines(path)})}
+    if len(ids) < 2:
+        return None
+    shared = set.intersection(*ids.values())
+    estimates = {
+        folder: aggregate(_rows(files[folder], shared, names), seed=seed)["metrics"] for folder in ids if shared
+    }
+    return Paired(len(shared), {folder: len(found) for folder, found in ids.items()}, estimates)
+
+
+def _rows(path: Path, ids: Collection[str], names: Collection[str]) -> list[dict[str, Any]]:
+    """What the metrics `names` of these cases are made of, in the order of their ids, so that the order in which
+    they came to their end does not matter."""
+    wanted = {short for short, name in SUMMARY_NAMES.items() if name in names} | set(names)
+    kept = []
+    for row in lines(path):
+        if str(row.get("id")) in ids:
+            parts = {part: _only(row.get(part) or {}, wanted) for part in ("metrics", "weights")}
+            unscored = [name for name in row.get("unscored") or () if name in wanted]
+            kept.append({"id": row["id"], "status": row.get("status"), **parts, "unscored": unscored})
+    return sorted(kept, key=lambda row: str(row["id"]))
+
+
+def _only(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in names}

@@ -1,0 +1,74 @@
+"""What each run of a sweep asked of models, and what that cost."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from runner.report import usage
+from runner.report.markdown import bold, escape, table
+from runner.report.sweep import Cell, Sweep
+from runner.report.usage import Spent
+from runner.report.wording import Wording
+
+HEADERS = ("requests", "tokens", "usd", "cached", "usd_saved")
+COLUMNS = ("cost_usd", "cost_saved_usd", "requests_live", "requests_cached", "input_tokens", "output_tokens")
+
+
+def has_cost(sweep: Sweep) -> bool:
+    return any(spent.requests for cell in sweep.cells for spent in cell.spent)
+
+
+def section(sweep: Sweep) -> str:
+    """The section of summary.md."""
+    if not has_cost(sweep):
+        return ""
+    say = sweep.say
+    rows = [[cell.folder, *_params(sweep, cell), *_cells(*cell.spent, say)] for cell in sweep.cells]
+    blank = [""] * len(sweep.params)
+    rows.append([bold(say("cost.total")), *blank, *map(bold, _cells(*_total(sweep), say))])
+    headers = [say("sweep.folder"), *sweep.params, *(say(f"cost.{name}") for name in HEADERS)]
+    shown = table(headers, rows, range(1 + len(sweep.params), len(headers)))
+    return "\n\n".join([f"## {escape(say('head.cost'))}", shown, escape(say("cost.explain"))])
+
+
+def panel(sweep: Sweep) -> list[RenderableType]:
+    """The same for the terminal, in 80 columns."""
+    if not has_cost(sweep):
+        return []
+    say = sweep.say
+    title = Text(say("sweep.cost_panel"), style="bold")
+    shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in sweep.params or [say("sweep.folder")]:
+        shown.add_column(Text(name), overflow="fold")
+    for name in HEADERS:
+        shown.add_column(Text(say(f"cost.{name}")), justify="right", no_wrap=True)
+    for number, cell in enumerate(sweep.cells, start=1):
+        names = _params(sweep, cell) or [cell.folder]
+        shown.add_row(*map(Text, [*names, *_cells(*cell.spent, say)]), end_section=number == len(sweep.cells))
+    blank = [""] * (max(1, len(sweep.params)) - 1)
+    shown.add_row(*map(Text, [say("cost.total"), *blank, *_cells(*_total(sweep), say)]), style="bold")
+    return [shown]
+
+
+def numbers(cell: Cell) -> list[float | int | None]:
+    """COLUMNS of one run; USD are None where a price is unknown."""
+    live, cached = cell.spent
+    usd = [None if spent.unpriced else spent.usd for spent in (live, cached)]
+    return [*usd, live.requests, cached.requests, live.input_tokens, live.output_tokens]
+
+
+def _total(sweep: Sweep) -> tuple[Spent, Spent]:
+    live, cached = zip(*(cell.spent for cell in sweep.cells), strict=True)
+    return usage.total(live), usage.total(cached)
+
+
+def _params(sweep: Sweep, cell: Cell) -> list[str]:
+    return [cell.params.get(name, "") for name in sweep.params]
+
+
+def _cells(live: Spent, cached: Spent, say: Wording) -> list[str]:
+    costs = usage.money(live, say), usage.money(cached, say)
+    return [f"{live.requests:,}", usage.count(live.tokens), costs[0], f"{cached.requests:,}", costs[1]]

@@ -1,0 +1,119 @@
+"""What a run asked of models and what that cost, out of summary.json and run.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runner.report.wording import Wording
+
+ROLES = ("generator", "judge", "summariser", "reranker", "embedder", "testset")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """`usd` covers the requests whose price is known; `unpriced` names the models of the others."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    retries: int = 0
+    usd: float = 0.0
+    unpriced: tuple[str, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One model in one role. `live` was asked of the server; `cached` came from the cache, and its `usd` is
+    what that saved."""
+
+    role: str
+    model: str
+    live: Spent
+    cached: Spent
+
+
+def uses(summary: Mapping[str, Any]) -> list[Use]:
+    """Along the pipeline, then by name of the model."""
+    by_role = (summary.get("timing") or {}).get("usage") or {}
+    return [
+        Use(role, model, _spent(model, entry.get("live")), _spent(model, entry.get("cached")))
+        for role in in_order(by_role)
+        for model, entry in sorted(by_role[role].items())
+    ]
+
+
+def total(parts: Iterable[Spent]) -> Spent:
+    found = list(parts)
+    return Spent(
+        requests=sum(part.requests for part in found),
+        input_tokens=sum(part.input_tokens for part in found),
+        output_tokens=sum(part.output_tokens for part in found),
+        retries=sum(part.retries for part in found),
+        usd=sum(part.usd for part in found),
+        unpriced=tuple(dict.fromkeys(name for part in found for name in part.unpriced)),
+    )
+
+
+def models(run: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(role, model) of everything that the run was configured to ask, along the pipeline."""
+    named = run.get("models") or {}
+    return [(role, str(name)) for role in in_order(named) for name in named[role]]
+
+
+def in_order(roles: Iterable[str]) -> list[str]:
+    return sorted(roles, key=lambda role: (ROLES.index(role) if role in ROLES else len(ROLES), role))
+
+
+def price_dates(run: Mapping[str, Any], used: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """(provider, date of its prices) of those providers of the models `used` that have one."""
+    providers = (run.get("config") or {}).get("provider") or {}
+    for name in sorted({model.partition(":")[0] for model in used}):
+        date = ((providers.get(name) or {}).get("prices") or {}).get("date")
+        if date:
+            yield name, str(date)
+
+
+def money(spent: Spent, say: Wording) -> str:
+    """An unknown price is said to be unknown, and is never 0."""
+    if not spent.unpriced:
+        return dollars(spent.usd)
+    return say("cost.at_least", usd=dollars(spent.usd)) if spent.usd else say("cost.unknown")
+
+
+def dollars(usd: float) -> str:
+    """Cents where they tell something, else ten-thousandths."""
+    if 0 < usd < 0.0001:
+        return "<$0.0001"
+    if usd < 1:
+        return f"${usd:.4f}" if usd else "$0"
+    return f"${usd:,.2f}"
+
+
+def count(number: int) -> str:
+    """`812,345`, but `1.21 M`."""
+    return f"{number:,}" if number < 1_000_000 else f"{number / 1e6:,.2f} M"
+
+
+def spending(spent: Spent, say: Wording) -> str:
+    """`$0.0132 (1,124 requests, 1.21 M tokens)`"""
+    return say("cost.line", cost=money(spent, say), requests=f"{spent.requests:,}", tokens=count(spent.tokens))
+
+
+def _spent(model: str, entry: Mapping[str, Any] | None) -> Spent:
+    if not entry or not entry.get("requests"):
+        return Spent()
+    usd = entry.get("usd")
+    return Spent(
+        requests=entry["requests"],
+        input_tokens=entry.get("input_tokens") or 0,
+        output_tokens=entry.get("output_tokens") or 0,
+        retries=entry.get("retries") or 0,
+        usd=usd or 0.0,
+        unpriced=(model,) if usd is None else (),
+    )
