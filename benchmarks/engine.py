@@ -65,7 +65,7 @@ def engine(folder: Path, cases: int, concurrency: int) -> float:
     with Journal(folder / "per_item.jsonl") as journal:
         started = time.perf_counter()
         numbers = (Case(str(number)) for number in range(cases))
-        asyncio.run(run_cases(NoOp(), numbers, Limits(concurrency, 60), journal.append))
+        asyncio.run(run_cases(NoOp(), numbers, Limits(concurrency, 60), journal.append, print))
         return (time.perf_counter() - started) / cases * 1e6
 
 

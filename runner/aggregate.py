@@ -70,8 +70,9 @@ def latency(rows: Rows) -> dict[str, dict[str, float | int | None]]:
     for row in rows:
         timings = _field(row, "timings", {})
         for stage, timing in timings.items():
-            if _field(timing, "live", True):
-                times.setdefault(stage, array("d")).append(_field(timing, "ms", 0.0))
+            ms = _field(timing, "ms", None)
+            if ms is not None and _field(timing, "live", True):
+                times.setdefault(stage, array("d")).append(ms)
         whole = _field(row, "latency_ms", None)
         all_live = all(_field(timing, "live", True) for timing in timings.values())
         if whole is not None and all_live and _field(row, "status", "ok") == "ok":

@@ -51,8 +51,8 @@ def dispatch(words: Sequence[str]) -> int:
 
 def run(words: Sequence[str]) -> int:
     from runner import arguments
-    from runner.compose import compose_cells, unused, with_search_path
-    from runner.sweep import Plan, hydra_main, launch
+    from runner.compose import Plan, compose_cells, unused, with_search_path
+    from runner.sweep import hydra_main, launch
 
     line = arguments.read(words)
     if line.asks_hydra:
@@ -64,7 +64,7 @@ def run(words: Sequence[str]) -> int:
         from runner.dry_run import dry_run
 
         return dry_run(cells)
-    return launch(Plan(cells, overrides, line.is_sweep, cells[0].experiment))
+    return launch(Plan(cells, overrides, line.is_sweep))
 
 
 def _is_command(word: str) -> bool:

@@ -14,6 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 from runner import arguments
 from runner.config import evaluation_name, problems_of, reached, run_fingerprint
 from runner.errors import ConfigError, Problem, did_you_mean
+from runner.store import fingerprint
 
 ENTRY_POINTS = "runner.conf"
 NOT_COMPONENTS = ("evaluation", "tracking", "models", "provider")
@@ -28,6 +29,28 @@ class Cell:
     swept: Sequence[str]
     fingerprint: str
     experiment: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cells of one command, validated."""
+
+    cells: Sequence[Cell]
+    overrides: Sequence[str]
+    is_sweep: bool
+
+    @property
+    def experiment(self) -> str:
+        return self.cells[0].experiment
+
+    @property
+    def flags(self) -> list[str]:
+        return ["--multirun"] if self.is_sweep else []
+
+    @property
+    def fingerprint(self) -> str:
+        prints = [cell.fingerprint for cell in self.cells]
+        return fingerprint(prints) if self.is_sweep else prints[0]
 
 
 def with_search_path(overrides: Sequence[str], config_folders: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Cases in, rows out: the one loop that serves every evaluation.
 
 A pool of workers shares one iterator. A case is run, judged and scored; whatever goes wrong in it
-becomes its row, never the end of the run.
+becomes its row. Only what is wrong for every case (StopRunError, InputError) ends the run.
 """
 
 from __future__ import annotations
@@ -9,75 +9,134 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from runner.errors import InputError, RunnerError, StopRunError
+from runner.inflight import PATIENCE_S, Flight, Place, patient
 from runner.protocols import Case, Evaluation, Output
 from runner.records import Judgements, Row, Scores, Status, Timing
-from runner.threads import waits
+from runner.stopwatch import Watch, stopwatch
 
 Record = Callable[[Row], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
+    """`patience_s`: how long no case may end before somebody is told which are in flight."""
+
     concurrency: int
     case_timeout_s: float
+    patience_s: float = PATIENCE_S
 
 
-async def run_cases(evaluation: Evaluation[Any, Any], cases: Iterable[Case], limits: Limits, record: Record) -> bool:
-    """Run every case and hand each row to `record`. False when cancelled before the last case."""
-    iterator = iter(cases)
-    workers = [asyncio.create_task(_work(evaluation, iterator, limits, record)) for _ in range(limits.concurrency)]
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why no further case was started."""
+
+    exit_code: int
+    message: str
+
+    @classmethod
+    def of(cls, error: RunnerError) -> Stop:
+        return cls(error.exit_code, str(error))
+
+
+INTERRUPTED = Stop(130, "interrupted")  # 130: what a shell reports for a process ended by Ctrl-C
+
+
+async def run_cases(
+    evaluation: Evaluation[Any, Any],
+    cases: Iterable[Case],
+    limits: Limits,
+    record: Record,
+    tell: Callable[[str], None],
+) -> Stop | None:
+    """Run every case and hand each row to `record`; None when all were run. A case whose error ends the run
+    has no row, those in flight beside it end as they would have. `tell` gets a line when nothing moves."""
+    crew = _Crew(evaluation, cases, limits, record)
+    workers = [asyncio.create_task(crew.work()) for _ in range(limits.concurrency)]
     try:
-        await asyncio.gather(*workers)
+        async with patient(lambda: crew.flight.ended, lambda quiet_s: tell(crew.in_flight(quiet_s)), limits.patience_s):
+            await asyncio.gather(*workers)
     except asyncio.CancelledError:
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
         _forget_cancellation()
-        return False
+        return INTERRUPTED
     finally:
         for worker in workers:
             worker.cancel()
-    return True
+    return crew.stop
 
 
-async def _work(evaluation: Evaluation[Any, Any], cases: Iterator[Case], limits: Limits, record: Record) -> None:
-    for case in cases:
-        record(await run_case(evaluation, case, limits.case_timeout_s))
-        await asyncio.sleep(0)  # a case without I/O would otherwise hold the loop, and Ctrl-C with it
+class _Crew:
+    """What the workers of one run share."""
+
+    def __init__(self, evaluation: Evaluation[Any, Any], cases: Iterable[Case], limits: Limits, record: Record) -> None:
+        self.evaluation, self.cases, self.limits, self.record = evaluation, iter(cases), limits, record
+        self.flight = Flight()
+        self.stop: Stop | None = None
+
+    async def work(self) -> None:
+        place = self.flight.place()
+        place.since = self.flight.ended
+        for case in self.cases:
+            place.case = case.id
+            try:
+                self.record(await run_case(self.evaluation, case, self.limits.case_timeout_s, place))
+            except (StopRunError, InputError) as error:
+                self.stop = self.stop or Stop.of(error)
+            place.case = None
+            place.since = self.flight.ended = time.perf_counter()
+            if self.stop is not None:
+                return
+            await asyncio.sleep(0)  # a case without I/O would otherwise hold the loop, and Ctrl-C with it
+
+    def in_flight(self, quiet_s: float) -> str:
+        return f"no case ended for {quiet_s:.0f} s; in flight: {self.flight.slowest()}"
 
 
-async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: float) -> Row:
-    """One case to its row. Only the end of the run passes through."""
-    stage, output, latency_ms = "run", None, None
+async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: float, place: Place | None = None) -> Row:
+    """One case to its row. Only the end of the run passes through: cancellation, StopRunError, InputError."""
+    place = place or Place()
+    place.stage, output, latency_ms = "run", None, None
     judgements: Judgements = {}
-    waited: list[float] = []
-    waits.set(waited)
-    started = time.perf_counter()
     try:
         async with asyncio.timeout(timeout_s):
-            output = await evaluation.run(case)
-            latency_ms = _whole(output, (time.perf_counter() - started - sum(waited)) * 1000)
-            stage = "judge"
+            with stopwatch() as watch:
+                output = await evaluation.run(case)
+            latency_ms = _latency_ms(output, watch)
+            place.stage = "judge"
             judgements = await evaluation.judge(case, output)
-        stage = "score"
+        place.stage = "score"
         return _row(case, "ok", evaluation.score(case, output, judgements), output, latency_ms, judgements)
     except (Exception, asyncio.CancelledError) as error:
-        if isinstance(error, asyncio.CancelledError) and _is_ending():
+        stage = place.stage
+        if _ends_the_run(error, stage):
             raise
         status: Status = "timeout" if isinstance(error, TimeoutError) else "failed"
         scores = _scores_of_failed(evaluation, case, output if stage == "judge" else None)
         return _row(case, status, scores, output, latency_ms, judgements, stage=stage, error=_text(error))
 
 
-def _whole(output: Output, run_ms: float) -> float | None:
-    """Latency of a case: its run and the stages that were timed before it; None when one of them was not."""
-    times = [timing.ms for timing in output.timings.values()]
-    return None if None in times else run_ms + sum(ms for ms in times if ms is not None)
+def _latency_ms(output: Output, run: Watch) -> float | None:
+    """Of the stages together, None when one was not timed; of the whole run where no stage tells its time."""
+    timings = output.timings
+    if not timings:
+        return run.ms if run.live else None
+    times = [timing.ms for timing in timings.values()]
+    return None if None in times else sum(ms for ms in times if ms is not None)
+
+
+def _ends_the_run(error: BaseException, stage: str) -> bool:
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(error, StopRunError | InputError) and stage != "score"
 
 
 def _scores_of_failed(evaluation: Evaluation[Any, Any], case: Case, output: Any) -> Scores:
@@ -86,11 +145,6 @@ def _scores_of_failed(evaluation: Evaluation[Any, Any], case: Case, output: Any)
         with suppress(Exception):
             return evaluation.score(case, known, {})
     return Scores({})
-
-
-def _is_ending() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _row(

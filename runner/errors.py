@@ -74,16 +74,18 @@ class Problem:
 
     key: str
     message: str
+    exit_code: int = InputError.exit_code
 
     def __str__(self) -> str:
         return f"{self.key}: {self.message}"
 
 
 class ConfigError(InputError):
-    """All problems of one configuration (or of all cells of a sweep)."""
+    """All problems of one configuration (or of all cells of a sweep), with the gravest of their exit codes."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
+        self.exit_code = max(problem.exit_code for problem in problems)
         count = len(self.problems)
         head = "1 problem" if count == 1 else f"{count} problems"
         super().__init__(f"{head} in the configuration:\n" + "\n".join(f"  {problem}" for problem in self.problems))

@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
 
 from runner.config import evaluation_name, resolved, run_fingerprint
-from runner.metadata import SCHEMA, git_state, now, read_json, versions, without_credentials
+from runner.engine import Stop
+from runner.metadata import SCHEMA, git_state, now, read_json, versions, without_credentials, write_json
+from runner.waves import WAVES, Wave
 
-INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
+OUTCOME = ".outcome.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a pass over a run ended; `running`: well, and a later one goes on. `elapsed_s`: of all passes so far."""
+
+    status: str  # running | completed | partial | failed
+    exit_code: int
+    error_message: str | None = None
+    elapsed_s: float = 0.0
+    wave: int = 0
+
+    def write(self, folder: Path) -> None:
+        write_json(folder / OUTCOME, asdict(self))
+
+    @classmethod
+    def read(cls, folder: Path) -> Outcome | None:
+        """None before the first pass of a command has ended."""
+        found = read_json(folder / OUTCOME)
+        return Outcome(**found) if found else None
 
 
 @dataclass(frozen=True)
 class Job:
-    """What one run is told: its configuration, its folder, and its place in a sweep."""
+    """What one run is told: its configuration, its folder, and its place in a sweep. `before`: what an earlier
+    pass of the same command over the same run came to."""
 
     cfg: DictConfig
     folder: Path
@@ -25,17 +48,29 @@ class Job:
     choices: Mapping[str, str] = field(default_factory=dict)
     sweep_id: str | None = None
     label: str = ""
+    wave: Wave = field(default_factory=Wave)
+    before: Outcome | None = None
 
     @property
     def experiment(self) -> str:
         return self.choices.get("experiment") or evaluation_name(self.cfg)
 
+    @property
+    def cell(self) -> str:
+        """The name of the run in its sweep."""
+        return self.folder.name if self.sweep_id else "."
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    status: str  # completed | partial | failed
-    exit_code: int
-    error_message: str | None = None
+    @property
+    def title(self) -> str:
+        wave = "" if self.wave.sums_up else f", wave {self.wave.number} of {WAVES}"
+        return f"{self.label}{self.experiment}{wave}"
+
+    @property
+    def stop(self) -> Stop:
+        """Why the run is closed before its end: for a reason of its own, or because the sweep ended."""
+        if self.before is not None and self.before.status == "partial":
+            return Stop(self.before.exit_code, str(self.before.error_message))
+        return Stop(3, f"the sweep ended early: {self.wave.reason}")
 
 
 def head_of(job: Job) -> dict[str, Any]:

@@ -17,14 +17,15 @@ SYNC_SECONDS = 1.0
 
 
 class Journal:
-    """Rows by case id. Opening drops what does not count: a torn last line, damaged lines, failed rows.
+    """Rows by case id. Opening drops what does not count: a torn last line, damaged lines, and, where failed
+    cases are to be run again, failed rows.
 
     A row is handed to the operating system when it is appended (a killed process loses none) and
     synced to disk at most once a second (a power cut loses at most that).
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, retry_failed: bool = True) -> None:
+        self.path, self.retry_failed = path, retry_failed
         self.failed_before = 0
         self._index = self._recover()
         self._file = path.open("ab", buffering=0)
@@ -76,7 +77,7 @@ class Journal:
                 row = _row(line)
                 if row is None or row["id"] in index:
                     damaged += 1
-                elif row["status"] == "ok":
+                elif row["status"] == "ok" or not self.retry_failed:
                     index[row["id"]] = offset
                 else:
                     self.failed_before += 1

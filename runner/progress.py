@@ -1,25 +1,32 @@
-"""How far a run is: a bar with ETA and error count on a terminal, plain lines elsewhere. On stderr."""
+"""How far a run is: a bar with ETA, failures and what was spent on a terminal, plain lines elsewhere. On stderr."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from runner import terminal
+
 PLAIN_SECONDS = 10.0
+
+Spent = Callable[[], str]  # tokens and cost so far in words, empty when there is nothing to tell
 
 
 class Progress(Protocol):
     def advance(self, *, failed: bool) -> None: ...
 
+    def note(self, text: str) -> None:
+        """A line of its own."""
+
 
 class Plain:
     """A line at most every ten seconds, and one at the end."""
 
-    def __init__(self, total: int, label: str) -> None:
-        self.total, self.label = total, label
+    def __init__(self, total: int, label: str, spent: Spent) -> None:
+        self.total, self.label, self.spent = total, label, spent
         self.done = self.failed = 0
         self.started = self.shown = time.monotonic()
 
@@ -29,43 +36,52 @@ class Plain:
         now = time.monotonic()
         if self.done == self.total or now - self.shown >= PLAIN_SECONDS:
             self.shown = now
-            print(self._line(now), file=sys.stderr, flush=True)  # noqa: T201
+            terminal.note(self._line(now))
+
+    def note(self, text: str) -> None:
+        terminal.note(f"{self.label}: {text}")
 
     def _line(self, now: float) -> str:
         left = (now - self.started) / self.done * (self.total - self.done)
-        eta = f", {left:.0f} s left" if self.done < self.total else f", {now - self.started:.1f} s"
-        return f"{self.label}: {self.done}/{self.total} cases, {self.failed} failed{eta}"
+        eta = f"{left:.0f} s left" if self.done < self.total else f"{now - self.started:.1f} s"
+        parts = [f"{self.done}/{self.total} cases", f"{self.failed} failed", self.spent(), eta]
+        return f"{self.label}: {', '.join(part for part in parts if part)}"
 
 
 class Bar:
-    def __init__(self, bar: Any, task: Any) -> None:
-        self.bar, self.task, self.failed = bar, task, 0
+    def __init__(self, bar: Any, task: Any, spent: Spent) -> None:
+        self.bar, self.task, self.spent, self.failed = bar, task, spent, 0
 
     def advance(self, *, failed: bool) -> None:
         self.failed += failed
-        self.bar.update(self.task, advance=1, failed=self.failed)
+        self.bar.update(self.task, advance=1, failed=self.failed, spent=self.spent())
+
+    def note(self, text: str) -> None:
+        self.bar.console.print(text, markup=False, highlight=False)
 
 
 @contextmanager
-def waiting(label: str) -> Iterator[None]:
-    """For work that has no count: a spinner on a terminal; elsewhere a line once it took long."""
+def waiting(label: str) -> Iterator[Callable[[str], None]]:
+    """For work that has no count: a spinner on a terminal; elsewhere a line once it took long. Yields what
+    writes a line beside it."""
     started = time.monotonic()
     if sys.stderr.isatty():
         from rich.console import Console
 
-        with Console(stderr=True).status(label):
-            yield
+        console = Console(stderr=True)
+        with console.status(label):
+            yield lambda text: console.print(text, markup=False, highlight=False)
     else:
-        yield
+        yield terminal.note
     seconds = time.monotonic() - started
     if seconds >= PLAIN_SECONDS:
-        print(f"{label}: {seconds:.0f} s", file=sys.stderr, flush=True)  # noqa: T201
+        terminal.note(f"{label}: {seconds:.0f} s")
 
 
 @contextmanager
-def progress(total: int, label: str) -> Iterator[Progress]:
+def progress(total: int, label: str, spent: Spent) -> Iterator[Progress]:
     if total == 0 or not sys.stderr.isatty():
-        yield Plain(total, label)
+        yield Plain(total, label, spent)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -76,9 +92,10 @@ def progress(total: int, label: str) -> Iterator[Progress]:
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("[red]{task.fields[failed]} failed"),
+        TextColumn("{task.fields[spent]}"),
         TimeElapsedColumn(),
         TextColumn("ETA"),
         TimeRemainingColumn(),
     )
     with RichProgress(*columns, console=Console(stderr=True), refresh_per_second=8) as bar:
-        yield Bar(bar, bar.add_task(label, total=total, failed=0))
+        yield Bar(bar, bar.add_task(label, total=total, failed=0, spent=""), spent)

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.errors import Problem
 from runner.records import (
     Answer,
     CaseSet,
@@ -30,6 +31,15 @@ from runner.records import (
     Scores,
     Timing,
 )
+
+
+@runtime_checkable
+class Preflight(Protocol):
+    """A component that needs something which can be looked for before any run starts: a file, a key."""
+
+    def preflight(self) -> Sequence[Problem]:
+        """Everything that is missing, by the key of the setting that asks for it. Asks no network and reads
+        no file to its end: it is called for every run of a sweep, on the machine that starts it."""
 
 
 class Workspace(Protocol):
@@ -173,6 +183,8 @@ class Output(Protocol):
     """What `run` returns: how long its stages took, and what the row keeps of it (JSON)."""
 
     @property
-    def timings(self) -> Mapping[str, Timing]: ...
+    def timings(self) -> Mapping[str, Timing]:
+        """By stage, each by itself: what stood in line or came from a cache is no part of it. Their sum is the
+        latency of the case. Without any, the run as a whole is timed; name all stages or none."""
 
     def record(self) -> Mapping[str, Any]: ...

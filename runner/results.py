@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,8 @@ import orjson
 from runner.aggregate import aggregate, latency
 from runner.components import Built
 from runner.config import RunOptions
-from runner.job import INTERRUPTED, Job, Outcome
+from runner.engine import INTERRUPTED, Stop
+from runner.job import Job, Outcome
 from runner.journal import Journal
 from runner.judging import judging_of
 from runner.metadata import SCHEMA
@@ -20,16 +22,18 @@ from runner.protocols import Case
 from runner.records import CaseSet, DataProblem, Preparation
 
 GENERATION = ("mean_faithfulness", "mean_answer_relevancy")
+SHOWN_CHARS = 300  # of an error, where it is one of many
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What the engine left behind, before it is summed up."""
+    """What the engine left behind, before it is summed up. `stop`: why cases are pending; `elapsed_s`: of all
+    passes over the run."""
 
     case_set: CaseSet[Any]
     cases: Sequence[Case]
     preparation: Preparation
-    complete: bool
+    stop: Stop | None
     elapsed_s: float
 
 
@@ -67,20 +71,32 @@ def summary_of(
     }
 
 
-def outcome_of(summary: Mapping[str, Any], options: RunOptions, complete: bool) -> Outcome:
+def outcome_of(
+    summary: Mapping[str, Any], options: RunOptions, stop: Stop | None, errors: Mapping[str, int]
+) -> Outcome:
+    """`errors` counts the reasons for which cases failed."""
     cases = summary["cases"]
     done = cases["ok"] + cases["failed"] + cases["timeout"]
+    if stop is not None:
+        after = f" after {done} of {cases['total']} cases" if stop == INTERRUPTED else ""
+        return Outcome("partial", stop.exit_code, f"{stop.message}{after}")
     bad = cases["failed"] + cases["timeout"] + cases["unscored"]
     if done and bad / done > options.max_failure_rate:
         share = f"{bad} of {done} cases failed ({bad / done:.1%}, max_failure_rate is {options.max_failure_rate:.1%})"
-        return Outcome("failed", INTERRUPTED if not complete else 3, f"{share}; errors.jsonl lists them")
-    if not complete:
-        return Outcome("partial", INTERRUPTED, f"interrupted after {done} of {cases['total']} cases")
+        return Outcome("failed", 3, f"{share}; errors.jsonl lists them{_most_common(errors)}")
     return Outcome("completed", 0)
 
 
-def write_errors(path: Path, problems: Iterable[DataProblem], rows: Iterable[Mapping[str, Any]]) -> None:
-    """errors.jsonl: bad lines of data, then the cases that failed or have a metric that could not be scored."""
+def _most_common(errors: Mapping[str, int]) -> str:
+    error, n = Counter(errors).most_common(1)[0]
+    shown = error if len(error) <= SHOWN_CHARS else f"{error[:SHOWN_CHARS]}…"
+    return f"; {n} of them: {shown}"
+
+
+def write_errors(path: Path, problems: Iterable[DataProblem], rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """errors.jsonl: bad lines of data, then the cases that failed or have a metric that could not be scored.
+    Returns how often each reason was that of a case."""
+    reasons: Counter[str] = Counter()
     scratch = path.with_suffix(".writing")
     with scratch.open("wb") as file:
         for problem in problems:
@@ -89,6 +105,16 @@ def write_errors(path: Path, problems: Iterable[DataProblem], rows: Iterable[Map
             file.write(orjson.dumps({**line, **where}, option=orjson.OPT_APPEND_NEWLINE))
         for row in rows:
             if row["status"] != "ok" or row["unscored"]:
-                kept = {name: row[name] for name in ("id", "stage", "status", "error", "unscored")}
-                file.write(orjson.dumps(kept, option=orjson.OPT_APPEND_NEWLINE))
+                reason = _reason(row)
+                reasons[reason] += 1
+                kept = {name: row[name] for name in ("id", "stage", "status")}
+                line = {**kept, "error": reason, "unscored": row["unscored"]}
+                file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     scratch.replace(path)
+    return reasons
+
+
+def _reason(row: Mapping[str, Any]) -> str:
+    """Why a case failed; of one that ended well, why its judges did not score it."""
+    judges = [judgement["error"] for judgement in row["judgements"].values() if judgement["error"]]
+    return row["error"] or "; ".join(dict.fromkeys(judges)) or f"not scored: {', '.join(row['unscored'])}"

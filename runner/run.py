@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 import traceback
@@ -12,25 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from runner import terminal
-from runner.components import Built, build
+from runner.components import build
 from runner.config import RunOptions, validate
-from runner.engine import Limits, run_cases
+from runner.engine import INTERRUPTED, Stop
 from runner.errors import InputError, RunnerError, TrackingError, did_you_mean
-from runner.job import INTERRUPTED, Job, Outcome, head_of
+from runner.job import Job, Outcome, head_of
 from runner.journal import Journal
 from runner.metadata import now, read_json, write_json
-from runner.progress import progress, waiting
 from runner.protocols import Case
-from runner.records import CaseSet, DataProblem, Preparation, Row
+from runner.records import CaseSet, DataProblem
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
-from runner.store import Store, code_digest, fingerprint
+from runner.serving import PREPARATION, Service, serve
+from runner.store import code_digest, fingerprint
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
 
 
-def execute(job: Job) -> int:
-    """Run, write every file of the folder, upload, print. Returns the exit code; raises KeyboardInterrupt
-    after everything is written when the user pressed Ctrl-C."""
+def execute(job: Job) -> Outcome:
+    """Run, write every file of the folder, upload, print."""
     head = head_of(job)
     summary: dict[str, Any] | None = None
     try:
@@ -39,21 +37,22 @@ def execute(job: Job) -> int:
     except RunnerError as error:
         outcome = Outcome("failed", error.exit_code, str(error))
     except KeyboardInterrupt:
-        outcome = Outcome("partial", INTERRUPTED, "interrupted")
+        outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     except Exception as error:
         outcome = _unexpected(job.folder, error)
-    outcome = _close(job, head, outcome, summary)
-    if outcome.exit_code == INTERRUPTED:
-        raise KeyboardInterrupt
-    return outcome.exit_code
+    if job.wave.sums_up or outcome.status == "failed":
+        outcome = _close(job, head, outcome, summary)
+    return outcome
 
 
-def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any]]:
+def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] | None]:
+    """The summary is None before the last pass over the run."""
+    started = time.perf_counter()
     options = validate(job.cfg)
     built = build(job.cfg.evaluation)
-    store = Store(Path(options.cache_dir), built.identities, cold=options.cold_start)
     case_set: CaseSet[Any] = built.root.load()
-    _say(case_set.problems)
+    if job.before is None:
+        _say(case_set.problems)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
     cases = selected(case_set.cases, options)
@@ -62,15 +61,27 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any]]:
     code = fingerprint([code_digest(), built.identities[id(built.root)]])
     _claim(path, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
-    with Journal(path) as journal:
-        finished = _run(job, options, built, store, case_set, cases, journal)
+    with Journal(path, retry_failed=job.before is None and not job.wave.is_closing) as journal:
+        service = Service(job, options, built, cases, journal, started)
+        preparation, stop = serve(service)
+        elapsed_s = service.elapsed_s
+        if not job.wave.sums_up:
+            return _passed(stop, elapsed_s), None
+        finished = Finished(case_set, cases, preparation, stop, elapsed_s)
         summary = summary_of(job, head, options, built, finished, journal)
-        write_errors(errors, case_set.problems, journal.rows(case.id for case in cases))
-    outcome = outcome_of(summary, options, finished.complete)
+        reasons = write_errors(errors, case_set.problems, journal.rows(case.id for case in cases))
+    outcome = outcome_of(summary, options, stop, reasons)
     head.update({name: summary[name] for name in GENERATION})
     summary["status"] = outcome.status
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
+
+
+def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:
+    """Before the last pass: what comes of it is for later passes to say."""
+    if stop is None:
+        return Outcome("running", 0, elapsed_s=elapsed_s)
+    return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
 
 
 def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
@@ -91,39 +102,6 @@ def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     return [cases[index] for index in sorted(random.Random(options.seed).sample(range(len(cases)), wanted))]
 
 
-def _run(
-    job: Job,
-    options: RunOptions,
-    built: Built,
-    store: Store,
-    case_set: CaseSet[Any],
-    cases: Sequence[Case],
-    journal: Journal,
-) -> Finished:
-    pending = [case for case in cases if case.id not in journal]
-    if len(pending) < len(cases):
-        terminal.note(f"{job.label}resuming: {len(cases) - len(pending)} of {len(cases)} cases are done")
-    limits = Limits(options.max_concurrency, options.case_timeout_s)
-    started = time.perf_counter()
-
-    async def main() -> tuple[Preparation, bool]:
-        try:
-            with waiting(f"{job.label}{job.experiment}: indexing and ranking for {len(cases)} cases"):
-                preparation = await built.root.prepare(cases, store)
-        except asyncio.CancelledError:
-            return Preparation(), False
-        with progress(len(pending), f"{job.label}{job.experiment}") as shown:
-
-            def record(row: Row) -> None:
-                journal.append(row)
-                shown.advance(failed=row.status != "ok")
-
-            return preparation, await run_cases(built.root, pending, limits, record)
-
-    preparation, complete = asyncio.run(main())
-    return Finished(case_set, cases, preparation, complete, time.perf_counter() - started)
-
-
 def _say(problems: Sequence[DataProblem]) -> None:
     shown = [problem for problem in problems if problem.severity == "error"]
     for problem in shown[:5]:
@@ -135,6 +113,8 @@ def _say(problems: Sequence[DataProblem]) -> None:
 def _claim(journal: Path, origin: Mapping[str, Any]) -> None:
     """Rows of other settings, data or code, or of unknown origin, must not be mixed with rows of this run."""
     before = read_json(journal.with_name(PROVENANCE)) or {}
+    if before != origin:
+        journal.with_name(PREPARATION).unlink(missing_ok=True)
     if journal.exists() and before != origin:
         aside = journal.with_name(f"per_item.before-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
         journal.rename(aside)

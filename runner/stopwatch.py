@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from contextvars import ContextVar, Token
 
 from runner.records import Timing
 
 
-@dataclass(slots=True)
 class Watch:
     """`live` until something under it came from a cache or needed a second attempt."""
 
-    started: float = field(default_factory=time.perf_counter)
-    waited_s: float = 0.0
-    live: bool = True
+    __slots__ = ("_outer", "_token", "live", "started", "waited_s")
+
+    def __enter__(self) -> Watch:
+        self.waited_s, self.live = 0.0, True
+        self._outer = _running.get()
+        self._token: Token[Watch | None] = _running.set(self)
+        self.started = time.perf_counter()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _running.reset(self._token)
+        if self._outer is not None:
+            self._outer.waited_s += self.waited_s
+            self._outer.live = self._outer.live and self.live
+
+    @property
+    def ms(self) -> float:
+        """Until now, without the waiting."""
+        return (time.perf_counter() - self.started - self.waited_s) * 1000
 
     @property
     def timing(self) -> Timing:
-        """Until now, without the waiting."""
-        return Timing((time.perf_counter() - self.started - self.waited_s) * 1000, self.live)
+        return Timing(self.ms, self.live)
 
 
 _running: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 
-@contextmanager
-def stopwatch() -> Iterator[Watch]:
-    """What a stage inside of this one notes counts for both."""
-    outer, watch = _running.get(), Watch()
-    token = _running.set(watch)
-    try:
-        yield watch
-    finally:
-        _running.reset(token)
-        if outer is not None:
-            outer.waited_s += watch.waited_s
-            outer.live = outer.live and watch.live
+def stopwatch() -> Watch:
+    """For one `with`. What a stage inside of this one notes counts for both."""
+    return Watch()
 
 
 def note(*, waited_s: float = 0.0, live: bool = True) -> None:

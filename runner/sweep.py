@@ -1,4 +1,4 @@
-"""From override arguments to finished folders: validate every job, choose the folder, launch, gather.
+"""From validated cells to finished folders: launch them, in one pass or in waves, and gather what came of them.
 
 Hydra launches the jobs, in this process or, with another launcher, in others. A job leaves its outcome
 in its folder; the parent reads them all, because a launcher may lose a failure of a worker.
@@ -6,67 +6,38 @@ in its folder; the parent reads them all, because a launcher may lose a failure 
 
 from __future__ import annotations
 
-import fcntl
 import os
-import re
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from itertools import count
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
 
-from runner import terminal
+from runner import terminal, waves
 from runner.arguments import single_quoted
-from runner.compose import Cell
-from runner.errors import ConfigError, InputError, Problem
-from runner.job import INTERRUPTED, Job
+from runner.compose import Plan
+from runner.engine import INTERRUPTED
+from runner.errors import InputError
+from runner.folders import check_cache, run_folder
+from runner.job import OUTCOME, Job, Outcome
 from runner.metadata import SCHEMA, now, read_json, write_json
+from runner.preflight import preflight
 from runner.run import execute, tracking_failure
-from runner.store import fingerprint
+from runner.waves import Wave
 
-GRAVITY = (INTERRUPTED, 3, 2, 1, 5, 4, 0)
-OUTCOME = ".outcome.json"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """All cells of one command, validated."""
-
-    cells: Sequence[Cell]
-    overrides: Sequence[str]
-    is_sweep: bool
-    experiment: str
-
-    @property
-    def flags(self) -> list[str]:
-        return ["--multirun"] if self.is_sweep else []
-
-    @property
-    def fingerprint(self) -> str:
-        prints = [cell.fingerprint for cell in self.cells]
-        return fingerprint(prints) if self.is_sweep else prints[0]
+GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
 
 
 def launch(plan: Plan) -> int:
     """Run all cells. Returns the gravest exit code."""
-    _check_cache(Path(plan.cells[0].cfg.cache_dir))
-    with _folder(plan) as folder:
+    preflight(plan.cells)
+    check_cache(Path(plan.cells[0].cfg.cache_dir))
+    with run_folder(plan) as folder:
         _prepare(plan, folder)
         _prepare_tracking(plan.cells[0].cfg)
-        try:
-            hydra_main([f"out={single_quoted(str(folder))}", *plan.overrides, *plan.flags])
-        except KeyboardInterrupt:
-            terminal.note(f"stopped; the same command goes on where it stopped ({folder})")
-            return _gather(plan, folder, INTERRUPTED)
-        except Exception as error:  # a launcher that lost its workers; what they left tells which
-            terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
-        return _gather(plan, folder, 0)
+        return _gather(plan, folder, _serve(plan, folder))
 
 
 def task(cfg: DictConfig) -> None:
@@ -80,135 +51,60 @@ def task(cfg: DictConfig) -> None:
     sweep = read_json(folder.parent / "sweep.json") if many else None
     choices = {str(key): str(value) for key, value in hydra.runtime.choices.items() if "hydra" not in str(key)}
     label = f"[{int(hydra.job.num) + 1}/{len(sweep['cells'])}] " if sweep else ""
-    job = Job(cfg, folder, list(hydra.overrides.task), choices, sweep["id"] if sweep else None, label)
-    code = INTERRUPTED
+    wave, before = waves.current(folder.parent) if sweep else Wave(), Outcome.read(folder)
+    if before is not None and before.status == "failed":  # in an earlier wave
+        return
+    overrides = list(hydra.overrides.task)
+    job = Job(cfg, folder, overrides, choices, sweep["id"] if sweep else None, label, wave, before)
+    outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     try:
-        code = execute(job)
+        outcome = execute(job)
     finally:
-        with suppress(OSError):  # without an outcome the run counts as failed
-            write_json(folder / OUTCOME, {"exit_code": code})
+        replace(outcome, wave=wave.number).write(folder)
+    if outcome.exit_code == INTERRUPTED.exit_code and not wave.is_closing:
+        raise KeyboardInterrupt
 
 
-# --- the folder -----------------------------------------------------------------------------------
+# --- the passes -----------------------------------------------------------------------------------
 
 
-@contextmanager
-def _folder(plan: Plan) -> Iterator[Path]:
-    """The run or sweep folder, locked for this process."""
-    out = plan.cells[0].cfg.out
-    if out is not None:
-        folder = Path(out)
-        _check_is_ours(folder, plan)
-    else:
-        folder = _unfinished(plan) or _new(plan)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise InputError(f"out: cannot write to {folder}: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise InputError(f"out: {folder} is in use by another run; wait for it or choose another folder") from None
-    try:
-        yield folder
-    finally:
-        os.close(descriptor)
+def _serve(plan: Plan, folder: Path) -> int:
+    """Wave after wave. When a run stops early no further wave starts, and what is there is summed up.
+    Returns 130 when interrupted."""
+    code = 0
+    for wave in waves.waves_of(plan.cells, folder):
+        code = _pass(plan, folder, wave)
+        if wave.sums_up:
+            break
+        reason = INTERRUPTED.message if code else _why_it_ends(plan, folder, wave)
+        if reason is not None:
+            return max(code, _pass(plan, folder, Wave(wave.number, reason)))
+    return code
 
 
-def _unfinished(plan: Plan) -> Path | None:
-    """The newest default folder of the same command that is not done and not in use."""
-    for folder in sorted(Path("outputs").glob(f"*-{_suffix(plan)}"), reverse=True)[:1]:
-        state = read_json(folder / ("sweep.json" if plan.is_sweep else "run.json"))
-        if state is not None and state.get("status") != "completed" and not _locked(folder):
-            return folder
-    return None
-
-
-def _new(plan: Plan) -> Path:
-    """A folder that this process has made; a second start in the same second gets the next number."""
-    for number in count(1):
-        start = time.strftime("%Y%m%d-%H%M%S") + ("" if number == 1 else f".{number}")
-        folder = Path("outputs") / f"{start}-{_suffix(plan)}"
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise InputError(f"out: cannot write to {folder}: {error.strerror}") from None
-        return folder
-    raise AssertionError("counting does not end")
-
-
-def _suffix(plan: Plan) -> str:
-    return f"{re.sub(r'[^0-9A-Za-z가-힣_]+', '-', plan.experiment)}-{plan.fingerprint[:8]}"
-
-
-def _locked(folder: Path) -> bool:
-    try:
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
-def _check_is_ours(folder: Path, plan: Plan) -> None:
-    """A folder given by the user is new, or holds an earlier attempt at the very same thing."""
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError([Problem("out", f"{folder} is a file; expected a folder")])
-    run, sweep = read_json(folder / "run.json"), read_json(folder / "sweep.json")
-    state = sweep if plan.is_sweep else run
-    if (run if plan.is_sweep else sweep) is not None or (state and state.get("fingerprint") != plan.fingerprint):
-        raise ConfigError([Problem("out", f"{folder} holds another run or sweep; choose another folder or remove it")])
-
-
-def _check_cache(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(f"cache_dir: cannot write to {folder}: {error.strerror}") from None
-
-
-# --- before and after -----------------------------------------------------------------------------
-
-
-def _prepare(plan: Plan, folder: Path) -> None:
-    """Every cell starts as pending, so that a stale outcome cannot pass for a new one."""
-    before = read_json(folder / "sweep.json") or {}
-    names = [str(number) for number in range(len(plan.cells))] if plan.is_sweep else ["."]
-    for name in names:
-        try:
-            (folder / name).mkdir(exist_ok=True)
-            write_json(folder / name / OUTCOME, {"exit_code": None})
-        except OSError as error:
-            raise InputError(f"out: cannot write to {folder / name}: {error.strerror}") from None
+def _pass(plan: Plan, folder: Path, wave: Wave) -> int:
     if plan.is_sweep:
-        cells = [
-            {"folder": name, "overrides": cell.swept, "status": "pending", "exit_code": None, "error_message": None}
-            for name, cell in zip(names, plan.cells, strict=True)
-        ]
-        head = {"schema": SCHEMA, "id": folder.name, "experiment": plan.experiment, "status": "running"}
-        dates = {"created_at": before.get("created_at") or now(), "updated_at": now()}
-        write_json(folder / "sweep.json", {**head, "fingerprint": plan.fingerprint, **dates, "cells": cells})
-
-
-def _prepare_tracking(cfg: DictConfig) -> None:
-    """Once, in the parent: several processes that create one store would race."""
-    from runner.components import build
-
+        waves.begin(wave, folder)
     try:
-        build(cfg.tracking).root.prepare()
-    except Exception as error:
-        terminal.note(f"warning: {tracking_failure(error, Path('RUN_DIR'))}")
+        hydra_main([f"out={single_quoted(str(folder))}", *plan.overrides, *plan.flags])
+    except KeyboardInterrupt:
+        terminal.note(f"stopped; the same command goes on where it stopped ({folder})")
+        return INTERRUPTED.exit_code
+    except Exception as error:  # a launcher that lost its workers; what they left tells which
+        terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
+    return 0
+
+
+def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
+    """The first reason for which a run did not get to the end of its part in this wave. A run that failed by
+    itself, as with data that cannot be read, is out, and the others go on."""
+    for name in _names(plan):
+        outcome = Outcome.read(folder / name)
+        if outcome is None or (outcome.wave != wave.number and outcome.status != "failed"):
+            return f"run {name} did not run to its end"
+        if outcome.status == "partial":
+            return f"run {name}: {outcome.error_message}"
+    return None
 
 
 def hydra_main(arguments: Sequence[str]) -> int:
@@ -230,29 +126,63 @@ def hydra_main(arguments: Sequence[str]) -> int:
     return 0
 
 
+# --- before and after -----------------------------------------------------------------------------
+
+
+def _names(plan: Plan) -> list[str]:
+    return [str(number) for number in range(len(plan.cells))] if plan.is_sweep else ["."]
+
+
+def _prepare(plan: Plan, folder: Path) -> None:
+    """Every cell starts without an outcome, so that a stale one cannot pass for a new one."""
+    before = read_json(folder / "sweep.json") or {}
+    for name in _names(plan):
+        try:
+            (folder / name).mkdir(exist_ok=True)
+            write_json(folder / name / OUTCOME, {})
+        except OSError as error:
+            raise InputError(f"out: cannot write to {folder / name}: {error.strerror}") from None
+    if plan.is_sweep:
+        cells = [
+            {"folder": name, "overrides": cell.swept, "status": "pending", "exit_code": None, "error_message": None}
+            for name, cell in zip(_names(plan), plan.cells, strict=True)
+        ]
+        head = {"schema": SCHEMA, "id": folder.name, "experiment": plan.experiment, "status": "running"}
+        dates = {"created_at": before.get("created_at") or now(), "updated_at": now()}
+        write_json(folder / "sweep.json", {**head, "fingerprint": plan.fingerprint, **dates, "cells": cells})
+
+
+def _prepare_tracking(cfg: DictConfig) -> None:
+    """Once, in the parent: several processes that create one store would race."""
+    from runner.components import build
+
+    try:
+        build(cfg.tracking).root.prepare()
+    except Exception as error:
+        terminal.note(f"warning: {tracking_failure(error, Path('RUN_DIR'))}")
+
+
 def _gather(plan: Plan, folder: Path, code: int) -> int:
     """The gravest exit code over all cells; a cell that left no outcome has failed."""
-    if not plan.is_sweep:
-        return max(code, _exit_code(folder))
-    state = read_json(folder / "sweep.json") or {}
-    codes = [code]
-    for cell in state["cells"]:
-        run = read_json(folder / cell["folder"] / "run.json") or {}
-        left = (read_json(folder / cell["folder"] / OUTCOME) or {}).get("exit_code")
-        cell["exit_code"] = _exit_code(folder / cell["folder"])
-        cell["status"] = run.get("status", "failed") if left is not None else "pending"
-        cell["error_message"] = run.get("error_message") if left is not None else "did not run to its end"
-        codes.append(cell["exit_code"])
-    gravest = min(codes, key=GRAVITY.index)
-    state["status"] = "completed" if gravest in (0, 4, 5) else "partial"
-    write_json(folder / "sweep.json", {**state, "updated_at": now()})
-    _close_sweep(plan, folder, state["cells"])
+    outcomes = [_final(folder / name) for name in _names(plan)]
+    gravest = min([code, *(3 if outcome is None else outcome.exit_code for outcome in outcomes)], key=GRAVITY.index)
+    if plan.is_sweep:
+        state = read_json(folder / "sweep.json") or {}
+        for cell, outcome in zip(state["cells"], outcomes, strict=True):
+            found = outcome or Outcome("pending", 3, "did not run to its end")
+            cell |= {"status": found.status, "exit_code": found.exit_code, "error_message": found.error_message}
+        state["status"] = "completed" if gravest in (0, 4, 5) else "partial"
+        write_json(folder / "sweep.json", {**state, "updated_at": now()})
+        _close_sweep(plan, folder, state["cells"])
+    if code == 0 and any(outcome is not None and outcome.status == "partial" for outcome in outcomes):
+        terminal.note(f"stopped early; the same command goes on where it stopped ({folder})")
     return gravest
 
 
-def _exit_code(folder: Path) -> int:
-    code = (read_json(folder / OUTCOME) or {}).get("exit_code")
-    return code if isinstance(code, int) and code in GRAVITY else 3
+def _final(folder: Path) -> Outcome | None:
+    """None for a run that was not summed up by this command."""
+    outcome = Outcome.read(folder)
+    return None if outcome is None or outcome.status == "running" else outcome
 
 
 def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> None:

@@ -7,14 +7,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-T = TypeVar("T")
+from runner.stopwatch import note
 
-# Seconds that calls of `compute` stood in line, for whoever measures: queueing is no part of a latency.
-waits: ContextVar[list[float] | None] = ContextVar("waits", default=None)
+T = TypeVar("T")
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
@@ -26,13 +24,13 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
 
 async def compute(function: Callable[..., T], *arguments: Any) -> T:
     """The same for the work of one case, one call after the other in one thread: several would only take
-    turns. A call that is cancelled while it runs keeps its thread, and the next call gets a new one."""
+    turns. A call that is cancelled while it runs keeps its thread, and the next call gets a new one.
+    Standing in line is noted on the stopwatch: it is no part of a latency."""
     call = _Call(function, arguments)
     _lane.put(call)
     try:
         result = await call.result
-        if (noted := waits.get()) is not None:
-            noted.append(call.started - call.made)
+        note(waited_s=call.started - call.made)
         return result
     finally:
         if not call.done:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from runner.threads import compute, in_thread, waits
+from runner.stopwatch import stopwatch
+from runner.threads import compute, in_thread
 
 
 @pytest.mark.parametrize("call", [compute, in_thread])
@@ -36,11 +37,10 @@ def test_calls_are_made_one_after_the_other_beside_the_loop() -> None:
 
 def test_standing_in_line_is_told_apart_from_working() -> None:
     async def one() -> tuple[float, float]:
-        waited: list[float] = []
-        waits.set(waited)
         started = time.perf_counter()
-        await compute(time.sleep, 0.05)
-        return sum(waited), time.perf_counter() - started
+        with stopwatch() as watch:
+            await compute(time.sleep, 0.05)
+        return watch.waited_s, time.perf_counter() - started
 
     async def main() -> list[tuple[float, float]]:
         return await asyncio.gather(*(one() for _ in range(3)))

@@ -1,0 +1,141 @@
+"""The part of a run that waits: prepare, then case after case, until all are done or the time is over."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from runner import terminal
+from runner.components import Built
+from runner.config import RunOptions
+from runner.engine import INTERRUPTED, Limits, Stop, run_cases
+from runner.errors import InputError, StopRunError
+from runner.inflight import PATIENCE_S, patient
+from runner.job import Job
+from runner.journal import Journal
+from runner.llm.models import Models
+from runner.metadata import read_json, write_json
+from runner.progress import progress, waiting
+from runner.protocols import Case
+from runner.records import Preparation, Row
+from runner.store import Store
+
+PREPARATION = ".preparation.json"  # what preparing told when it was first done for the rows of the journal
+
+
+@dataclass(frozen=True)
+class Service:
+    """One pass over a run. `started` (time.perf_counter): when it began."""
+
+    job: Job
+    options: RunOptions
+    built: Built
+    cases: Sequence[Case]
+    journal: Journal
+    started: float
+
+    @cached_property
+    def pending(self) -> Sequence[Case]:
+        """The cases of this pass, as they were when first asked for."""
+        return [case for case in self.job.wave.of(self.cases, self.options.seed) if case.id not in self.journal]
+
+    @property
+    def elapsed_s(self) -> float:
+        """Of all passes of this command over the run."""
+        before = 0.0 if self.job.before is None else self.job.before.elapsed_s
+        return before + time.perf_counter() - self.started
+
+    @property
+    def n_done(self) -> int:
+        return sum(case.id in self.journal for case in self.cases)
+
+
+def serve(service: Service) -> tuple[Preparation, Stop | None]:
+    """Raises what preparing raises; a StopRunError or InputError of it only where no case was done before."""
+    job, kept = service.job, kept_preparation(service.job.folder)
+    n_done = service.n_done
+    if n_done and job.before is None:
+        terminal.note(f"{job.label}resuming: {n_done} of {len(service.cases)} cases are done")
+    if job.wave.is_closing:
+        return kept or Preparation(), job.stop if n_done < len(service.cases) else None
+    if kept is not None and not service.pending:
+        return kept, None
+    return asyncio.run(_serve(service, kept))
+
+
+def kept_preparation(folder: Path) -> Preparation | None:
+    found = read_json(folder / PREPARATION)
+    return None if found is None else Preparation(**found)
+
+
+async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparation, Stop | None]:
+    limit_ms = service.options.run_timeout_ms
+    models = [part for part in service.built.parts.values() if isinstance(part, Models)]
+    preparation, stop = kept or Preparation(), None
+    try:
+        async with (
+            asyncio.timeout(None if limit_ms is None else limit_ms / 1000 - service.elapsed_s) as deadline,
+            AsyncExitStack() as opened,
+        ):
+            for door in models:
+                await opened.enter_async_context(door.opened(service.job.cell))
+            fresh = await _prepared(service, models)
+            if kept is None:
+                preparation = fresh
+                write_json(service.job.folder / PREPARATION, {"facts": fresh.facts, "timing": fresh.timing})
+            stop = await _run(service, models)
+    except asyncio.CancelledError:
+        stop = INTERRUPTED
+    except (StopRunError, InputError) as error:
+        if not service.n_done:
+            raise
+        stop = Stop.of(error)
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+    if deadline.expired():
+        done = f"{service.n_done} of {len(service.cases)} cases are done"
+        stop = Stop(3, f"run_timeout_ms={limit_ms} is over; {done}, and the same command goes on from there")
+    return preparation, stop
+
+
+async def _prepared(service: Service, models: Sequence[Models]) -> Preparation:
+    root, options, cases = service.built.root, service.options, service.cases
+    store = Store(Path(options.cache_dir), service.built.identities, cold=options.cold_start)
+    began = time.perf_counter()
+    with waiting(f"{service.job.title}: preparing {len(cases)} cases") as note:
+
+        def tell(seconds: float) -> None:
+            note(f"{service.job.title}: preparing for {seconds:.0f} s{_requests(models)}")
+
+        async with patient(lambda: began, tell, PATIENCE_S):
+            preparation: Preparation = await root.prepare(cases, store)
+            return preparation
+
+
+async def _run(service: Service, models: Sequence[Models]) -> Stop | None:
+    def spent() -> str:
+        return ", ".join(filter(None, (door.spent() for door in models)))
+
+    with progress(len(service.pending), service.job.title, spent) as shown:
+
+        def record(row: Row) -> None:
+            service.journal.append(row)
+            shown.advance(failed=row.status != "ok")
+
+        def tell(line: str) -> None:
+            shown.note(f"{line}{_requests(models)}")
+
+        limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
+        return await run_cases(service.built.root, service.pending, limits, record, tell)
+
+
+def _requests(models: Sequence[Models]) -> str:
+    """The slowest requests to models that are under way."""
+    slowest = [line for door in models for line in door.slowest()]
+    return f"; slowest requests: {'; '.join(slowest)}" if slowest else ""
