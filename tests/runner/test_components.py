@@ -152,6 +152,37 @@ def test_load() -> None:
     assert load("collections.OrderedDict").__name__ == "OrderedDict"
 
 
+class Train:
+    def __init__(self, *, wheels: dict[str, Wheel]) -> None:
+        self.wheels = wheels
+
+
+def train(wheels: str) -> DictConfig:
+    text = (
+        f"{{wheel: {{_target_: {__name__}.RoundWheel}}, evaluation: {{_target_: {__name__}.Train, wheels: {wheels}}}}}"
+    )
+    merged = OmegaConf.create(text)
+    assert isinstance(merged, DictConfig)
+    return merged
+
+
+def test_components_by_name_are_built_checked_and_part_of_the_identity() -> None:
+    own = f"{{a: '${{wheel}}', b: {{_target_: {__name__}.RoundWheel, spokes: 4}}}}"
+    built = build(train(own).evaluation)
+    assert {name: wheel.spokes for name, wheel in built.root.wheels.items()} == {"a": 8, "b": 4}
+    assert set(built.parts) == {"evaluation", "evaluation.wheels.b", "wheel"}
+    assert identity(train(own).evaluation) != identity(train(own.replace("4", "5")).evaluation)
+    found = [str(problem) for problem in check(train(own.replace("4", "2")).evaluation)[0]]
+    assert found == ["evaluation.wheels.b.spokes: expected greater than or equal to 3, got 2"]
+
+
+@pytest.mark.parametrize("wheels", ["{}", "3", "{a: 3}", "{a: {spokes: 3}}", "['${wheel}']"])
+def test_what_is_no_components_by_name(wheels: str) -> None:
+    assert [str(problem) for problem in check(train(wheels).evaluation)[0]] == [
+        "evaluation.wheels: expected components by name (mappings with _target_), at least one"
+    ]
+
+
 def open_ended(**settings: Any) -> dict[str, Any]:
     return settings
 

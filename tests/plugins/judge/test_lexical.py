@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from plugins.judge.lexical import LexicalJudge
 from runner.errors import EvaluationError
+from runner.health import check_health
 from runner.records import Context, Judgement
 
 CONTEXTS = [
@@ -114,7 +115,25 @@ async def test_an_unknown_rubric_names_the_known_ones():
         await LexicalJudge().judge("faithfullness", {"answer": "x"})
 
 
+async def test_its_health():
+    """It sees words: two negations that no sentence of the sources is close to pass, and one paraphrase does not."""
+    health = await check_health(LexicalJudge(), ["faithfulness", "answer_relevancy"])
+    faithful, relevant = health["faithfulness"], health["answer_relevancy"]
+    assert [(each["k"], each["n"]) for each in (faithful["false_accept"], faithful["false_reject"])] == [
+        (2, 10),
+        (0, 10),
+    ]
+    assert [(each["k"], each["n"]) for each in (relevant["false_accept"], relevant["false_reject"])] == [
+        (0, 8),
+        (1, 12),
+    ]
+    assert (faithful["injection"]["k"], relevant["injection"]["k"]) == (0, 0)
+    assert faithful["failed_controls"] == ["en-ferry-negated", "ko-library-negated"]
+    assert relevant["failed_controls"] == ["en-observatory-reworded"]
+
+
 def test_settings():
+    assert LexicalJudge().health is True and LexicalJudge(health=False).health is False
     judge = LexicalJudge(on_failure="exclude", supported=0.9)
     assert (judge.on_failure, judge.supported, LexicalJudge.baseline) == ("exclude", 0.9, True)
 
