@@ -12,7 +12,7 @@ import pytest
 from plugins.tracking.mlflow import MlflowTracking, _alone, _cut, _name
 from runner import report
 from runner.errors import InputError, TrackingError
-from tests.run_folders import estimate, write_run, write_sweep_folder
+from tests.run_folders import MODELS_RUN, MODELS_SUMMARY, estimate, merged, write_run, write_sweep_folder
 
 
 @pytest.fixture
@@ -53,6 +53,18 @@ def test_a_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     assert artifacts(client, run.info.run_id, "figures") == [
         "figures/latency.png", "figures/metrics_at_cutoffs.png", "figures/metrics_by_tag.png",
     ]  # fmt: skip
+
+
+def test_a_run_that_asked_models(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    run = merged(MODELS_RUN, {"experiment": "models", "status": "partial"})
+    first = uploaded(mlflow_store, write_run(tmp_path, run, MODELS_SUMMARY))
+    data = client.get_run(first).data
+    assert (data.params["generator_model"], data.params["judge_model"]) == ("openai:gpt-4o", "openai:gpt-4o-mini")
+    assert not any("OPENAI_API_KEY" in value for value in data.params.values())
+    assert (data.metrics["requests_live"], data.metrics["cost_saved_usd"]) == (1124, 0.041)
+    assert (data.metrics["judge_injection_rate"], data.metrics["judge_alpha"]) == (1 / 6, 0.7125)
+    goes_on = merged(run, {"status": "completed", "config": {"budget": {"usd": 2.0}}})
+    assert uploaded(mlflow_store, write_run(tmp_path, goes_on, MODELS_SUMMARY)) == first
 
 
 def test_uploading_again_updates(mlflow_store: str, client: Any, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 import io
 from pathlib import Path
+from typing import Any
 
+import pytest
 from rich.console import Console
 
 from runner import report
@@ -29,6 +31,64 @@ def test_everything_about_one_case(tmp_path: Path) -> None:
         "Faithfulness, claims text: It is q., supported: True",
     ):
         assert part in text
+
+
+def test_claims_with_their_verdicts_and_chunks(tmp_path: Path) -> None:
+    claims = [
+        {"claim": "It is q.", "verdict": "supported", "context": 1, "reason": None},
+        {"claim": "It is p.", "verdict": "contradicted", "chunk": 2, "reason": "it is q"},
+        {"claim": "It is r.", "verdict": "not_found", "context": None, "reason": None},
+    ]
+    judgement = {"score": 1 / 3, "reasoning": "1 of 3.", "error": None, "details": {"claims": claims}}
+    text = shown(write_run(tmp_path, rows=[row("q", judgements={"faithfulness": judgement})]))
+    for part in (
+        "Faithfulness, claims supported [1]: It is q.",
+        "Faithfulness, claims contradicted [2]: It is p. (reason: it is q)",
+        "Faithfulness, claims not found: It is r.",
+    ):
+        assert part in text
+
+
+def test_votes_of_a_panel_and_what_failed(tmp_path: Path) -> None:
+    details = {
+        "first/claims": [{"claim": "It is q.", "verdict": "supported", "context": 1}],
+        "votes": {"first/1": 1.0, "first/2": 0.25, "second": None},
+        "failures": {"second": "no JSON in the reply"},
+    }
+    judgement = {"score": 0.625, "reasoning": "", "error": None, "details": details}
+    rows = [row("q", judgements={"faithfulness": judgement})]
+    text = shown(write_run(tmp_path / "en", rows=rows))
+    for part in (
+        "Faithfulness, claims (first) supported [1]: It is q.",
+        "Faithfulness, votes first/1: 1.00, first/2: 0.25, second: failed",
+        "Faithfulness, failed votes second: no JSON in the reply",
+    ):
+        assert part in text
+    korean = shown(write_run(tmp_path / "ko", {"config": {"report": {"language": "ko"}}}, rows=rows))
+    assert "충실도, 반복 판정 first/1: 1.00, first/2: 0.25, second: 실패" in korean
+    assert "충실도, 주장 (first) 근거 있음 [1]: It is q." in korean
+
+
+@pytest.mark.parametrize("kind", [list, dict])
+def test_what_was_said_before_the_question(tmp_path: Path, kind: type) -> None:
+    turns: list[Any] = [["user", "What is [b]q[/b]?"], ["assistant", "A letter."]]
+    if kind is dict:
+        turns = [{"role": role, "text": text} for role, text in turns]
+    text = shown(write_run(tmp_path, rows=[row("q", output={"history": turns})]))
+    before = text.index("Before the question user: What is [b]q[/b]? assistant: A letter.")
+    assert before < text.index("Question What is q?")
+
+
+def test_a_citation_of_nothing(tmp_path: Path) -> None:
+    rows = [row("q", output={"citations": [1, 7], "citations_out_of_range": [7]})]
+    text = shown(write_run(tmp_path, rows=rows))
+    assert "[1] doc-1#0 The first text. Citations [7] is cited; there is no such source" in text
+    assert "Citations" not in shown(write_run(tmp_path, rows=[row("q")]))
+
+
+def test_a_case_that_failed_has_no_output(tmp_path: Path) -> None:
+    rows = [{**row("q", status="failed", error="boom"), "output": None, "judgements": {}}]
+    assert "Error boom" in shown(write_run(tmp_path, rows=rows))
 
 
 def test_a_folder_without_a_case(tmp_path: Path) -> None:

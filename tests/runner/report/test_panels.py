@@ -7,8 +7,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from runner.report import panels
-from tests.run_folders import RUN, SUMMARY, estimate, merged
+from tests.run_folders import MODELS_RUN, MODELS_SUMMARY, RUN, SUMMARY, estimate, merged, used
 
+WITH_MODELS = merged(RUN, MODELS_RUN), merged(SUMMARY, MODELS_SUMMARY)
 KOREAN = {"config": {"report": {"language": "ko"}}}
 
 
@@ -65,10 +66,69 @@ def test_details() -> None:
     assert not any("answered though unanswerable" in line for line in text)  # nothing was lost there
 
 
+def test_models_and_cost() -> None:
+    text = lines(shown(*WITH_MODELS))
+    start = text.index("Models: generator openai:gpt-4o, judge openai:gpt-4o-mini")
+    assert text[start - 1 : start + 3] == [
+        "Cases: 10 (ok 9, failed 0, timeout 1)",
+        "Models: generator openai:gpt-4o, judge openai:gpt-4o-mini",
+        "Cost: $0.0132 (1,124 requests, 1.21 M tokens)",
+        "Saved by cache: $0.0410 (2,000 requests, 2.11 M tokens)",
+    ]
+
+
+def test_an_unknown_price_is_never_zero() -> None:
+    usage = {"judge": {"local:x": {"live": used(5, 100, 20, None), "cached": used(0, 0, 0, 0.0)}}}
+    summary = {**SUMMARY, "timing": {"usage": usage}}
+    text = lines(shown(merged(RUN, {"models": {"judge": ["local:x"]}}), summary))
+    assert "Cost: unknown price (5 requests, 120 tokens)" in text
+    assert not any("Saved by cache" in line for line in text)
+    assert "비용: 가격 미상 (요청 5건, 120 토큰)" in lines(shown(merged(RUN, KOREAN), summary))
+
+
+def test_the_judge_on_controls_and_its_votes() -> None:
+    text = lines(shown(*WITH_MODELS))
+    start = text.index("Judge on controls false accepts false rejects injections not judged")
+    assert text[start + 1 : start + 7] == [
+        "Faithfulness 2/9 0/8 1/6 0/23",
+        "Answer Relevancy 0/4 0/5 0/3 0/12",
+        "",
+        "Votes of the judge votes Noise (SD) alpha",
+        "Faithfulness 3 0.0500 0.7125 [0.55, 0.83]",
+        "Answer Relevancy 3 0.0000 –",
+    ]
+
+
+def test_warnings_stand_below_the_scores() -> None:
+    text = lines(shown(*WITH_MODELS))
+    warning = text.index("Warning: instructions hidden in a text moved the judgement in 1 of 6")
+    assert text.index("Token F1: 0.6100 [0.5600, 0.6600] 8/8") < warning < text.index("Status: completed")
+
+
+def test_without_models_nothing_is_said_of_them() -> None:
+    text = shown(RUN, SUMMARY)
+    assert not any(word in text for word in ("Models", "Cost", "Saved", "controls", "Votes", "Warning", "Next"))
+
+
+def test_a_run_that_stopped_early_says_how_to_go_on() -> None:
+    run = merged(RUN, {"status": "partial", "error_message": "budget.usd=1 is spent (0.9980 used)"})
+    summary = merged(SUMMARY, {"cases": {"total": 12, "pending": 2}})
+    text = lines(shown(run, summary))
+    start = text.index("Status: partial")
+    assert text[start : start + 4] == [
+        "Status: partial",
+        "Error: budget.usd=1 is spent (0.9980 used)",
+        "Cases: 12 (ok 9, failed 0, timeout 1, not run 2)",
+        "Next: the same command goes on with what is left",
+    ]
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize("run", [RUN, merged(RUN, KOREAN)], ids=["en", "ko"])
 def test_every_line_is_as_wide_as_its_panel(run: Mapping[str, Any], width: int) -> None:
-    assert {cell_len(line) for line in shown(run, SUMMARY, width).splitlines()} == {min(width, 78)}
+    for changes in ({}, MODELS_SUMMARY):
+        text = shown(merged(run, MODELS_RUN) if changes else run, merged(SUMMARY, changes), width)
+        assert {cell_len(line) for line in text.splitlines()} == {min(width, 78)}
 
 
 def test_korean_panels() -> None:

@@ -1,3 +1,4 @@
+import json
 import random
 import re
 import tracemalloc
@@ -10,7 +11,18 @@ from markdown_it import MarkdownIt
 
 from runner import report
 from runner.errors import InputError
-from tests.run_folders import ROWS, SUMMARY, dump, estimate, row, write_run
+from tests.run_folders import (
+    MODELS_RUN,
+    MODELS_SUMMARY,
+    ROWS,
+    SUMMARY,
+    dump,
+    estimate,
+    merged,
+    row,
+    used,
+    write_run,
+)
 
 PARSER = MarkdownIt("commonmark").enable("table")
 KOREAN = {"config": {"report": {"language": "ko"}}}
@@ -31,6 +43,22 @@ def test_english_report(tmp_path: Path, golden: Callable[[str, str], None]) -> N
 
 def test_korean_report(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     golden("report/summary.ko.md", written(write_run(tmp_path, KOREAN)))
+
+
+def test_english_report_of_models(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    golden("report/models.en.md", about_models(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY)))
+
+
+def test_korean_report_of_models(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    golden("report/models.ko.md", about_models(write_run(tmp_path, merged(MODELS_RUN, KOREAN), MODELS_SUMMARY)))
+
+
+def about_models(folder: Path) -> str:
+    """What only the report of a run with models has."""
+    plain = written(write_run(folder / "plain", json.loads((folder / "run.json").read_text(encoding="utf-8"))))
+    without = re.split(r"\n\n(?=#)", plain)
+    blocks = re.split(r"\n\n(?=#)", written(folder))
+    return "\n\n".join(block.strip() for block in blocks if block not in without) + "\n"
 
 
 def test_the_same_rows_in_another_order_give_the_same_bytes(tmp_path: Path) -> None:
@@ -71,6 +99,69 @@ def test_a_partial_run_says_how_much_it_covers(tmp_path: Path) -> None:
     text = written(write_run(tmp_path, {"status": "partial", "error_message": "interrupted"}, summary))
     assert "**This run is partial: 4 of 10 cases have a result. The numbers below cover those only.**" in text
     assert "| Cases | 10 (ok 3, failed 1, timeout 0, not run 6) |" in text
+
+
+def test_a_run_that_a_budget_has_stopped_says_so_first_and_how_to_go_on(tmp_path: Path) -> None:
+    ended = {"status": "partial", "exit_code": 3, "error_message": "budget.usd=1 is spent (0.9980 used)"}
+    cases = {"cases": {"total": 10, "ok": 3, "failed": 1, "timeout": 0, "pending": 6}}
+    text = written(write_run(tmp_path / "en", ended, cases))
+    head = text[: text.index("## What ran")].split("\n>\n")
+    assert "4 of 10 cases have a result" in head[0]
+    assert head[1:3] == [
+        "> Reason: budget.usd=1 is spent (0.9980 used)",
+        "> The same command goes on from here and keeps what is done; where a budget or a time limit ran out, "
+        "raise it first.",
+    ]
+    korean = written(write_run(tmp_path / "ko", merged(ended, KOREAN), cases))
+    assert "> 같은 명령을 다시 실행하면 끝난 사례를 그대로 두고 이어서 진행합니다." in korean
+
+
+def test_a_run_with_nothing_left_to_do_has_nothing_to_go_on_with(tmp_path: Path) -> None:
+    text = written(write_run(tmp_path, {"status": "failed", "error_message": "10 of 10 cases failed"}))
+    assert "The same command" not in text
+
+
+def test_an_unknown_price_is_never_zero(tmp_path: Path) -> None:
+    usage = {"judge": {"local:x": {"live": used(5, 100, 20, None), "cached": used(0, 0, 0, 0.0)}}}
+    text = written(write_run(tmp_path, MODELS_RUN, {"timing": {"usage": usage}}))
+    assert "| judge | local:x | 5 | 0 | 100 | 20 | unknown price | 0 | $0 |".replace("$", "\\$") in text
+    assert "No price is known for local:x; provider.NAME.prices.usd_per_million takes one." in text
+    assert "Prices of" not in text
+    assert "Total" not in text  # one row is its own total
+
+
+def test_an_unknown_price_beside_a_known_one(tmp_path: Path) -> None:
+    usage = {"embedder": {"local:x": {"live": used(5, 100, 0, None), "cached": used(0, 0, 0, 0.0)}}}
+    text = written(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, {"timing": {"usage": usage}})))
+    assert "| **Total** |  | **1,129** | **3** | **1,159,100** | **51,000** | **at least \\$0.0132** |" in text
+
+
+def test_a_judge_that_is_right_on_all_control_items(tmp_path: Path) -> None:
+    faithfulness = {name: {"n": 5, "k": 0, "rate": 0.0} for name in ("false_accept", "false_reject", "injection")}
+    healthy = {"faithfulness": {**faithfulness, "n": 15, "n_failed": 0, "failed_controls": []}}
+    folder = write_run(tmp_path, MODELS_RUN)
+    dump(folder / "summary.json", merged(SUMMARY, {"facts": {"judge_health": healthy}}))
+    text = written(folder)
+    assert "| Faithfulness | 0/5 (0.0%) | 0/5 (0.0%) | 0/5 (0.0%) | 0/15 (0.0%) |" in text
+    assert "It judged all of them rightly." in text
+    assert "Warning" not in text
+    assert "Agreement of votes" not in text
+
+
+def test_many_wrong_control_items_are_counted(tmp_path: Path) -> None:
+    items = [f"c{number}" for number in range(23)]
+    health = {"facts": {"judge_health": {"faithfulness": {"failed_controls": items}}}}
+    text = written(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, health)))
+    assert "c18, c19 and 3 more (summary.json)." in text
+    assert "c20" not in text
+
+
+def test_a_hostile_name_of_a_model_breaks_no_table(tmp_path: Path) -> None:
+    run = {"models": {"judge": ["x:a|b*c"]}}
+    usage = {"judge": {"x:a|b*c": {"live": used(5, 100, 20, 0.1), "cached": used(0, 0, 0, 0.0)}}}
+    text = written(write_run(tmp_path, run, {"timing": {"usage": usage}}))
+    assert "| Models | judge x:a\\|b\\*c |" in text
+    assert "| judge | x:a\\|b\\*c | 5 |" in text
 
 
 def test_a_run_without_a_summary_still_has_a_report(tmp_path: Path) -> None:

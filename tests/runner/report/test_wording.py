@@ -2,8 +2,10 @@ import re
 import string
 
 from runner.report.english import ENGLISH
-from runner.report.korean import KOREAN
+from runner.report.english_models import ENGLISH_MODELS
 from runner.report.wording import LANGUAGES, wording_of
+
+IN_ENGLISH, IN_KOREAN = LANGUAGES["en"].texts, LANGUAGES["ko"].texts
 
 
 def placeholders(text: str) -> set[str]:
@@ -11,13 +13,17 @@ def placeholders(text: str) -> set[str]:
 
 
 def test_both_languages_say_the_same_things() -> None:
-    assert ENGLISH.keys() == KOREAN.keys()
-    for key, text in ENGLISH.items():
-        assert placeholders(text) == placeholders(KOREAN[key]), key
+    assert IN_ENGLISH.keys() == IN_KOREAN.keys()
+    for key, text in IN_ENGLISH.items():
+        assert placeholders(text) == placeholders(IN_KOREAN[key]), key
+
+
+def test_a_key_stands_in_one_place() -> None:
+    assert not ENGLISH.keys() & ENGLISH_MODELS.keys()
 
 
 def test_korean_sentences_are_korean() -> None:
-    english = {key for key, text in KOREAN.items() if " " in text and not re.search("[가-힣]", text)}
+    english = {key for key, text in IN_KOREAN.items() if " " in text and not re.search("[가-힣]", text)}
     assert english == {"metric.hit_rate", "panel.latency_value"}
 
 

@@ -5,7 +5,15 @@ import pytest
 from runner import report
 from runner.errors import InputError
 from runner.tracking.entry import draw, run_entry, sweep_entry
-from tests.run_folders import write_run, write_sweep_folder
+from tests.run_folders import (
+    MODELS_RUN,
+    MODELS_SUMMARY,
+    merged,
+    rate,
+    write_run,
+    write_stopped_sweep,
+    write_sweep_folder,
+)
 
 
 def test_params_are_choices_and_settings_without_what_is_shared_or_not_of_the_experiment(tmp_path: Path) -> None:
@@ -25,6 +33,32 @@ def test_params_are_choices_and_settings_without_what_is_shared_or_not_of_the_ex
     }
 
 
+def test_models_are_params_by_role_and_what_is_no_property_of_the_experiment_is_not(tmp_path: Path) -> None:
+    models = {"providers": {"openai": {"api_key_env": "OPENAI_API_KEY"}}, "cache": "use", "budget": {"usd": 1.0}}
+    judge = {"_target_": "plugins.judge.panel.PanelJudge", "judges": {"first": {"models": models, "repeats": 2}}}
+    speed = {"warmup": 0, "timeout_ms": 9, "max_concurrency": 32, "run_timeout_ms": 7, "cold_start": True}
+    config = {"models": models, "judge": judge, "evaluation": {"judge": judge}, **speed, "seed": 7}
+    run = merged(MODELS_RUN, {"models": {"judge": ["openai:a", "local:b"]}, "config": config})
+    before, after = run_entry(write_run(tmp_path / "a")).params, run_entry(write_run(tmp_path / "b", run)).params
+    assert {name: value for name, value in after.items() if before.get(name) != value} == {
+        "generator": "openai",
+        "judge": "openai",
+        "generator_model": "openai:gpt-4o",
+        "judge_model": "openai:a, local:b",
+        "judge._target_": "plugins.judge.panel.PanelJudge",
+        "judge.judges.first.repeats": "2",
+        "seed": "7",
+    }
+    assert before.keys() <= after.keys()
+
+
+def test_a_run_that_goes_on_with_another_budget_has_the_same_params(tmp_path: Path) -> None:
+    first = write_run(tmp_path / "a", merged(MODELS_RUN, {"config": {"models": {"budget": {"usd": 1.0}}}}))
+    changed = {"budget": {"usd": 9.0}, "cache": "replay", "models": {"budget": {"usd": 9.0}}, "max_concurrency": 8}
+    second = write_run(tmp_path / "b", merged(MODELS_RUN, {"config": changed}))
+    assert run_entry(first).params == run_entry(second).params
+
+
 def test_a_part_that_differs_from_the_shared_one_is_kept(tmp_path: Path) -> None:
     params = run_entry(write_run(tmp_path, {"config": {"evaluation": {"k": 7}}})).params
     assert (params["k"], params["evaluation.k"]) == ("5", "7")
@@ -41,6 +75,43 @@ def test_metrics(tmp_path: Path) -> None:
     assert metrics["where.language.ko.mrr"] == 0.72
     assert "time.generation_p50_ms" not in metrics  # nothing was live
     assert not any("tag" in name or ("ci_" in name and "_at_5" in name) for name in metrics)
+
+
+COST = ("cost_usd", "cost_saved_usd", "requests_live", "requests_cached", "input_tokens", "output_tokens")
+JUDGE = (
+    "judge_false_accept_rate", "judge_false_reject_rate", "judge_injection_rate", "judge_alpha", "judge_noise_sd",
+)  # fmt: skip
+
+
+def test_cost_and_judge(tmp_path: Path) -> None:
+    metrics = run_entry(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY)).metrics
+    assert [metrics[name] for name in COST] == [pytest.approx(0.0132), 0.041, 1124, 2000, 1_159_000, 51_000]
+    assert [metrics.get(name) for name in JUDGE] == [2 / 9, 0.0, 1 / 6, 0.7125, 0.05]
+
+
+def test_the_judge_is_as_good_as_its_worst_rubric(tmp_path: Path) -> None:
+    nothing = {"n": 0, "k": 0, "rate": None}
+    relevancy = {"false_accept": rate(3, 4), "injection": nothing}
+    inner = {"n": 9, "votes": 2, "alpha": 0.1, "noise_sd": 0.9}
+    changes = {
+        "facts": {"judge_health": {"answer_relevancy": relevancy}},
+        "judging": {"answer_relevancy": {"alpha": 0.3, "judges": {"a": inner}}},
+    }
+    metrics = run_entry(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, changes))).metrics
+    assert [metrics[name] for name in JUDGE] == [0.75, 0.0, 1 / 6, 0.3, 0.05]
+
+
+def test_an_unknown_price_is_no_metric(tmp_path: Path) -> None:
+    usage = {"judge": {"openai:gpt-4o-mini": {"live": {"usd": None}}}}
+    metrics = run_entry(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, {"timing": {"usage": usage}}))).metrics
+    assert "cost_usd" not in metrics
+    assert (metrics["cost_saved_usd"], metrics["requests_live"]) == (0.041, 1124)
+
+
+def test_without_models_there_is_nothing_of_them(tmp_path: Path) -> None:
+    entry = run_entry(write_run(tmp_path))
+    assert not {*COST, *JUDGE} & entry.metrics.keys()
+    assert not any("model" in name for name in entry.params)
 
 
 def test_metrics_without_a_value_are_left_out(tmp_path: Path) -> None:
@@ -80,6 +151,24 @@ def test_the_description_names_baselines_and_the_command_but_no_folder(tmp_path:
         "Baselines without a language model: generator=extractive, judge=lexical. Their scores are rough estimates."
         "\n\nfailed: boom\n\n    python -m runner +experiment=full_rag k=5"
     )
+
+
+def test_the_description_warns_of_the_judge(tmp_path: Path) -> None:
+    korean = merged(MODELS_RUN, {"config": {"report": {"language": "ko"}}})
+    description = run_entry(write_run(tmp_path, korean, MODELS_SUMMARY)).description
+    assert description.startswith("Warning: instructions hidden in a text moved the judgement in 1 of 6")
+
+
+def test_a_run_that_a_budget_has_stopped(tmp_path: Path) -> None:
+    folder = write_stopped_sweep(tmp_path / "s", {3: range(10), 5: [1, 2]})
+    report.write_sweep(folder)
+    entry = run_entry(folder / "1")
+    assert entry.status == entry.tags["status"] == "partial"
+    assert entry.tags["error_message"] == "budget.usd=1 is spent (0.9980 used)"
+    assert entry.tags["cases"] == "total 10, ok 2, failed 0, timeout 0, pending 8"
+    summary = sweep_entry(folder)
+    assert (summary.status, summary.tags["cells"]) == ("partial", "completed 1, partial 1")
+    assert "These are means over the 2 cases that all of them have finished." in summary.description
 
 
 def test_the_data_set_is_known_by_a_hash_over_all_that_was_read(tmp_path: Path) -> None:
@@ -124,6 +213,7 @@ def test_the_summary_of_a_sweep(tmp_path: Path) -> None:
         "status": "completed",
         "sweep_id": "s",
         "sweep_role": "summary",
+        "cells": "completed 3",
         "baselines": "generator=extractive, judge=lexical",
     }
     assert (entry.params, entry.metrics, entry.dataset) == ({}, {}, None)

@@ -1,0 +1,91 @@
+import math
+from typing import Any
+
+import pytest
+
+from runner.report.trust import Rate, agreements, healths, warnings
+from runner.report.wording import LANGUAGES
+from tests.run_folders import MODELS_SUMMARY, rate
+
+EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
+
+
+def health(accept: int = 0, reject: int = 0, injection: int = 0) -> dict[str, Any]:
+    """Ten control items of each kind."""
+    rates = {"false_accept": rate(accept, 10), "false_reject": rate(reject, 10), "injection": rate(injection, 10)}
+    return {"facts": {"judge_health": {"faithfulness": {"n": 30, "n_failed": 0, **rates, "failed_controls": []}}}}
+
+
+def votes(**changes: Any) -> dict[str, Any]:
+    entry = {"n": 50, "votes": 4, "failed": 0, "alpha": 0.9, "alpha_low": 0.8, "alpha_high": 0.95, "noise_sd": 0.1}
+    return {"judging": {"faithfulness": {**entry, **changes}}}
+
+
+def test_health() -> None:
+    first, second = healths(MODELS_SUMMARY)
+    assert (first.rubric, second.rubric) == ("faithfulness", "answer_relevancy")
+    assert first.rates == (Rate(2, 9), Rate(0, 8), Rate(1, 6), Rate(0, 23))
+    assert first.items == ["ko-wrong-year", "en-vague", "ko-inject-context"]
+    assert healths({}) == []
+
+
+def test_nothing_judged_is_no_rate() -> None:
+    nothing = {"n": 0, "k": 0, "rate": None}
+    (found,) = healths({"facts": {"judge_health": {"r": {"n": 4, "n_failed": 4, "injection": nothing}}}})
+    assert [str(rate) for rate in found.rates] == ["–", "–", "–", "4/4"]
+    assert found.injection.share == 0
+
+
+@pytest.mark.parametrize(
+    ("summary", "said"),
+    [
+        (health(), []),
+        (health(accept=2, reject=2), []),  # one in five is not above one in five
+        (health(accept=3), ["accepted 3 of 10 wrong answers"]),
+        (health(reject=3), ["rejected 3 of 10 right answers"]),
+        (health(injection=1), ["moved the judgement in 1 of 10 control items (Faithfulness)"]),
+        (health(10, 10, 10), ["moved", "accepted", "rejected"]),
+    ],
+)
+def test_warnings(summary: dict[str, Any], said: list[str]) -> None:
+    found = warnings(summary, EN)
+    assert len(found) == len(said)
+    assert all(part in text for part, text in zip(said, found, strict=True))
+
+
+def test_warnings_in_korean() -> None:
+    assert warnings(health(accept=3), KO) == [
+        "경고: 판정기가 대조 문항의 오답 10개 중 3개를 정답으로 판정했습니다(충실도). "
+        "틀린 답변의 점수가 실제보다 높게 나옵니다."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "grade"),
+    [(1.0, "reliable"), (0.8, "reliable"), (0.799, "tentative"), (0.667, "tentative"), (0.666, "unreliable"),
+     (-0.2, "unreliable"), (None, None)],
+)  # fmt: skip
+def test_grades_of_alpha_at_their_borders(alpha: float | None, grade: str | None) -> None:
+    assert agreements(votes(alpha=alpha))[0].grade == grade
+
+
+def test_the_margin_is_that_of_two_means_of_all_votes() -> None:
+    (found,) = agreements(votes())
+    assert (found.n, found.votes, found.noise_sd) == (50, 4, 0.1)
+    assert found.margin == pytest.approx(1.96 * math.sqrt(0.1**2 / 200 + 0.1**2 / 200))
+
+
+@pytest.mark.parametrize("noise", [0.0, None])
+def test_votes_that_never_differ_have_no_margin(noise: float | None) -> None:
+    assert agreements(votes(noise_sd=noise))[0].margin is None
+
+
+def test_judges_of_a_panel_that_were_asked_several_times_stand_for_themselves() -> None:
+    inner = {"n": 50, "votes": 2, "failed": 1, "alpha": 0.5, "noise_sd": 0.2}
+    panel, judge = agreements(votes(judges={"first": inner}))
+    assert (panel.judge, panel.name(EN), panel.margin) == (None, "Faithfulness", None)
+    assert (judge.judge, judge.name(EN), judge.name(KO)) == (
+        "first", "Faithfulness, judge first", "충실도, 판정기 first",
+    )  # fmt: skip
+    assert (judge.failed, judge.low) == (1, None)
+    assert judge.margin == pytest.approx(1.96 * 0.2 * math.sqrt(2 / 100))
