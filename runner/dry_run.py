@@ -9,12 +9,14 @@ from runner import terminal
 from runner.components import build
 from runner.compose import Cell
 from runner.config import validate
+from runner.preflight import preflight
 from runner.records import CaseSet
 from runner.run import selected
 
 
 def dry_run(cells: Sequence[Cell]) -> int:
     """0 when the data of every cell is sound, 1 when a record would be skipped. Raises as loading does."""
+    preflight(cells)
     seen: dict[str, int] = {}
     for cell in cells:
         options = validate(cell.cfg)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from runner.data.corpus import EMPTY, build_corpus
 from runner.data.documents import read_documents
+from runner.data.files import missing_files
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
 from runner.data.queries import read_queries
 from runner.data.settings import ChunkerSettings, chunker_of
+from runner.errors import CorpusError, DataError, Problem
 from runner.records import Corpus, DataSet
 
 
@@ -22,10 +24,14 @@ class JsonlDataset:
         chunker: ChunkerSettings | None = None,
         strict: bool = False,
     ) -> None:
-        self.corpus = corpus
+        self.corpus = [corpus] if isinstance(corpus, str) else corpus
         self.queries = queries
         self.chunker = chunker_of(chunker)
         self.strict = strict
+
+    def preflight(self) -> list[Problem]:
+        corpus = missing_files(self.corpus or (), "dataset.corpus", CorpusError)
+        return [*corpus, *missing_files([self.queries], "dataset.queries", DataError)]
 
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)
@@ -36,5 +42,4 @@ class JsonlDataset:
     def _load_corpus(self, log: ProblemLog) -> Corpus:
         if self.corpus is None:
             return EMPTY
-        paths = [self.corpus] if isinstance(self.corpus, str) else self.corpus
-        return build_corpus(read_documents(paths, "dataset.corpus", log), self.chunker)
+        return build_corpus(read_documents(self.corpus, "dataset.corpus", log), self.chunker)

@@ -11,12 +11,12 @@ import orjson
 from runner.data.corpus import build_corpus
 from runner.data.documents import is_new
 from runner.data.fields import Fields
-from runner.data.files import open_file
+from runner.data.files import missing_files, open_file
 from runner.data.gold import check_gold
 from runner.data.jsonl import parse_with_care
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.settings import ChunkerSettings, chunker_of
-from runner.errors import CorpusError, DataError
+from runner.errors import CorpusError, DataError, Problem
 from runner.records import DataSet, Document, Query, Span
 
 
@@ -38,6 +38,9 @@ class SquadDataset:
         self.language = language
         self.chunker = chunker_of(chunker)
         self.strict = strict
+
+    def preflight(self) -> list[Problem]:
+        return missing_files(self.paths, "dataset.path", CorpusError)
 
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)

@@ -6,11 +6,12 @@ from typing import Literal
 
 from runner.data.corpus import build_corpus
 from runner.data.documents import read_documents
+from runner.data.files import missing_files
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
 from runner.data.settings import ChunkerSettings, chunker_of
 from runner.data.trec import Judged, Topic, read_qrels, read_topics
-from runner.errors import DataError
+from runner.errors import CorpusError, DataError, Problem
 from runner.records import DataSet, Query
 
 NAMED = 3  # topics named in a warning
@@ -39,6 +40,11 @@ class TrecDataset:
         self.language = language
         self.chunker = chunker_of(chunker)
         self.strict = strict
+
+    def preflight(self) -> list[Problem]:
+        corpus = missing_files(self.corpus, "dataset.corpus", CorpusError)
+        topics = missing_files([self.topics], "dataset.topics", DataError)
+        return [*corpus, *topics, *missing_files([self.qrels], "dataset.qrels", DataError)]
 
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)

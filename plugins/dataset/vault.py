@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from runner.data.corpus import build_corpus
+from runner.data.files import missing_files, missing_folder
 from runner.data.gold import check_gold
 from runner.data.notes import note_names, read_notes
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.queries import read_queries
 from runner.data.settings import ChunkerSettings, chunker_of
-from runner.errors import DataError
+from runner.errors import CorpusError, DataError, Problem
 from runner.records import DataSet, Query
 from runner.text.note_ids import NoteNames
 
@@ -31,6 +32,10 @@ class VaultDataset:
         self.queries = queries
         self.chunker = chunker_of(chunker, headings=True)
         self.strict = strict
+
+    def preflight(self) -> list[Problem]:
+        notes = missing_folder(self.notes, "dataset.notes", CorpusError)
+        return [*notes, *missing_files([self.queries], "dataset.queries", DataError)]
 
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)

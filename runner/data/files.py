@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO
 
-from runner.errors import RunnerError
+from runner.errors import Problem, RunnerError
 
 BUFFER_BYTES = 1 << 20
 
@@ -22,6 +23,28 @@ def open_file(path: str, key: str, error: type[RunnerError]) -> IO[bytes]:
         raise error(f"{key}: expected a file, found a folder: {path}") from None
     except (OSError, ValueError) as problem:
         raise error(f"{key}: cannot read {path}: {_reason(problem)}") from None
+
+
+def missing_files(paths: Iterable[str], key: str, error: type[RunnerError]) -> list[Problem]:
+    """What `open_file` would raise, before anything is read."""
+    return _problems(paths, key, error, lambda path: open_file(path, key, error).close())
+
+
+def missing_folder(path: str, key: str, error: type[RunnerError]) -> list[Problem]:
+    """What `open_folder` would raise."""
+    return _problems([path], key, error, lambda path: open_folder(path, key, error))
+
+
+def _problems(
+    paths: Iterable[str], key: str, error: type[RunnerError], opened: Callable[[str], object]
+) -> list[Problem]:
+    problems = []
+    for path in paths:
+        try:
+            opened(path)
+        except error as found:
+            problems.append(Problem(key, str(found).removeprefix(f"{key}: "), error.exit_code))
+    return problems
 
 
 def read_text(path: str, key: str, error: type[RunnerError]) -> str:

@@ -187,9 +187,29 @@ def test_a_bad_line_is_skipped_counted_and_listed_or_stops_a_strict_run(data: li
 @pytest.mark.parametrize(
     ("missing", "code"), [("dataset.corpus=nowhere.jsonl", 2), ("dataset.queries=nowhere.jsonl", 1)]
 )
-def test_missing_files(data: list[str], missing: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*data, missing, "out=x"]) == code
-    assert "nowhere.jsonl" in capsys.readouterr().err
+@pytest.mark.parametrize("dry", ["true", "false"])
+def test_missing_files(data: list[str], missing: str, code: int, dry: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*data, missing, "out=x", f"dry_run={dry}"]) == code
+    key = missing.partition("=")[0]
+    expected = f"error: 1 problem in the configuration:\n  {key}: file not found: nowhere.jsonl\n"
+    assert capsys.readouterr().err == expected
+    assert not Path("x").exists()
+
+
+def test_the_missing_files_of_all_runs_are_told_before_the_first_starts(
+    data: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [word for word in data if not word.startswith("dataset.")]
+    (good,) = [word.partition("=")[2] for word in data if word.startswith("dataset.queries=")]
+    words += [f"dataset.queries='{good}',a.jsonl", "dataset.corpus=b.jsonl,c.jsonl"]
+    assert main([*words, "out=s"]) == 2
+    assert capsys.readouterr().err == (
+        "error: 3 problems in the configuration:\n"
+        "  dataset.corpus: file not found: b.jsonl\n"
+        "  dataset.corpus: file not found: c.jsonl\n"
+        "  dataset.queries: file not found: a.jsonl\n"
+    )
+    assert not Path("s").exists()
 
 
 def test_a_sweep_ends_with_the_gravest_code_and_lists_every_failure(
@@ -197,8 +217,9 @@ def test_a_sweep_ends_with_the_gravest_code_and_lists_every_failure(
 ) -> None:
     good = next(word for word in data if word.startswith("dataset.queries=")).partition("=")[2]
     empty = write_jsonl(tmp_path / "empty.jsonl", [])
+    useless = write_jsonl(tmp_path / "useless.jsonl", [{"id": "a"}])
     words = [word for word in data if not word.startswith("dataset.queries=")]
-    assert main([*words, f"dataset.queries='{good}',{empty},gone.jsonl", "out=s"]) == 1
+    assert main([*words, f"dataset.queries='{good}',{empty},{useless}", "out=s"]) == 1
     errors = capsys.readouterr().err
     assert "run 1 (" in errors and "run 2 (" in errors
     state = read("s/sweep.json")
@@ -251,7 +272,7 @@ def test_deterministic_runs_are_byte_identical_apart_from_timing(data: list[str]
         (["--config-dir", "nowhere"], "--config-dir: expected a folder, got 'nowhere'"),
         ([""], "'': expected KEY=VALUE, +KEY=VALUE or ~KEY"),
         (["K=5"], "K: unknown option; did you mean 'k'?"),
-        (["+foo=1"], "foo: unknown option; known: cache_dir, case,"),
+        (["+foo=1"], "foo: unknown option; known: budget, cache,"),
         (["hydra.run.dir=zz"], "hydra.run.dir: set by the runner: out=FOLDER chooses the folder"),
         (["cache_dir=/proc/nowhere"], "cache_dir: cannot write to /proc/nowhere"),
         (["k=3", "5"], "5: expected KEY=VALUE"),

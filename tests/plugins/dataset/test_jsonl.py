@@ -125,3 +125,13 @@ def test_a_large_file_is_not_held_twice(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert len(loaded.corpus.chunks) == 100
     assert peak < 1.6 * sum(len(document.text) for document in loaded.corpus.documents)
+
+
+def test_what_is_missing_is_told_by_its_setting(tmp_path: Path) -> None:
+    (tmp_path / "here").touch()
+    data = JsonlDataset(corpus=[f"{tmp_path}/here", f"{tmp_path}/gone"], queries=f"{tmp_path}/also gone")
+    assert [(problem.key, problem.exit_code) for problem in data.preflight()] == [
+        ("dataset.corpus", 2),
+        ("dataset.queries", 1),
+    ]
+    assert JsonlDataset(corpus=None, queries=f"{tmp_path}/here").preflight() == []

@@ -163,3 +163,9 @@ def test_half_a_character_is_replaced_with_a_warning(tmp_path: Path) -> None:
 def test_strict_stops_at_bad_questions(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="1 error in the data files"):
         load(tmp_path, article("t", **{SEOUL: [question("a"), {"id": "b"}]}), strict=True)
+
+
+def test_what_is_missing_is_told_by_its_setting(tmp_path: Path) -> None:
+    (tmp_path / "here").touch()
+    problems = SquadDataset(path=[f"{tmp_path}/here", f"{tmp_path}/gone"]).preflight()
+    assert [str(problem) for problem in problems] == [f"dataset.path: file not found: {tmp_path}/gone"]

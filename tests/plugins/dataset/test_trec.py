@@ -80,3 +80,12 @@ def test_strict_stops_at_bad_judgements(tmp_path: Path) -> None:
 def test_strict_stops_at_bad_topics(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"1 error in the data files .*\n.*topics:4: expected an id, a tab"):
         load(tmp_path, questions=TOPICS + "no tab\n", strict=True)
+
+
+def test_what_is_missing_is_told_by_its_setting() -> None:
+    data = TrecDataset(corpus="no corpus", topics="no topics", qrels="no qrels")
+    assert [str(problem) for problem in data.preflight()] == [
+        "dataset.corpus: file not found: no corpus",
+        "dataset.topics: file not found: no topics",
+        "dataset.qrels: file not found: no qrels",
+    ]

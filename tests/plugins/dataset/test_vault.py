@@ -119,3 +119,10 @@ def test_folders_and_files_that_are_missing(
     with pytest.raises(error) as raised:
         load(tmp_path, question('["결재"]'), **settings)
     assert str(raised.value) == message
+
+
+def test_what_is_missing_is_told_by_its_setting() -> None:
+    assert [str(problem) for problem in VaultDataset(notes="no notes", queries="no queries").preflight()] == [
+        "dataset.notes: folder not found: no notes",
+        "dataset.queries: file not found: no queries",
+    ]

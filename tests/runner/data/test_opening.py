@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.data.files import open_file, open_folder, read_text
+from runner.data.files import missing_files, missing_folder, open_file, open_folder, read_text
 from runner.data.jsonl import read_jsonl
 from runner.data.problems import ProblemLog
-from runner.errors import CorpusError, DataError, RunnerError
+from runner.errors import ConfigError, CorpusError, DataError, Problem, RunnerError
 
 needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 
@@ -88,3 +88,17 @@ def test_folders(tmp_path: Path) -> None:
     assert message(open_folder, path, CorpusError) == f"dataset.queries: folder not found: {path}{near}"
     path = tmp_path / "file"
     assert message(open_folder, path, CorpusError) == f"dataset.queries: expected a folder, found a file: {path}"
+
+
+def test_what_is_missing_is_known_before_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "here.jsonl").write_bytes(b"\xff not read")
+    here, gone = str(tmp_path / "here.jsonl"), str(tmp_path / "gone")
+    (file,) = missing_files([here, gone], "dataset.corpus", CorpusError)
+    assert file == Problem("dataset.corpus", f"file not found: {gone}", exit_code=2)
+    assert missing_folder(str(tmp_path), "dataset.notes", CorpusError) == []
+    (folder,) = missing_folder(here, "dataset.notes", CorpusError)
+    assert folder.message == f"expected a folder, found a file: {here}"
+    assert (ConfigError([folder, Problem("k", "wrong")]).exit_code, ConfigError([Problem("k", "wrong")]).exit_code) == (
+        2,
+        1,
+    )
