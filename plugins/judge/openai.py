@@ -57,13 +57,13 @@ class OpenaiJudge:
         seed: Annotated[int, Field(ge=0)] | None = None,
         on_failure: Literal["zero", "exclude"] = "zero",
         health: bool = True,
-        rubrics: dict[str, str] | None = None,
+        rubrics: dict[str, str | None] | None = None,
     ) -> None:
         self._model = models.model(model, "judge")
         self.mode, self.repeats = mode, repeats
         self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
         self.on_failure, self.health = on_failure, health
-        self._replaced = rubrics or {}
+        self._replaced = {name: path for name, path in (rubrics or {}).items() if path is not None}
 
     @cached_property
     def rubrics(self) -> Mapping[str, Rubric]:

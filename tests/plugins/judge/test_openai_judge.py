@@ -141,7 +141,7 @@ async def test_a_rubric_of_ones_own_is_what_is_asked(server, models, judge, tmp_
     original = (Path(__file__).parents[3] / text).read_text(encoding="utf-8")
     own.write_text(original.replace("You grade how well", "We grade how well"), encoding="utf-8")
     says(server, {"reasoning": "", "score": 1})
-    chosen = judge(rubrics={"answer_relevancy": str(own)})
+    chosen = judge(rubrics={"answer_relevancy": str(own), "faithfulness": None})
     await judged(models, chosen, "answer_relevancy")
     assert system_of(server.requests[0]).startswith("We grade how well an answer responds")
     assert chosen.provenance["rubrics"]["answer_relevancy"] != judge().provenance["rubrics"]["answer_relevancy"]
