@@ -13,9 +13,10 @@ from runner.planning import CellPlan, Planned
 
 WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
-        "columns": "run,role,model,requests,from cache,shared,tokens in,tokens out,USD",
+        "columns": "run,asks,model,requests,saved,tokens in,out,USD",
         "all": "all",
         "unknown": "unknown price",
+        "?": "unknown",
         "nothing": "No run of this command asks a model.",
         "line": "{live} requests to models ({models}), about {tokens} tokens, {usd}, about {time}",
         "saved": "the cache and requests that several runs share save {requests} ({usd})",
@@ -28,9 +29,10 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "seconds": "{value} s",
     },
     "ko": {
-        "columns": "실행,역할,모델,요청,캐시,공유,입력 토큰,출력 토큰,USD",
+        "columns": "실행,역할,모델,요청,절약,입력 토큰,출력,USD",
         "all": "합계",
         "unknown": "가격 미상",
+        "?": "미상",
         "nothing": "이 명령의 어떤 실행도 모델을 호출하지 않습니다.",
         "line": "모델 요청 {live}건({models}), 약 {tokens} 토큰, {usd}, 약 {time}",
         "saved": "캐시와 실행 간 공유로 {requests}건 절약({usd})",
@@ -45,13 +47,16 @@ WORDS: Mapping[str, Mapping[str, str]] = {
 }
 
 
+QUESTION = {"en": "Go on? [y/N] ", "ko": "계속할까요? [y/N] "}
+
+
 def plan_view(planned: Planned, language: str) -> list[RenderableType]:
     say = WORDS[language]
     if not any(cell.expected or cell.stopped for cell in planned.cells):
         return [Text(say["nothing"])]
     table = Table(box=None, padding=(0, 2, 0, 0))
     for number, column in enumerate(say["columns"].split(",")):
-        table.add_column(column, justify="left" if number < 3 else "right", no_wrap=number > 2)
+        table.add_column(column, justify="left" if number < 3 else "right", no_wrap=number > 2, overflow="fold")
     for number, cell in enumerate(planned.cells):
         for account, expected in sorted(cell.expected.items(), key=lambda item: item[0].role):
             table.add_row(_run_name(cell, number), account.role, account.model, *_numbers(expected, say))
@@ -101,8 +106,8 @@ def _run_name(cell: CellPlan, number: int) -> str:
 
 
 def _numbers(expected: Expected, say: Mapping[str, str]) -> list[str]:
-    counts = (expected.live, expected.stored, expected.shared, expected.input_tokens, expected.output_tokens)
-    return [*(f"{count:,}" for count in counts), usd(expected.nano_usd, say)]
+    counts = (expected.live, expected.stored + expected.shared, expected.input_tokens, expected.output_tokens)
+    return [*(f"{count:,}" for count in counts), say["?"] if expected.nano_usd is None else usd(expected.nano_usd, say)]
 
 
 def _duration(seconds: float, say: Mapping[str, str]) -> str:

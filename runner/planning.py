@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.components import Built, build
+from runner.components import build
 from runner.compose import Cell
 from runner.config import validate
-from runner.errors import ConfigError, RunnerError, StopRunError
+from runner.errors import RunnerError, StopRunError
 from runner.llm.ledger import Account
-from runner.llm.models import Models
+from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Expected, Rehearsal
 from runner.protocols import Case
 from runner.run import selected
@@ -63,11 +63,6 @@ class Planned:
         return +counts
 
 
-def models_of(built: Built) -> Models | None:
-    """The door that the components go through; None where none of them asks a model."""
-    return next((part for part in built.parts.values() if isinstance(part, Models)), None)
-
-
 def plan_cells(cells: Sequence[Cell]) -> Planned:
     """Loads, indexes and ranks as the runs will (what is built is stored for them), then goes through all cases.
 
@@ -79,32 +74,21 @@ def plan_cells(cells: Sequence[Cell]) -> Planned:
     return Planned(planned, min(int(cell.cfg.max_concurrency) for cell in cells))
 
 
-def check_before_start(planned: Planned, cells: Sequence[Cell]) -> None:
-    """Raises ConfigError for keys that are missing, StopRunError where cache=replay lacks a reply."""
-    live = planned.live
-    models = next(found for cell in cells if (found := models_of(build(cell.cfg.evaluation))) is not None)
-    if live and models.cache_mode == "replay":
-        missing = ", ".join(f"{count} of {model}" for model, count in sorted(live.items()))
-        raise StopRunError(f"cache=replay: replies are not stored: {missing}")
-    if problems := models.keys_missing(live):
-        raise ConfigError(problems)
-
-
 def _plan(cell: Cell, number: int, rehearsal: Rehearsal) -> CellPlan:
     options = validate(cell.cfg)
     built = build(cell.cfg.evaluation)
-    models = models_of(built)
+    models = models_among(built.parts.values())
     cases = selected(built.root.load().cases, options)
     if models is None:
         return CellPlan(cell.swept, len(cases), {})
     store = Store(Path(options.cache_dir), built.identities, cold=options.cold_start)
     with models.rehearsing(rehearsal, str(number)):
-        stopped = asyncio.run(_rehearse(built.root, models, cases, store))
+        stopped = asyncio.run(rehearse(built.root, models, cases, store))
     expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
     return CellPlan(cell.swept, len(cases), expected, stopped)
 
 
-async def _rehearse(evaluation: Any, models: Models, cases: Sequence[Case], store: Store) -> str | None:
+async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], store: Store) -> str | None:
     async with models.opened():
         try:
             await evaluation.prepare(cases, store)

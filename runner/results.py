@@ -17,6 +17,7 @@ from runner.engine import INTERRUPTED, Stop
 from runner.job import Job, Outcome
 from runner.journal import Journal
 from runner.judging import judging_of
+from runner.llm.models import models_among
 from runner.metadata import SCHEMA
 from runner.protocols import Case
 from runner.records import CaseSet, DataProblem, Preparation
@@ -47,6 +48,7 @@ def summary_of(
         for key, part in built.parts.items()
         if getattr(part, "baseline", False)
     ]
+    models = models_among(built.parts.values())
     judging = judging_of(journal.rows(ids), seed=options.seed)
     problems = finished.case_set.problems
     errors = sum(problem.severity == "error" for problem in problems)
@@ -65,6 +67,7 @@ def summary_of(
         "timing": {
             "latency": latency(journal.rows(ids)),
             **finished.preparation.timing,
+            **({} if models is None else models.usage(job.cell)),
             "created_at": head["created_at"],
             "elapsed_s": round(finished.elapsed_s, 3),
         },

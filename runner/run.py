@@ -17,6 +17,7 @@ from runner.engine import INTERRUPTED, Stop
 from runner.errors import InputError, RunnerError, TrackingError, did_you_mean
 from runner.job import Job, Outcome, head_of
 from runner.journal import Journal
+from runner.llm.models import models_among
 from runner.metadata import now, read_json, write_json
 from runner.protocols import Case
 from runner.records import CaseSet, DataProblem
@@ -58,6 +59,8 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     cases = selected(case_set.cases, options)
     path = job.folder / "per_item.jsonl"
     head["identity"] = dict(case_set.identity)
+    models = models_among(built.parts.values())
+    head["models"] = {} if models is None else models.names
     code = fingerprint([code_digest(), built.identities[id(built.root)]])
     _claim(path, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)

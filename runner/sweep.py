@@ -18,10 +18,12 @@ from omegaconf import DictConfig
 from runner import terminal, waves
 from runner.arguments import single_quoted
 from runner.compose import Plan
+from runner.cost import agree_on_cost
 from runner.engine import INTERRUPTED
 from runner.errors import InputError
 from runner.folders import check_cache, run_folder
 from runner.job import OUTCOME, Job, Outcome
+from runner.llm import ledger
 from runner.metadata import SCHEMA, now, read_json, write_json
 from runner.preflight import preflight
 from runner.run import execute, tracking_failure
@@ -34,8 +36,10 @@ def launch(plan: Plan) -> int:
     """Run all cells. Returns the gravest exit code."""
     preflight(plan.cells)
     check_cache(Path(plan.cells[0].cfg.cache_dir))
+    agree_on_cost(plan.cells)
     with run_folder(plan) as folder:
         _prepare(plan, folder)
+        ledger.begin(folder, plan.cells[0].cfg.budget)
         _prepare_tracking(plan.cells[0].cfg)
         return _gather(plan, folder, _serve(plan, folder))
 

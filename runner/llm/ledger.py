@@ -52,11 +52,12 @@ class Account:
     model: str
 
 
-def begin(folder: Path) -> None:
-    """Start the clock of `budget.minutes`: a command is given."""
-    database = Database(folder / FILE, SCHEMA)
-    database.use(lambda rows: rows.execute("INSERT OR REPLACE INTO start VALUES (0, ?)", (time.time(),)))
-    database.close()
+def begin(folder: Path, limits: Budget) -> None:
+    """A command is given: the clock of `budget.minutes` starts."""
+    if limits.get("minutes") is not None:
+        database = Database(folder / FILE, SCHEMA)
+        database.use(lambda rows: rows.execute("INSERT OR REPLACE INTO start VALUES (0, ?)", (time.time(),)))
+        database.close()
 
 
 class Ledger:

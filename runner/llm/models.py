@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -50,6 +50,12 @@ class Models:
     @property
     def cache_mode(self) -> CacheMode:
         return self._door.cache.mode
+
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """Role -> models that are used in it."""
+        roles = sorted({model.role for model in self.used})
+        return {role: sorted({model.name for model in self.used if model.role == role}) for role in roles}
 
     def model(self, name: str, role: Role) -> Model:
         """The model called `provider:name`. Raises ConfigError for a provider that is not there."""
@@ -114,3 +120,8 @@ class Models:
             return self._door.ledger.usage(cell)
         finally:
             self._door.ledger.close()
+
+
+def models_among(parts: Iterable[object]) -> Models | None:
+    """The door that the parts of a run go through; None where none of them asks a model."""
+    return next((part for part in parts if isinstance(part, Models)), None)

@@ -1,0 +1,67 @@
+"""Before a command asks models: what it will ask and cost is told, and too much is not spent without consent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from omegaconf import DictConfig
+
+from runner import terminal
+from runner.components import build
+from runner.compose import Cell
+from runner.config import reached
+from runner.errors import ConfigError, InputError, StopRunError
+from runner.llm.models import models_among
+from runner.llm.rehearsal import Expected
+from runner.plan_report import QUESTION, cost_line
+from runner.planning import Planned, plan_cells
+
+
+def agree_on_cost(cells: Sequence[Cell]) -> None:
+    """Nothing for runs that ask no model. Raises ConfigError for keys that are missing, StopRunError where
+    cache=replay lacks a reply, and InputError when the person at the terminal says no."""
+    cfg = cells[0].cfg
+    if not any("models" in reached(cell.cfg) for cell in cells):
+        return
+    planned = plan_cells(cells)
+    _check(planned, cells)
+    terminal.note(cost_line(planned, cfg.report.language))
+    total = planned.total
+    for line in _beyond(total, cfg):
+        terminal.note(line)
+    if _is_much(total, cfg) and sys.stdin.isatty() and sys.stderr.isatty():
+        sys.stderr.write(QUESTION[cfg.report.language])
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().casefold() not in ("y", "yes", "예", "네"):
+            raise InputError("not started; budget.confirm_over=null asks nothing")
+
+
+def _check(planned: Planned, cells: Sequence[Cell]) -> None:
+    live = planned.live
+    found = (models_among(build(cell.cfg.evaluation).parts.values()) for cell in cells)
+    models = next(one for one in found if one is not None)
+    if live and models.cache_mode == "replay":
+        missing = ", ".join(f"{count:,} of {model}" for model, count in sorted(live.items()))
+        raise StopRunError(f"cache=replay: replies are not stored: {missing}")
+    if problems := models.keys_missing(live):
+        raise ConfigError(problems)
+
+
+def _beyond(total: Expected, cfg: DictConfig) -> list[str]:
+    """Limits that what is planned will pass."""
+    planned = {
+        "usd": None if total.nano_usd is None else total.nano_usd / 1e9,
+        "tokens": total.input_tokens + total.output_tokens,
+        "requests": total.live,
+    }
+    return [
+        f"note: budget.{name}={cfg.budget[name]} will be spent before the end"
+        for name, amount in planned.items()
+        if amount is not None and cfg.budget[name] is not None and amount > cfg.budget[name]
+    ]
+
+
+def _is_much(total: Expected, cfg: DictConfig) -> bool:
+    limit = cfg.budget.confirm_over
+    return limit is not None and total.nano_usd is not None and total.nano_usd / 1e9 > limit
