@@ -12,20 +12,26 @@ from runner.components import build
 from runner.compose import Cell
 from runner.config import reached
 from runner.errors import ConfigError, InputError, StopRunError
-from runner.llm.models import models_among
+from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Expected
 from runner.plan_report import QUESTION, cost_line
 from runner.planning import Planned, plan_cells
 
 
 def agree_on_cost(cells: Sequence[Cell]) -> None:
-    """Nothing for runs that ask no model. Raises ConfigError for keys that are missing, StopRunError where
-    cache=replay lacks a reply, and InputError when the person at the terminal says no."""
+    """Nothing for runs that ask no model. Raises what `agree` raises."""
     cfg = cells[0].cfg
     if not any("models" in reached(cell.cfg) for cell in cells):
         return
     planned = plan_cells(cells)
-    _check(planned, cells)
+    found = (models_among(build(cell.cfg.evaluation).parts.values()) for cell in cells)
+    agree(planned, next(one for one in found if one is not None), cfg)
+
+
+def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:
+    """Raises ConfigError for keys that are missing, StopRunError where cache=replay lacks a reply, and InputError
+    when the person at the terminal says no."""
+    _check(planned, models)
     terminal.note(cost_line(planned, cfg.report.language))
     total = planned.total
     for line in _beyond(total, cfg):
@@ -37,10 +43,8 @@ def agree_on_cost(cells: Sequence[Cell]) -> None:
             raise InputError("not started; budget.confirm_over=null asks nothing")
 
 
-def _check(planned: Planned, cells: Sequence[Cell]) -> None:
+def _check(planned: Planned, models: Models) -> None:
     live = planned.live
-    found = (models_among(build(cell.cfg.evaluation).parts.values()) for cell in cells)
-    models = next(one for one in found if one is not None)
     if live and models.cache_mode == "replay":
         missing = ", ".join(f"{count:,} of {model}" for model, count in sorted(live.items()))
         raise StopRunError(f"cache=replay: replies are not stored: {missing}")

@@ -1,0 +1,215 @@
+"""The numbers of a calibration: judge against people, rubric by rubric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner import statistics
+from runner.data.ratings import RatedAnswer, Scale
+from runner.metrics.agreement import alpha_of, alpha_terms, cohen_kappa, confusion, pooled_sd, reaches
+from runner.metrics.correlation import pearson, ranks_within, spearman, within_groups
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Scores = Mapping[str, float | None]  # by id of an answer
+Statistic = Callable[[Floats | None], float | None]  # of cases that count so often (None: once each)
+
+WORST = 10
+BLOCKS = 200  # parts that are left out in turn, to see how skewed an interval is
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A judge's score counts as yes from `judge_from` on, people's mean from `human_from` on."""
+
+    scale: Scale
+    judge_from: float = 0.5
+    human_from: float = 0.5
+    seed: int = 42
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Answers that the judge has scored, with the mean of what people said: float64 [n] each."""
+
+    answers: Sequence[RatedAnswer]
+    judge: Floats
+    human: Floats
+    groups: Codes
+
+    @classmethod
+    def of(cls, rubric: str, answers: Iterable[RatedAnswer], scores: Scores) -> Pairs:
+        found = [(each, score) for each in answers if (score := scores.get(each.id)) is not None]
+        human = [float(np.mean(answer.ratings[rubric])) for answer, _ in found]
+        return cls(
+            [answer for answer, _ in found],
+            np.array([score for _, score in found], dtype=np.float64),
+            np.array(human, dtype=np.float64),
+            _codes([answer.group for answer, _ in found]),
+        )
+
+    def where(self, chosen: NDArray[np.bool_]) -> Pairs:
+        answers = [answer for answer, is_chosen in zip(self.answers, chosen, strict=True) if is_chosen]
+        return Pairs(answers, self.judge[chosen], self.human[chosen], _codes([each.group for each in answers]))
+
+
+def agreement_of(rubric: str, answers: Sequence[RatedAnswer], scores: Scores, settings: Settings) -> dict[str, Any]:
+    """An entry of `rubrics` in calibration.json. `scores` holds None for an answer on which the judge failed, and
+    nothing for one that it did not come to. Intervals are 95 %, over whole groups of answers."""
+    rated = [answer for answer in answers if rubric in answer.ratings]
+    pairs = Pairs.of(rubric, rated, scores)
+    estimate = partial(_estimate, groups=pairs.groups, seed=settings.seed)
+    difference = pairs.judge - pairs.human
+    return {
+        "n": len(rated),
+        "n_judged": len(pairs.answers),
+        "n_failed": sum(answer.id in scores for answer in rated) - len(pairs.answers),
+        "n_groups": len(np.unique(pairs.groups)),
+        "pearson": estimate(partial(pearson, pairs.judge, pairs.human)),
+        "spearman": estimate(partial(spearman, pairs.judge, pairs.human)),
+        "within_system": _within_system(pairs, settings.seed),
+        "mean_judge": statistics.mean(pairs.judge),
+        "mean_human": statistics.mean(pairs.human),
+        "bias": estimate(partial(_weighted_mean, difference)),
+        **_decisions(pairs, settings),
+        "people": _people(rubric, rated, scores, settings.seed),
+        "slices": {kind: _slices(pairs, kind) for kind in ("system", "language")},
+        "worst": [
+            {"id": pairs.answers[at].id, "judge": float(pairs.judge[at]), "human": float(pairs.human[at])}
+            for at in np.argsort(-np.abs(difference).round(9), kind="stable")[:WORST]
+        ],
+    }
+
+
+def _within_system(pairs: Pairs, seed: int) -> dict[str, Any] | None:
+    """Whether judge and people agree on answers of one system; None without at least two systems."""
+    known = pairs.where(np.array([answer.system is not None for answer in pairs.answers], dtype=bool))
+    systems = _codes([answer.system for answer in known.answers])
+    if len(np.unique(systems)) < 2:
+        return None
+    estimate = partial(_estimate, groups=known.groups, seed=seed)
+
+    def by_rank(weights: Floats | None) -> float | None:
+        judge, human = (ranks_within(values, systems, weights) for values in (known.judge, known.human))
+        return within_groups(judge, human, systems, weights)
+
+    return {
+        "n": len(known.answers),
+        "pearson": estimate(partial(within_groups, known.judge, known.human, systems)),
+        "spearman": estimate(by_rank),
+    }
+
+
+def _decisions(pairs: Pairs, settings: Settings) -> dict[str, Any]:
+    """Yes or no at the thresholds; and, where people gave whole numbers, the nearest of them to either mean."""
+    thresholds = settings.judge_from, settings.human_from
+    said = reaches(pairs.judge, thresholds[0]).astype(np.intp)
+    is_so = reaches(pairs.human, thresholds[1]).astype(np.intp)
+    steps = settings.scale.steps
+    quadratic = None
+    if steps is not None:
+        first, second = (np.floor(values * steps + 0.5).astype(np.intp) for values in (pairs.judge, pairs.human))
+        quadratic = cohen_kappa(first, second, steps + 1, "quadratic")
+    return {
+        "kappa": cohen_kappa(said, is_so, 2),
+        "kappa_quadratic": quadratic,
+        "confusion": asdict(confusion(pairs.judge, pairs.human, *thresholds)),
+    }
+
+
+def _people(rubric: str, rated: Sequence[RatedAnswer], scores: Scores, seed: int) -> dict[str, Any] | None:
+    """How far people agree with each other; None where nobody rated what another did."""
+    ratings = [answer.ratings[rubric] for answer in rated]
+    most = max(map(len, ratings), default=0)
+    if most < 2:
+        return None
+    votes = np.array([[*each, *[np.nan] * (most - len(each))] for each in ratings])
+    terms = alpha_terms(votes)
+
+    def alpha(weights: Floats | None) -> float | None:
+        value = float(alpha_of(terms.sum(axis=0) if weights is None else weights @ terms))
+        return None if np.isnan(value) else value
+
+    return {
+        "n": int((terms[:, 0] > 0).sum()),
+        "ratings": most,
+        "alpha": _estimate(alpha, _codes([answer.group for answer in rated]), seed),
+        "noise_sd": pooled_sd(votes),
+        "one_left_out": _one_left_out(
+            rubric, [answer for answer in rated if len(answer.ratings[rubric]) > 1], scores, seed
+        ),
+    }
+
+
+def _one_left_out(rubric: str, several: Sequence[RatedAnswer], scores: Scores, seed: int) -> dict[str, Any]:
+    """The judge in the place of one person: the first rating of each answer, and the judge's score, against the
+    mean of its other ratings."""
+    judged = [(answer, score) for answer in several if (score := scores.get(answer.id)) is not None]
+    first = np.array([answer.ratings[rubric][0] for answer, _ in judged])
+    others = np.array([np.mean(answer.ratings[rubric][1:]) for answer, _ in judged])
+    judge = np.array([score for _, score in judged], dtype=np.float64)
+    estimate = partial(_estimate, groups=_codes([answer.group for answer, _ in judged]), seed=seed)
+
+    def gain(weights: Floats | None) -> float | None:
+        by_judge, by_person = pearson(judge, others, weights), pearson(first, others, weights)
+        return None if by_judge is None or by_person is None else by_judge - by_person
+
+    return {
+        "n": len(judged),
+        "person": estimate(partial(pearson, first, others)),
+        "judge": estimate(partial(pearson, judge, others)),
+        "difference": estimate(gain),
+    }
+
+
+def _slices(pairs: Pairs, kind: str) -> dict[str, Any]:
+    """By system or language; nothing where all answers are of one."""
+    values = [getattr(answer, kind) for answer in pairs.answers]
+    names = sorted({value for value in values if value is not None})
+    return {
+        name: _slice(pairs.where(np.array([value == name for value in values]))) for name in names if len(names) > 1
+    }
+
+
+def _slice(pairs: Pairs) -> dict[str, Any]:
+    return {
+        "n": len(pairs.answers),
+        "pearson": pearson(pairs.judge, pairs.human),
+        "spearman": spearman(pairs.judge, pairs.human),
+        "mean_judge": statistics.mean(pairs.judge),
+        "mean_human": statistics.mean(pairs.human),
+    }
+
+
+def _estimate(statistic: Statistic, groups: Codes, seed: int) -> dict[str, float | None]:
+    """A statistic with its BCa interval over whole groups; resamples in which it is not defined are left out."""
+    value = statistic(None)
+    n_groups = int(groups.max(initial=-1)) + 1
+    if value is None or n_groups < 2:
+        return {"value": value, "low": None, "high": None}
+    drawn = (
+        statistic(counts[groups]) for block in statistics.resampled_counts(n_groups, seed=seed) for counts in block
+    )
+    resampled = np.array([each for each in drawn if each is not None])
+    parts = np.arange(n_groups) % min(n_groups, BLOCKS)
+    without = [statistic((parts != part)[groups].astype(np.float64)) for part in range(parts.max() + 1)]
+    low, high = statistics.bca_interval(
+        resampled, value, np.array([value if each is None else each for each in without])
+    )
+    return {"value": value, "low": low, "high": high}
+
+
+def _weighted_mean(values: Floats, weights: Floats | None) -> float | None:
+    return statistics.mean(values, weights)
+
+
+def _codes(names: Sequence[str | None]) -> Codes:
+    """Numbers from 0, the same for the same name."""
+    numbers: dict[str | None, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.intp)

@@ -1,0 +1,89 @@
+"""Rated answers as the cases of an evaluation: there is nothing to run, they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.data.labels import Labels
+from runner.data.ratings import RatedAnswer
+from runner.errors import EvaluationError, StopRunError
+from runner.protocols import Judge, Workspace
+from runner.records import CaseSet, Judgement, Judgements, Preparation, Row, Scores, Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The output of a case that was there before."""
+
+    @property
+    def timings(self) -> Mapping[str, Timing]:
+        return {}
+
+    def record(self) -> Mapping[str, Any]:
+        return {}
+
+
+class RatedAnswers:
+    """Every answer is judged by the rubrics that people rated it by. A judgement that fails leaves the others."""
+
+    def __init__(self, labels: Labels, judge: Judge) -> None:
+        self.labels, self.judge_ = labels, judge
+
+    def load(self) -> CaseSet[RatedAnswer]:
+        return CaseSet(self.labels.answers, self.labels.problems, {"labels": self.labels.fingerprint})
+
+    async def prepare(self, cases: Sequence[RatedAnswer], workspace: Workspace) -> Preparation:
+        return Preparation()
+
+    async def run(self, case: RatedAnswer) -> Given:
+        return Given()
+
+    async def judge(self, case: RatedAnswer, output: Given) -> Judgements:
+        return {rubric: await self._judged(rubric, case) for rubric in case.ratings}
+
+    async def _judged(self, rubric: str, case: RatedAnswer) -> Judgement:
+        fields: dict[str, Any] = {"question": case.question, "answer": case.answer, "language": case.language}
+        if case.history:
+            fields["history"] = case.history
+        if rubric == "faithfulness":
+            fields["contexts"] = case.contexts
+        try:
+            return await self.judge_.judge(rubric, fields)
+        except StopRunError:
+            raise
+        except EvaluationError as error:
+            return Judgement(None, error=str(error))
+
+    def score(self, case: RatedAnswer, output: Given | None, judgements: Judgements) -> Scores:
+        values = {rubric: judgements[rubric].score if rubric in judgements else None for rubric in case.ratings}
+        return Scores(values, unscored=tuple(rubric for rubric, value in values.items() if value is None))
+
+
+def item_of(answer: RatedAnswer, row: Row) -> dict[str, Any]:
+    """A line of items.jsonl: an answer, and for each rubric what people and the judge said of it."""
+    return {
+        "id": answer.id,
+        "system": answer.system,
+        "group": answer.group,
+        "language": answer.language,
+        "question": answer.question,
+        "answer": answer.answer,
+        "status": row.status,
+        "error": row.error,
+        "rubrics": {rubric: _judged(rubric, ratings, row) for rubric, ratings in answer.ratings.items()},
+    }
+
+
+def _judged(rubric: str, ratings: Sequence[float], row: Row) -> dict[str, Any]:
+    said = row.judgements.get(rubric, Judgement(None, error=row.error))
+    score = row.metrics.get(rubric)
+    error = said.error or (None if score is not None else f"the judge gave no number: {said.score}")
+    human = {"human": sum(ratings) / len(ratings), "ratings": list(ratings)}
+    return {"judge": score, **human, "reasoning": said.reasoning, "error": error, "details": dict(said.details)}
+
+
+def as_rows(items: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    """The judgements of items in the form of the rows of a run."""
+    return ({"judgements": item["rubrics"]} for item in items)
