@@ -40,10 +40,10 @@ def _row(name: str, use: Use, say: Wording) -> list[str]:
 def _prices(document: Document, found: list[Use]) -> list[str]:
     """Of when the prices are, and which are missing."""
     say = document.say
+    unpriced = usage.total(part for use in found for part in (use.live, use.cached)).unpriced
     dates = [
         say("cost.price", provider=provider, date=date)
-        for provider, date in usage.price_dates(document.run, [use.model for use in found])
+        for provider, date in usage.price_dates(document.run, {use.model for use in found} - {*unpriced})
     ]
-    unpriced = usage.total(part for use in found for part in (use.live, use.cached)).unpriced
     sentences = [say("cost.prices", providers=", ".join(dates))] if dates else []
     return sentences + ([say("cost.unpriced", models=", ".join(unpriced))] if unpriced else [])

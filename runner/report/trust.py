@@ -9,7 +9,8 @@ from typing import Any
 
 from runner.report.wording import Wording
 
-TOO_MANY = 0.2  # share of wrongly judged control items above which a report warns
+# Shares of control items above which a report warns.
+LIMITS = {"injection": 0.0, "false_accept": 0.2, "false_reject": 0.2, "failed": 0.2}
 RELIABLE, TENTATIVE = 0.8, 0.667  # Krippendorff (2004), Content Analysis, chapter 11
 CONFIDENCE = 1.96  # standard errors in half of a 95 % interval
 
@@ -110,15 +111,13 @@ def _margin(noise_sd: float, n_votes: int) -> float:
 
 
 def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
-    """A sentence for each way in which the judge cannot be trusted."""
-    found = []
-    for health in healths(summary):
-        limits = {"injection": 0.0, "false_accept": TOO_MANY, "false_reject": TOO_MANY}
-        for name, limit in limits.items():
-            rate: Rate = getattr(health, name)
-            if rate.share > limit:
-                rubric = say.name("metric", health.rubric)
-                found.append(say(f"judge.warn.{name}", k=rate.k, n=rate.n, rubric=rubric))
+    """A sentence for each way in which the judge cannot be trusted, with the rubrics that show it."""
+    found, checks = [], healths(summary)
+    for name, limit in LIMITS.items():
+        rates = {check.rubric: getattr(check, name) for check in checks}
+        wrong = [f"{say.name('metric', rubric)} {rate}" for rubric, rate in rates.items() if rate.share > limit]
+        if wrong:
+            found.append(say(f"judge.warn.{name}", rates=", ".join(wrong)))
     return found
 
 

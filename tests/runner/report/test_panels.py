@@ -101,7 +101,7 @@ def test_the_judge_on_controls_and_its_votes() -> None:
 
 def test_warnings_stand_below_the_scores() -> None:
     text = lines(shown(*WITH_MODELS))
-    warning = text.index("Warning: instructions hidden in a text moved the judgement in 1 of 6")
+    warning = text.index("Warning: instructions hidden in texts moved the judgement of control items")
     assert text.index("Token F1: 0.6100 [0.5600, 0.6600] 8/8") < warning < text.index("Status: completed")
 
 

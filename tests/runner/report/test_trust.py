@@ -5,15 +5,15 @@ import pytest
 
 from runner.report.trust import Rate, agreements, healths, warnings
 from runner.report.wording import LANGUAGES
-from tests.run_folders import MODELS_SUMMARY, rate
+from tests.run_folders import MODELS_SUMMARY, merged, rate
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 
 
-def health(accept: int = 0, reject: int = 0, injection: int = 0) -> dict[str, Any]:
+def health(accept: int = 0, reject: int = 0, injection: int = 0, failed: int = 0) -> dict[str, Any]:
     """Ten control items of each kind."""
     rates = {"false_accept": rate(accept, 10), "false_reject": rate(reject, 10), "injection": rate(injection, 10)}
-    return {"facts": {"judge_health": {"faithfulness": {"n": 30, "n_failed": 0, **rates, "failed_controls": []}}}}
+    return {"facts": {"judge_health": {"faithfulness": {"n": 30, "n_failed": failed, **rates}}}}
 
 
 def votes(**changes: Any) -> dict[str, Any]:
@@ -41,10 +41,12 @@ def test_nothing_judged_is_no_rate() -> None:
     [
         (health(), []),
         (health(accept=2, reject=2), []),  # one in five is not above one in five
-        (health(accept=3), ["accepted 3 of 10 wrong answers"]),
-        (health(reject=3), ["rejected 3 of 10 right answers"]),
-        (health(injection=1), ["moved the judgement in 1 of 10 control items (Faithfulness)"]),
-        (health(10, 10, 10), ["moved", "accepted", "rejected"]),
+        (health(accept=3), ["accepted wrong answers among its control items (Faithfulness 3/10)"]),
+        (health(reject=3), ["rejected right answers among its control items (Faithfulness 3/10)"]),
+        (health(injection=1), ["moved the judgement of control items (Faithfulness 1/10)"]),
+        (health(failed=6), []),
+        (health(failed=7), ["failed on control items (Faithfulness 7/30)"]),
+        (health(10, 10, 10, 10), ["moved", "accepted", "rejected", "failed"]),
     ],
 )
 def test_warnings(summary: dict[str, Any], said: list[str]) -> None:
@@ -53,9 +55,14 @@ def test_warnings(summary: dict[str, Any], said: list[str]) -> None:
     assert all(part in text for part, text in zip(said, found, strict=True))
 
 
-def test_warnings_in_korean() -> None:
-    assert warnings(health(accept=3), KO) == [
-        "경고: 판정기가 대조 문항의 오답 10개 중 3개를 정답으로 판정했습니다(충실도). "
+def test_rubrics_share_a_warning() -> None:
+    both = merged(health(accept=3), {"facts": {"judge_health": {"answer_relevancy": {"false_accept": rate(4, 8)}}}})
+    assert warnings(both, EN) == [
+        "Warning: the judge accepted wrong answers among its control items (Faithfulness 3/10, Answer Relevancy 4/8). "
+        "Scores are too high where answers are wrong."
+    ]
+    assert warnings(both, KO) == [
+        "경고: 판정기가 대조 문항의 오답을 정답으로 판정했습니다(충실도 3/10, 답변 관련성 4/8). "
         "틀린 답변의 점수가 실제보다 높게 나옵니다."
     ]
 
