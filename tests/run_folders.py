@@ -231,7 +231,10 @@ GENERATOR, JUDGE = "openai:gpt-4o", "openai:gpt-4o-mini"
 MODELS_RUN: dict[str, Any] = {
     "choices": {"generator": "openai", "judge": "openai"},
     "models": {"judge": [JUDGE], "generator": [GENERATOR]},
+    "identity": {"judge": "a" * 64, "generator": "b" * 64},
     "config": {
+        "generator": {"_target_": "plugins.generator.openai.OpenaiGenerator"},
+        "judge": {"_target_": "plugins.judge.openai.OpenaiJudge"},
         "cache": "use",
         "budget": {"usd": 1.0, "tokens": None},
         "provider": {

@@ -8,6 +8,7 @@ ENGLISH_MODELS: dict[str, str] = {
     "role.reranker": "reranker",
     "role.embedder": "embedder",
     "role.testset": "test set",
+    "ran.prompts": "Models and prompts",
     # cost
     "ran.models": "Models",
     "cost.cost": "Cost",

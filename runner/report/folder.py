@@ -40,6 +40,15 @@ def case_counts(summary: Mapping[str, Any]) -> dict[str, int]:
     return {**counts, "done": counts["ok"] + counts["failed"] + counts["timeout"]}
 
 
+def identities(run: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """The hashes of run.json: of the data that was read, and of components that ask models (what they say, and to
+    whom)."""
+    config = run.get("config") or {}
+    found: Mapping[str, str] = run.get("identity") or {}
+    parts = {name: digest for name, digest in found.items() if isinstance(config.get(name), Mapping)}
+    return {name: digest for name, digest in found.items() if name not in parts}, parts
+
+
 def is_sweep(folder: Path) -> bool:
     return (folder / "sweep.json").is_file()
 

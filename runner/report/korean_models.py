@@ -8,6 +8,7 @@ KOREAN_MODELS: dict[str, str] = {
     "role.reranker": "재순위화",
     "role.embedder": "임베딩",
     "role.testset": "테스트 세트",
+    "ran.prompts": "모델과 프롬프트",
     # cost
     "ran.models": "모델",
     "cost.cost": "비용",

@@ -9,6 +9,7 @@ from typing import Any
 
 from runner.report import metric
 from runner.report.document import Document, section
+from runner.report.folder import identities
 from runner.report.markdown import Markdown, bold, code_block, escape, quote, table
 from runner.report.panels import cases_line, lost_counts, models_line, stages, two_by_two
 from runner.report.trust import warnings
@@ -50,7 +51,7 @@ def _notes(document: Document) -> str:
 
 def _facts(document: Document) -> list[tuple[str, str]]:
     say, run, choices = document.say, document.run, document.run.get("choices") or {}
-    k = document.k
+    k, (data, parts) = document.k, identities(run)
     values = {
         "run": run.get("id"),
         "sweep": run.get("sweep_id"),
@@ -62,12 +63,17 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         "cases": cases_line(document.summary, say) if document.summary else None,
         "git": _git(document),
         "fingerprint": run.get("fingerprint"),
-        "identity": ", ".join(f"{name} {digest[:12]}" for name, digest in (run.get("identity") or {}).items()),
+        "identity": _digests(data),
+        "prompts": _digests(parts),
         "versions": ", ".join(f"{name} {version}" for name, version in (run.get("versions") or {}).items()),
         "created": run.get("created_at"),
         "updated": run.get("updated_at"),
     }
     return [(say(f"ran.{name}"), str(value)) for name, value in values.items() if value]
+
+
+def _digests(identity: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {digest[:12]}" for name, digest in identity.items())
 
 
 def _git(document: Document) -> str | None:

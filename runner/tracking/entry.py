@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from runner.config import NOT_IN_FINGERPRINT
-from runner.report.folder import is_sweep, open_run, open_sweep, read_json
+from runner.report.folder import identities, is_sweep, open_run, open_sweep, read_json
 from runner.report.metric import MAIN, RETRIEVAL
 from runner.report.trust import agreements, healths, warnings
 from runner.report.usage import models, total, uses
 from runner.report.wording import LANGUAGES
 
 # No property of an experiment. A logged param cannot change, and a run that goes on may have another budget.
-NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "models"}
+NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "models", "case"}
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
 SCRATCH = (".lock", ".writing", ".compacting")
@@ -267,7 +267,7 @@ def _sliced(slices: Mapping[str, Any], wanted: Collection[str]) -> dict[str, flo
 
 
 def _dataset(run: Mapping[str, Any], summary: Mapping[str, Any]) -> DatasetEntry | None:
-    identity = run.get("identity")
+    identity, _ = identities(run)
     if not identity:
         return None
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]

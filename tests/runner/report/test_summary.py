@@ -156,6 +156,13 @@ def test_many_wrong_control_items_are_counted(tmp_path: Path) -> None:
     assert "c20" not in text
 
 
+def test_what_a_score_was_made_of_beside_the_data(tmp_path: Path) -> None:
+    text = written(write_run(tmp_path, MODELS_RUN))
+    assert "| Models | generator openai:gpt-4o, judge openai:gpt-4o-mini |" in text
+    assert "| Data | corpus cccccccccccc, queries dddddddddddd |" in text
+    assert "| Models and prompts | judge aaaaaaaaaaaa, generator bbbbbbbbbbbb |" in text
+
+
 def test_a_hostile_name_of_a_model_breaks_no_table(tmp_path: Path) -> None:
     run = {"models": {"judge": ["x:a|b*c"]}}
     usage = {"judge": {"x:a|b*c": {"live": used(5, 100, 20, 0.1), "cached": used(0, 0, 0, 0.0)}}}

@@ -45,6 +45,7 @@ def test_models_are_params_by_role_and_what_is_no_property_of_the_experiment_is_
         "judge": "openai",
         "generator_model": "openai:gpt-4o",
         "judge_model": "openai:a, local:b",
+        "generator._target_": "plugins.generator.openai.OpenaiGenerator",
         "judge._target_": "plugins.judge.panel.PanelJudge",
         "judge.judges.first.repeats": "2",
         "seed": "7",
@@ -179,6 +180,13 @@ def test_the_data_set_is_known_by_a_hash_over_all_that_was_read(tmp_path: Path) 
     assert (first.name, first.n_cases, len(first.digest)) == ("demo", 10, 16)
     assert first.digest != other.digest
     assert run_entry(write_run(tmp_path / "c", {"choices": {"dataset": None}})).dataset is not None
+
+
+def test_who_answered_and_judged_is_no_property_of_the_data(tmp_path: Path) -> None:
+    asked = run_entry(write_run(tmp_path / "a", MODELS_RUN)).dataset
+    assert asked is not None
+    assert asked == run_entry(write_run(tmp_path / "b")).dataset
+    assert asked.source.keys() == {"corpus", "queries"}
 
 
 def test_hidden_files_locks_and_leftovers_are_not_files_of_a_run(tmp_path: Path) -> None:
