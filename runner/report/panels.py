@@ -126,7 +126,8 @@ def _left(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> l
 
 
 def models_line(run: Mapping[str, Any], say: Wording) -> str:
-    return ", ".join(f"{say.name('role', role)} {name}" for role, name in usage.models(run))
+    """`generator openai:a; judge openai:b, openai:c`"""
+    return "; ".join(f"{say.name('role', role)} {', '.join(names)}" for role, names in usage.models(run).items())
 
 
 def _cost(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> list[tuple[str, str]]:

@@ -60,10 +60,10 @@ def total(parts: Iterable[Spent]) -> Spent:
     )
 
 
-def models(run: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(role, model) of everything that the run was configured to ask, along the pipeline."""
+def models(run: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Role -> everything that the run was configured to ask in it, along the pipeline."""
     named = run.get("models") or {}
-    return [(role, str(name)) for role in in_order(named) for name in named[role]]
+    return {role: list(map(str, named[role])) for role in in_order(named) if named[role]}
 
 
 def in_order(roles: Iterable[str]) -> list[str]:

@@ -189,9 +189,8 @@ def _params(run: Mapping[str, Any]) -> dict[str, str]:
     config = run.get("config") or {}
     kept = {name: value for name, value in config.items() if name not in NOT_PARAMS}
     params = {name: str(choice) for name, choice in (run.get("choices") or {}).items() if name not in NOT_PARAMS}
-    for role, name in models(run):
-        params[f"{role}_model"] = ", ".join(filter(None, (params.get(f"{role}_model"), name)))
-    return params | dict(_flat(kept, config, ""))
+    asked = {f"{role}_model": ", ".join(names) for role, names in models(run).items()}
+    return params | asked | dict(_flat(kept, config, ""))
 
 
 def _flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:

@@ -68,13 +68,18 @@ def test_details() -> None:
 
 def test_models_and_cost() -> None:
     text = lines(shown(*WITH_MODELS))
-    start = text.index("Models: generator openai:gpt-4o, judge openai:gpt-4o-mini")
+    start = text.index("Models: generator openai:gpt-4o; judge openai:gpt-4o-mini")
     assert text[start - 1 : start + 3] == [
         "Cases: 10 (ok 9, failed 0, timeout 1)",
-        "Models: generator openai:gpt-4o, judge openai:gpt-4o-mini",
+        "Models: generator openai:gpt-4o; judge openai:gpt-4o-mini",
         "Cost: $0.0132 (1,124 requests, 1.21 M tokens)",
         "Saved by cache: $0.0410 (2,000 requests, 2.11 M tokens)",
     ]
+
+
+def test_judges_of_a_panel_share_their_role() -> None:
+    run = merged(RUN, {"models": {"judge": ["openai:a", "local:b"], "embedder": ["local:c"]}})
+    assert "Models: judge openai:a, local:b; embedder local:c" in lines(shown(run, SUMMARY))
 
 
 def test_an_unknown_price_is_never_zero() -> None:

@@ -158,7 +158,7 @@ def test_many_wrong_control_items_are_counted(tmp_path: Path) -> None:
 
 def test_what_a_score_was_made_of_beside_the_data(tmp_path: Path) -> None:
     text = written(write_run(tmp_path, MODELS_RUN))
-    assert "| Models | generator openai:gpt-4o, judge openai:gpt-4o-mini |" in text
+    assert "| Models | generator openai:gpt-4o; judge openai:gpt-4o-mini |" in text
     assert "| Data | corpus cccccccccccc, queries dddddddddddd |" in text
     assert "| Models and prompts | judge aaaaaaaaaaaa, generator bbbbbbbbbbbb |" in text
 

@@ -71,8 +71,8 @@ def test_an_unknown_role_comes_last() -> None:
 
 
 def test_models_by_role() -> None:
-    assert usage.models(MODELS_RUN) == [("generator", GENERATOR), ("judge", JUDGE)]
-    assert usage.models({}) == []
+    assert list(usage.models(MODELS_RUN).items()) == [("generator", [GENERATOR]), ("judge", [JUDGE])]
+    assert usage.models({"models": {"judge": []}}) == usage.models({}) == {}
 
 
 def test_dates_of_prices_are_those_of_providers_in_use() -> None:
