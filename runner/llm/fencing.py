@@ -13,7 +13,6 @@ and out of reach for whoever wrote the text, since writing it down changes it.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -62,7 +61,8 @@ def fence(text: str, label: str, boundary: str) -> str:
 
 def boundary_of(pieces: Sequence[tuple[str, str]]) -> str:
     """16 hexadecimal digits."""
-    return hashlib.sha256(json.dumps(pieces).encode()).hexdigest()[:16]
+    text = "\0".join(f"{label}\0{text}" for label, text in pieces)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _pieces(name: str, value: str | Sequence[Item]) -> Iterator[tuple[str, str]]:

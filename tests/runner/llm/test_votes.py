@@ -77,7 +77,8 @@ async def test_what_ends_the_run_passes_as_it_is_and_cancels_the_others(error: E
         raise error
 
     with pytest.raises(type(error)) as raised:
-        await gathered({"a": waits(), "b": late()})
+        async with asyncio.timeout(5):
+            await gathered({"a": waits(), "b": late()})
     assert raised.value is error and ended == ["cancelled"]
     with pytest.raises(type(error)):
         await gathered({"a": raises(error)})
