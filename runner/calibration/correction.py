@@ -15,6 +15,7 @@ from runner.errors import InputError, NotComparableError
 from runner.metrics.ppi import corrected_mean
 from runner.report.folder import RunFolder
 
+KIND = "judge._target_"
 CHANGE_NO_SCORE = frozenset({"health", "on_failure"})  # settings of a judge
 
 
@@ -26,6 +27,8 @@ def demand_same_judge(run: RunFolder, judge: Mapping[str, Any]) -> None:
         raise InputError(f"run: {run.path} has no judge; give a run of full_rag")
     ours, theirs = (dict(_settings(without_models(node))) for node in (judge, other))
     differing = [key for key in sorted({*ours, *theirs}) if ours.get(key) != theirs.get(key)]
+    if KIND in differing:  # their settings have nothing to do with each other
+        differing = [KIND]
     if differing:
         listed = "\n".join(f"  {key}: {theirs.get(key)} in the run, {ours.get(key)} here" for key in differing)
         raise NotComparableError(f"run: {run.path} was judged by another judge:\n{listed}")

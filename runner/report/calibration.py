@@ -62,7 +62,8 @@ def _head(result: Mapping[str, Any], say: Wording) -> str:
     ]
     if any(labels["problems"].values()):
         facts.insert(6, (say("panel.data_problems"), say("problems.data", **labels["problems"])))
-    command = shlex.join(["python", "-m", "runner", "calibrate", *result["words"]])
+    words = [word for word in result["words"] if not word.startswith("out=")]  # results of its own
+    command = shlex.join(["python", "-m", "runner", "calibrate", *words])
     return "\n\n".join(
         block
         for block in (
