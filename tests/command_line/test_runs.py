@@ -126,7 +126,7 @@ def test_all_problems_of_all_cells_come_before_the_first_run(
         "error: 4 problems in the configuration:\n"
         "  generator: no choice 'extractiv'; did you mean 'extractive'?\n"
         "  retriver: unknown option; did you mean 'retriever'?\n"
-        "  judge.modle: unknown setting; known: on_failure, supported\n"
+        "  judge.modle: unknown setting; known: health, on_failure, supported\n"
         "  k: expected less than or equal to 50, got 99\n"
     )
     assert not Path("outputs").exists()
@@ -532,7 +532,8 @@ def test_failed_judgements_count_in_the_failure_share(data: list[str], tmp_path:
         "        return Judgement(None, error='no JSON')\n",
         encoding="utf-8",
     )
-    words = command("+experiment=full_rag", *data, "judge._target_=mute.Mute", "~judge.on_failure", "~judge.supported")
+    settings = [f"~judge.{name}" for name in ("on_failure", "supported", "health")]
+    words = command("+experiment=full_rag", *data, "judge._target_=mute.Mute", *settings)
     done = subprocess.run([*words, "out=x"], capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "8 of 8 cases failed (100.0%, max_failure_rate is 5.0%)" in done.stderr
