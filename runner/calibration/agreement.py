@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 from runner import statistics
 from runner.data.ratings import RatedAnswer, Scale
 from runner.metrics.agreement import alpha_of, alpha_terms, cohen_kappa, confusion, pooled_sd, reaches
-from runner.metrics.correlation import pearson, ranks_within, spearman, within_groups
+from runner.metrics.correlation import (
+    defined,
+    pearson,
+    pearsons,
+    ranks_within,
+    spearman,
+    spearmans,
+    within_groups,
+)
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Scores = Mapping[str, float | None]  # by id of an answer
-Statistic = Callable[[Floats | None], float | None]  # of cases that count so often (None: once each)
+Statistic = Callable[[Floats], Floats]  # from how often each answer counts: [..., n] -> [...], NaN where undefined
 
 WORST = 10
 BLOCKS = 200  # parts that are left out in turn, to see how skewed an interval is
@@ -71,8 +79,8 @@ def agreement_of(rubric: str, answers: Sequence[RatedAnswer], scores: Scores, se
         "n_judged": len(pairs.answers),
         "n_failed": sum(answer.id in scores for answer in rated) - len(pairs.answers),
         "n_groups": len(np.unique(pairs.groups)),
-        "pearson": estimate(partial(pearson, pairs.judge, pairs.human)),
-        "spearman": estimate(partial(spearman, pairs.judge, pairs.human)),
+        "pearson": estimate(partial(pearsons, pairs.judge, pairs.human)),
+        "spearman": estimate(partial(spearmans, pairs.judge, pairs.human)),
         "within_system": _within_system(pairs, settings.seed),
         "mean_judge": statistics.mean(pairs.judge),
         "mean_human": statistics.mean(pairs.human),
@@ -95,7 +103,7 @@ def _within_system(pairs: Pairs, seed: int) -> dict[str, Any] | None:
         return None
     estimate = partial(_estimate, groups=known.groups, seed=seed)
 
-    def by_rank(weights: Floats | None) -> float | None:
+    def by_rank(weights: Floats) -> Floats:
         judge, human = (ranks_within(values, systems, weights) for values in (known.judge, known.human))
         return within_groups(judge, human, systems, weights)
 
@@ -132,14 +140,10 @@ def _people(rubric: str, rated: Sequence[RatedAnswer], scores: Scores, seed: int
     votes = np.array([[*each, *[np.nan] * (most - len(each))] for each in ratings])
     terms = alpha_terms(votes)
 
-    def alpha(weights: Floats | None) -> float | None:
-        value = float(alpha_of(terms.sum(axis=0) if weights is None else weights @ terms))
-        return None if np.isnan(value) else value
-
     return {
         "n": int((terms[:, 0] > 0).sum()),
         "ratings": most,
-        "alpha": _estimate(alpha, _codes([answer.group for answer in rated]), seed),
+        "alpha": _estimate(lambda weights: alpha_of(weights @ terms), _codes([answer.group for answer in rated]), seed),
         "noise_sd": pooled_sd(votes),
         "one_left_out": _one_left_out(
             rubric, [answer for answer in rated if len(answer.ratings[rubric]) > 1], scores, seed
@@ -156,15 +160,12 @@ def _one_left_out(rubric: str, several: Sequence[RatedAnswer], scores: Scores, s
     judge = np.array([score for _, score in judged], dtype=np.float64)
     estimate = partial(_estimate, groups=_codes([answer.group for answer, _ in judged]), seed=seed)
 
-    def gain(weights: Floats | None) -> float | None:
-        by_judge, by_person = pearson(judge, others, weights), pearson(first, others, weights)
-        return None if by_judge is None or by_person is None else by_judge - by_person
-
+    by_person, by_judge = partial(pearsons, first, others), partial(pearsons, judge, others)
     return {
         "n": len(judged),
-        "person": estimate(partial(pearson, first, others)),
-        "judge": estimate(partial(pearson, judge, others)),
-        "difference": estimate(gain),
+        "person": estimate(by_person),
+        "judge": estimate(by_judge),
+        "difference": estimate(lambda weights: by_judge(weights) - by_person(weights)),
     }
 
 
@@ -189,24 +190,25 @@ def _slice(pairs: Pairs) -> dict[str, Any]:
 
 def _estimate(statistic: Statistic, groups: Codes, seed: int) -> dict[str, float | None]:
     """A statistic with its BCa interval over whole groups; resamples in which it is not defined are left out."""
-    value = statistic(None)
+    value = defined(statistic(np.ones(len(groups))))
     n_groups = int(groups.max(initial=-1)) + 1
     if value is None or n_groups < 2:
         return {"value": value, "low": None, "high": None}
-    drawn = (
-        statistic(counts[groups]) for block in statistics.resampled_counts(n_groups, seed=seed) for counts in block
-    )
-    resampled = np.array([each for each in drawn if each is not None])
+    drawn = [statistic(counts[:, groups]) for counts in statistics.resampled_counts(n_groups, seed=seed)]
+    resampled = np.concatenate(drawn)
     parts = np.arange(n_groups) % min(n_groups, BLOCKS)
-    without = [statistic((parts != part)[groups].astype(np.float64)) for part in range(parts.max() + 1)]
+    without = statistic((parts[groups] != np.arange(parts.max() + 1)[:, None]).astype(np.float64))
     low, high = statistics.bca_interval(
-        resampled, value, np.array([value if each is None else each for each in without])
+        resampled[~np.isnan(resampled)], value, np.where(np.isnan(without), value, without)
     )
     return {"value": value, "low": low, "high": high}
 
 
-def _weighted_mean(values: Floats, weights: Floats | None) -> float | None:
-    return statistics.mean(values, weights)
+def _weighted_mean(values: Floats, weights: Floats) -> Floats:
+    totals = weights.sum(axis=-1)
+    means = np.full(np.shape(totals), np.nan)
+    np.divide(weights @ values, totals, out=means, where=totals > 0)
+    return means
 
 
 def _codes(names: Sequence[str | None]) -> Codes:

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from runner.report import judge_section, models_section
-from runner.report.calibration_numbers import Measure, correction_notes, findings, measures, wording_of_calibration
+from runner.report.calibration_numbers import (
+    Measure,
+    correction_notes,
+    findings,
+    judged,
+    measures,
+    wording_of_calibration,
+)
 from runner.report.document import Document, section
 from runner.report.folder import RunFolder, lines, read_json
 from runner.report.markdown import Markdown, bold, code_block, escape, quote, shorten, table
@@ -94,14 +101,13 @@ def _notes(result: Mapping[str, Any], say: Wording) -> list[str]:
 def _rubric(
     rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], items: Mapping[str, Any], say: Wording
 ) -> str:
-    counted = say("calibration.judged", judged=entry["n_judged"], n=entry["n"], groups=entry["n_groups"])
-    if entry["n_failed"]:
-        counted += " " + say("calibration.failed", failed=entry["n_failed"])
+    if not entry["n_judged"]:
+        return section(say.name("metric", rubric), escape(judged(entry, say)))
     headers = [say(f"calibration.{name}") for name in ("measure", "value")]
     rows = [_measure_row(measure, say) for measure in measures(entry, result, say)]
     return section(
         say.name("metric", rubric),
-        escape(counted),
+        escape(judged(entry, say)),
         "\n".join(f"- {bold(sentence)}" for sentence in findings(entry, say)),
         table([*headers, say("interval"), say("calibration.meaning")], rows, (1, 2)),
         _confusion(entry["confusion"], say),

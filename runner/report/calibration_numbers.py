@@ -64,6 +64,14 @@ def measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) 
     ]
 
 
+def judged(entry: Mapping[str, Any], say: Wording) -> str:
+    """How many answers the numbers of a rubric are about."""
+    counted = say("calibration.judged", judged=entry["n_judged"], n=entry["n"], groups=entry["n_groups"])
+    if not entry["n_failed"]:
+        return counted
+    return f"{counted} {say('calibration.failed', failed=entry['n_failed'])}"
+
+
 def findings(entry: Mapping[str, Any], say: Wording) -> Iterator[str]:
     """Sentences for who does not want to read numbers."""
     pearson, people, bias = entry["pearson"], entry["people"] or {}, entry["bias"]

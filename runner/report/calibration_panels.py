@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import judge_panel
-from runner.report.calibration_numbers import correction_notes, findings, measures, wording_of_calibration
+from runner.report.calibration_numbers import correction_notes, findings, judged, measures, wording_of_calibration
 from runner.report.metric import four, interval
 from runner.report.panels import WIDTH
 from runner.report.wording import Wording
@@ -26,12 +26,11 @@ def panels(result: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def _panel(rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) -> Panel:
-    counted = say("calibration.judged", judged=entry["n_judged"], n=entry["n"], groups=entry["n_groups"])
-    if entry["n_failed"]:
-        counted += " " + say("calibration.failed", failed=entry["n_failed"])
-    parts: list[RenderableType] = [Text(counted), Text(), _measures(entry, result, say), _confusion(entry, say)]
-    parts += [Text(), *(Text(sentence, style="bold") for sentence in findings(entry, say))]
-    parts += _corrected(rubric, result, say)
+    parts: list[RenderableType] = [Text(judged(entry, say))]
+    if entry["n_judged"]:
+        parts += [Text(), _measures(entry, result, say), _confusion(entry, say)]
+        parts += [Text(), *(Text(sentence, style="bold") for sentence in findings(entry, say))]
+        parts += _corrected(rubric, result, say)
     if result["baseline"]:
         parts += [Text(), Text(say("baselines", names=f"judge={result['judge']}"), style="dim")]
     title = say("calibration.panel", judge=result["judge"], rubric=say.name("metric", rubric))

@@ -13,7 +13,7 @@ from scipy import stats
 
 from runner.calibration.agreement import Settings, _estimate, agreement_of
 from runner.data.ratings import UNIT, RatedAnswer, Scale
-from runner.metrics.correlation import pearson, spearman
+from runner.metrics.correlation import pearsons, spearmans
 from tests.runner.calibration.rated import rated
 
 SETTINGS = Settings(UNIT)
@@ -170,7 +170,7 @@ def test_nearly_all_intervals_cover_the_correlation_of_very_many_answers():
     for _ in range(40):
         human = np.repeat(random.normal(size=25), 2) + random.normal(size=50)
         judge = human + random.normal(0, math.sqrt(2) * 0.75, 50)
-        found = _estimate(partial(pearson, judge, human), np.repeat(np.arange(25), 2), 1)
+        found = _estimate(partial(pearsons, judge, human), np.repeat(np.arange(25), 2), 1)
         covered += found["low"] <= 0.8 <= found["high"]
     assert covered >= 35
 
@@ -179,7 +179,7 @@ def test_the_same_seed_gives_the_same_numbers():
     human = np.random.default_rng(1).random(20)
     judge, groups = human**3, np.arange(20)
     first, second, third = (
-        _estimate(partial(spearman, judge + human % 0.1, human), groups, seed) for seed in (1, 1, 2)
+        _estimate(partial(spearmans, judge + human % 0.1, human), groups, seed) for seed in (1, 1, 2)
     )
     assert first == second != third
 

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from runner.metrics.correlation import pearson, ranks, ranks_within, spearman, within_groups
+from runner.metrics.correlation import (
+    defined,
+    pearson,
+    pearsons,
+    ranks,
+    ranks_within,
+    spearman,
+    spearmans,
+    within_groups,
+)
 
 X, Y = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 4.0])
 
@@ -17,13 +26,15 @@ def test_by_hand():
     """Deviations -1.5 -.5 .5 1.5 and -1.5 .5 -.5 1.5: products add up to 4, squares to 5 each."""
     assert pearson(X, Y) == pytest.approx(0.8)
     assert spearman(X**5, np.exp(Y)) == pytest.approx(0.8)
-    assert pearson(X, -X) == -1.0
+    assert pearson(X, -X) == pytest.approx(-1.0)
 
 
 def test_ties_share_the_mean_of_their_ranks():
-    assert ranks(np.array([5.0, 1.0, 5.0, 0.0, 5.0])).tolist() == [4.0, 2.0, 4.0, 1.0, 4.0]
-    assert ranks(np.array([5.0, 1.0]), np.array([3.0, 2.0])).tolist() == [4.0, 1.5]  # 1 1 5 5 5
-    assert ranks_within(np.array([9.0, 1.0, 3.0, 3.0]), np.array([0, 1, 0, 1])).tolist() == [2.0, 1.0, 1.0, 2.0]
+    assert ranks(np.array([5.0, 1.0, 5.0, 0.0, 5.0]), np.ones(5)).tolist() == [4.0, 2.0, 4.0, 1.0, 4.0]
+    samples = np.array([[3.0, 2.0], [1.0, 1.0], [0.0, 1.0]])  # 1 1 5 5 5, 1 5, 1
+    assert ranks(np.array([5.0, 1.0]), samples).tolist() == [[4.0, 1.5], [2.0, 1.0], [1.5, 1.0]]
+    within = ranks_within(np.array([9.0, 1.0, 3.0, 3.0]), np.array([0, 1, 0, 1]), np.ones(4))
+    assert within.tolist() == [2.0, 1.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -48,21 +59,23 @@ def test_what_does_not_vary_has_no_correlation(x, y):
 def test_within_groups_by_hand():
     """Each group falls (1 2 against 2 1), but the second group is higher in both: overall it looks like a rise."""
     x, y = np.array([1.0, 2.0, 11.0, 12.0]), np.array([2.0, 1.0, 12.0, 11.0])
-    groups = np.array([0, 0, 1, 1])
+    once = np.ones(4)
     assert pearson(x, y) > 0.95
-    assert within_groups(x, y, groups) == pytest.approx(-1.0)
-    assert within_groups(x, y, np.array([0, 1, 2, 3])) is None
+    assert within_groups(x, y, np.array([0, 0, 1, 1]), once) == pytest.approx(-1.0)
+    assert np.isnan(within_groups(x, y, np.array([0, 1, 2, 3]), once))
     tenths = np.array([0.1, 0.1, 0.1, 0.7, 0.7, 0.7])  # means of equal tenths are not equal to them
-    assert within_groups(tenths, np.arange(6.0), np.array([0, 0, 0, 1, 1, 1])) is None
+    assert np.isnan(within_groups(tenths, np.arange(6.0), np.array([0, 0, 0, 1, 1, 1]), np.ones(6)))
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=12))
 def test_a_weight_is_a_number_of_equal_cases(cases):
     x, y, counts = (np.array(column, dtype=float) for column in zip(*cases, strict=True))
     times = counts.astype(int)
+    several = np.repeat(x, times), np.repeat(y, times)
+    samples = np.array([counts, np.ones(len(x))])
+    for one, many in ((pearson, pearsons), (spearman, spearmans)):
+        found = many(x, y, samples)
+        assert [defined(found[0]), defined(found[1])] == pytest.approx([one(*several), one(x, y)])
     groups = (x > 2).astype(int)
-    for correlation in (pearson, spearman):
-        repeated = correlation(np.repeat(x, times), np.repeat(y, times))
-        assert correlation(x, y, counts) == (None if repeated is None else pytest.approx(repeated))
-    repeated = within_groups(np.repeat(x, times), np.repeat(y, times), np.repeat(groups, times))
-    assert within_groups(x, y, groups, counts) == (None if repeated is None else pytest.approx(repeated))
+    expected = within_groups(*several, np.repeat(groups, times), np.ones(times.sum()))
+    assert within_groups(x, y, groups, samples)[0] == pytest.approx(expected, nan_ok=True)

@@ -72,6 +72,14 @@ def test_a_calibration_that_ended_early(tmp_path: Path) -> None:
     assert "12 (ok 5, failed 0, timeout 0, not run 7)" in rendered(tmp_path, changes)
 
 
+def test_a_rubric_of_which_nothing_was_judged_has_no_numbers(tmp_path: Path) -> None:
+    none = {"rubrics": {"faithfulness": {"n_judged": 0, "n_failed": 12, "n_groups": 0, "worst": []}}}
+    section = rendered(tmp_path, none).partition("## Faithfulness\n\n")[2].partition("\n\n## ")[0]
+    counted = "Judged 0 of 12 answers (groups: 0). On 12 of them the judge failed; they count in no number below."
+    assert section == counted
+    assert "Pearson" not in printed(merged(RESULT, none)).partition("Answer Relevancy")[0]
+
+
 def test_without_a_run_there_is_nothing_to_correct(tmp_path: Path) -> None:
     without = {name: value for name, value in ALONE.items() if name not in ("run", "corrected")}
     write_calibration(tmp_path)
