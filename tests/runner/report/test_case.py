@@ -83,7 +83,9 @@ def test_a_citation_of_nothing(tmp_path: Path) -> None:
     rows = [row("q", output={"citations": [1, 7], "citations_out_of_range": [7]})]
     text = shown(write_run(tmp_path, rows=rows))
     assert "[1] doc-1#0 The first text. Citations [7] is cited; there is no such source" in text
-    assert "Citations" not in shown(write_run(tmp_path, rows=[row("q")]))
+    plain = shown(write_run(tmp_path, rows=[row("q")]))
+    assert "Citations" not in plain
+    assert "Before the question" not in plain
 
 
 def test_a_case_that_failed_has_no_output(tmp_path: Path) -> None:

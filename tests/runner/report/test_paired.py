@@ -41,7 +41,7 @@ def test_means_over_the_cases_that_all_have_finished(tmp_path: Path) -> None:
 
 
 def test_failed_judgements_and_weights_count_as_they_do_in_a_summary(tmp_path: Path) -> None:
-    failed = {"metrics": {"faithfulness": None, "recall_at_k": 1.0}, "unscored": ["faithfulness"]}
+    failed = {"metrics": {"faithfulness": None, "recall_at_k": 1.0}, "unscored": ["faithfulness", "token_f1"]}
     written(tmp_path, "0", {"a": 1.0})
     journal(
         tmp_path,
@@ -62,6 +62,7 @@ def test_failed_judgements_and_weights_count_as_they_do_in_a_summary(tmp_path: P
     found = paired(tmp_path, ["1", "2"], NAMES, seed=1)
     assert found is not None
     assert found.metrics["2"]["recall_at_k"]["value"] == pytest.approx((1.0 + 3 * 0.3) / 4)
+    assert found.metrics["1"].keys() == {"recall_at_k", "mean_faithfulness"}
     faithfulness = found.metrics["1"]["mean_faithfulness"]
     assert (faithfulness["value"], faithfulness["n"], faithfulness["n_scored"]) == (1.0, 2, 1)
 

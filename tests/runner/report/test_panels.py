@@ -1,4 +1,5 @@
 import io
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -104,6 +105,15 @@ def test_the_judge_on_controls_and_its_votes() -> None:
     ]
 
 
+def test_what_the_judge_got_wrong_stands_out() -> None:
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
+    for panel in panels(*WITH_MODELS):
+        console.print(panel, markup=False, highlight=False)
+    assert isinstance(console.file, io.StringIO)
+    found = {rate: style for style, rate in re.findall(r"\x1b\[([\d;]+)m *(\d+/\d+)\x1b", console.file.getvalue())}
+    assert (found["2/9"], found["1/6"], found["0/23"]) == ("1;31", "1;31", "2")
+
+
 def test_warnings_stand_below_the_scores() -> None:
     text = lines(shown(*WITH_MODELS))
     warning = text.index("Warning: instructions hidden in texts moved the judgement of control items")
@@ -166,6 +176,7 @@ def test_a_failed_run_says_why_and_has_no_numbers() -> None:
     assert "MRR: – 0/8" in text
     assert "Faithfulness: – 0/10" in text
     assert "Status: failed" in text
+    assert not any(line.startswith("Next:") for line in text)
     assert "Error: 10 of 10 cases failed" in text
 
 

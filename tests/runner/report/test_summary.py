@@ -122,10 +122,10 @@ def test_a_run_with_nothing_left_to_do_has_nothing_to_go_on_with(tmp_path: Path)
 
 
 def test_an_unknown_price_is_never_zero(tmp_path: Path) -> None:
-    usage = {"judge": {"local:x": {"live": used(5, 100, 20, None), "cached": used(0, 0, 0, 0.0)}}}
+    usage = {"judge": {"openai:x": {"live": used(5, 100, 20, None), "cached": used(0, 0, 0, 0.0)}}}
     text = written(write_run(tmp_path, MODELS_RUN, {"timing": {"usage": usage}}))
-    assert "| judge | local:x | 5 | 0 | 100 | 20 | unknown price | 0 | $0 |".replace("$", "\\$") in text
-    assert "No price is known for local:x; provider.NAME.prices.usd_per_million takes one." in text
+    assert "| judge | openai:x | 5 | 0 | 100 | 20 | unknown price | 0 | $0 |".replace("$", "\\$") in text
+    assert "No price is known for openai:x; provider.NAME.prices.usd_per_million takes one." in text
     assert "Prices of" not in text
     assert "Total" not in text  # one row is its own total
 
@@ -146,6 +146,17 @@ def test_a_judge_that_is_right_on_all_control_items(tmp_path: Path) -> None:
     assert "It judged all of them rightly." in text
     assert "Warning" not in text
     assert "Agreement of votes" not in text
+
+
+def test_judges_of_a_panel_have_their_own_noise_but_agree_together(tmp_path: Path) -> None:
+    inner = {"n": 10, "votes": 2, "failed": 1, "alpha": 0.9, "alpha_low": 0.8, "alpha_high": 0.95, "noise_sd": 0.1}
+    panel = {"judging": {"faithfulness": {"judges": {"first": inner}}}}
+    text = written(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, panel)))
+    assert "| Faithfulness, judge first | 10 | 2 | 1 | 0.9000 | [0.8000, 0.9500] | 0.1000 |" in text
+    assert "Faithfulness: votes agree only in part" in text
+    assert "Faithfulness, judge first: as far as votes differ by chance" in text
+    assert "Faithfulness, judge first: votes" not in text
+    assert "Faithfulness: as far as" not in text
 
 
 def test_many_wrong_control_items_are_counted(tmp_path: Path) -> None:

@@ -165,10 +165,11 @@ def test_a_run_that_never_started_has_no_numbers(tmp_path: Path) -> None:
     assert "| 1 | k=5 | not run |  |" in (folder / "summary.md").read_text(encoding="utf-8")
 
 
-def test_without_models_nothing_is_said_of_their_cost(tmp_path: Path) -> None:
+def test_a_completed_sweep_without_models_says_nothing_of_them_and_of_going_on(tmp_path: Path) -> None:
     folder = write_sweep_folder(tmp_path / "s")
     report.write_sweep(folder)
-    assert "Cost" not in "".join(shown(folder)) + (folder / "summary.md").read_text(encoding="utf-8")
+    text = "".join(shown(folder)) + (folder / "summary.md").read_text(encoding="utf-8")
+    assert not any(word in text for word in ("Cost", "Warning", "same command"))
     assert "cost_usd" not in (folder / "cells.csv").read_text(encoding="utf-8")
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     assert "paired" not in summary
@@ -223,6 +224,7 @@ def test_runs_that_stopped_are_compared_over_the_cases_that_all_have_finished(tm
     assert "The runs have not finished the same cases (k=3: 4 of 10, k=5: 3 of 10)" in " ".join(text)
     assert "3 0.2333 – – 1.0000 1.0000" in text  # (.1 + .2 + .4) / 3
     assert "5 0.4667 – – 1.0000 1.0000" in text
+    assert sum(line.startswith("k Recall@k") for line in text) == 1
     assert any(line.startswith("The same command goes on with what is left") for line in text)
     written = (folder / "summary.md").read_text(encoding="utf-8")
     assert "These are means over the 3 cases that all of them have finished." in written
@@ -253,6 +255,7 @@ def test_runs_that_have_no_case_in_common_have_no_numbers(tmp_path: Path) -> Non
     folder = write_stopped_sweep(tmp_path / "s", {3: [1, 2], 5: [3]})
     text = " ".join(shown(folder))
     assert "No case was finished by all runs (k=3: 2 of 10, k=5: 1 of 10)" in text
+    assert text.count("Recall@k") == 1
     assert not re.search(r"[^(]0\.\d{4}", text.partition("Cost of the models")[0])
 
 
