@@ -24,9 +24,10 @@ class ChunkerSettings(TypedDict, total=False):
 ChunkerSettings.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 
 
-def chunker_of(settings: ChunkerSettings | None, *, headings: bool = False) -> Chunker:
-    """`headings` is the default of that setting. Raises ConfigError for values that do not go together."""
+def chunker_of(settings: ChunkerSettings | None, *, headings: bool = False, key: str = "dataset.chunker") -> Chunker:
+    """`headings` is the default of that setting, `key` the place of the settings in the configuration. Raises
+    ConfigError for values that do not go together."""
     try:
         return Chunker(**({"headings": headings} | (settings or {})))
     except (TypeError, ValueError) as problem:
-        raise ConfigError([Problem("dataset.chunker", str(problem))]) from None
+        raise ConfigError([Problem(key, str(problem))]) from None

@@ -1,0 +1,155 @@
+"""Make a test set from a corpus: a model writes questions and checks them.
+
+  python -m runner generate corpus=notes out=queries.jsonl questions_per_chunk=3 language=ko
+
+Settings are given as KEY=VALUE. What was answered is not asked again: the same command goes on where it was
+stopped, as long as the cache is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner import arguments, terminal
+from runner.compose import with_search_path
+from runner.errors import ConfigError, EvaluationError, InputError, Problem, did_you_mean
+from runner.records import DataProblem
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from runner.testset.maker import Made, QuestionMaker
+
+CONFIG = "generate"
+LISTS = ("question_type", "difficulty")
+INSIDE = ("models", "testset")  # made of the settings
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises ConfigError with everything that is wrong, CorpusError, and EvaluationError when no question is left."""
+    from runner.components import build
+
+    if {"-h", "--help"} & set(argv):
+        sys.stdout.write(_manual())
+        return 0
+    maker: QuestionMaker = build(settings(argv).testset).root
+    from runner.testset.files import check_out, write
+
+    out = Path(maker.out).expanduser()
+    check_out(out)
+    made = asyncio.run(maker.make())
+    _tell_of_data(made.problems)
+    if not made.kept:
+        raise EvaluationError(
+            f"no question is left of {made.n_ordered} ordered, so nothing is written: {_dropped(made)}"
+        )
+    write(made, maker, out)
+    sys.stdout.write(_summary(made, maker, out))
+    return 0
+
+
+def settings(words: Sequence[str]) -> DictConfig:
+    """conf/generate.yaml with these overrides. Raises ConfigError with all problems."""
+    from hydra import compose, initialize_config_module
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    line = arguments.read([_listed(word) for word in words])
+    if line.asks_hydra or line.multirun:
+        raise InputError("generate takes settings (KEY=VALUE) and --config-dir only")
+    overrides = [_added(override) for override in line.overrides]
+    several = [str(arguments.parse(override).key_or_group) for override in overrides if arguments.is_sweep(override)]
+    if several:
+        raise ConfigError([Problem(key, "one value only; a list is written [a,b]") for key in several])
+    with initialize_config_module("conf", version_base="1.3"):
+        try:
+            known = compose(CONFIG, with_search_path([], line.config_folders))
+            cfg = compose(CONFIG, with_search_path(overrides, line.config_folders))
+        except (HydraException, OmegaConfBaseException) as error:
+            raise ConfigError([Problem("configuration", " ".join(str(error).split()))]) from None
+    problems = {problem.key: problem for problem in reversed(list(_problems(cfg, known)))}
+    if problems:
+        raise ConfigError(list(problems.values())[::-1])
+    return cfg
+
+
+def _listed(word: str) -> str:
+    """`difficulty=easy,mid` as `difficulty=[easy,mid]`."""
+    key, equals, value = word.partition("=")
+    return f"{key}=[{value}]" if equals and key in LISTS and not value.startswith("[") else word
+
+
+def _added(override: str) -> str:
+    """`++key=value`, so that unknown keys come to our own check; a choice of providers as it is."""
+    parsed = arguments.parse(override)
+    plain = parsed.key_or_group in ("provider", "hydra.searchpath") or parsed.is_delete()
+    return override if plain else f"++{override.lstrip('+')}"
+
+
+def _problems(cfg: DictConfig, known: DictConfig) -> list[Problem]:
+    from omegaconf import OmegaConf
+
+    from runner.components import check
+
+    names = [str(name) for name in known if name not in INSIDE]
+    unknown = [str(name) for name in cfg if str(name) not in names and name not in INSIDE]
+    missing = [name for name in names if OmegaConf.is_missing(cfg, name)]
+    return [
+        *(Problem(name, f"unknown setting{did_you_mean(name, names)}") for name in unknown),
+        *(Problem(name, f"a value is required; give one with {name}=VALUE") for name in missing),
+        *check(cfg.testset)[0],
+    ]
+
+
+# --- words --------------------------------------------------------------------------------------------
+
+
+def _tell_of_data(problems: Sequence[DataProblem]) -> None:
+    errors = [problem for problem in problems if problem.severity == "error"]
+    for problem in errors[:5]:
+        terminal.note(f"skipped {problem}")
+    if len(errors) > 5:
+        terminal.note(f"skipped {len(errors) - 5} more")
+
+
+def _summary(made: Made, maker: QuestionMaker, out: Path) -> str:
+    from runner.testset.files import provenance_path
+
+    answerable = sum(draft.slot.answerable for draft in made.kept)
+    lines = [
+        f"{out}: {len(made.kept)} questions, {answerable} answerable and {len(made.kept) - answerable} not, "
+        f"about {len(made.orders)} of {len(made.corpus.chunks)} chunks",
+        f"dropped {made.n_ordered - len(made.kept)} of {made.n_ordered}{': ' if made.dropped else ''}{_dropped(made)}",
+        f"{maker.model.name}: {_used(maker)}",
+        f"how it was made: {provenance_path(out)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _dropped(made: Made) -> str:
+    from runner.testset.maker import REASONS
+
+    parts = [f"{made.dropped[reason]} because {words}" for reason, words in REASONS.items() if made.dropped[reason]]
+    first = f" (the first: {made.failures[0]})" if made.failures else ""
+    return "; ".join(parts) + first
+
+
+def _used(maker: QuestionMaker) -> str:
+    from runner.testset.maker import CELL
+
+    totals: dict[str, dict[str, Any]] = dict(maker.models.usage(CELL))["usage_total"]
+    live, stored = totals["live"], totals["cached"]
+    usd = "cost unknown" if live["usd"] is None else f"${live['usd']:.4f}"
+    tokens = live["input_tokens"] + live["output_tokens"]
+    return f"{live['requests']} requests, {tokens:,} tokens, {usd}; {stored['requests']} answered from the cache"
+
+
+def _manual() -> str:
+    """This module's first lines, and the settings as conf/generate.yaml has them."""
+    text = (Path(__file__).resolve().parents[2] / "conf" / f"{CONFIG}.yaml").read_text(encoding="utf-8")
+    options = text.partition("\n\n")[2].partition("\nmodels:")[0]
+    return f"{__doc__}\nSettings, with their defaults\n\n{options.rstrip()}\n"

@@ -1,0 +1,78 @@
+"""Whether sources answer a question, asked of a model that does not know the answer it was written with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.llm.fencing import Item, fenced
+from runner.llm.messages import Message
+from runner.llm.prompts import prompt
+from runner.metrics.answers import contains, exact_match
+from runner.records import Context
+from runner.text.language import Language
+from runner.text.negation import denied
+
+CHECK_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "reason": {"type": "string"},
+        "stands_alone": {"type": "boolean"},
+        "answered": {"type": "boolean"},
+        "answer": {"type": "string"},
+    },
+    "required": ["reason", "stands_alone", "answered", "answer"],
+    "additionalProperties": False,
+}
+COMPARE_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"reason": {"type": "string"}, "same": {"type": "boolean"}},
+    "required": ["reason", "same"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    stands_alone: bool
+    answered: bool
+    answer: str
+
+
+def check_messages(question: str, sources: Sequence[Context], language: Language) -> tuple[Message, ...]:
+    return _messages("testset_check", {"sources": sources, "question": question}, language)
+
+
+def compare_messages(question: str, one: str, other: str, language: Language) -> tuple[Message, ...]:
+    return _messages("testset_compare", {"question": question, "answer_a": one, "answer_b": other}, language)
+
+
+def finding_of(reply: Mapping[str, Any]) -> Finding:
+    """Raises ValueError for a reply of another form."""
+    answer = reply.get("answer")
+    return Finding(_flag(reply, "stands_alone"), _flag(reply, "answered"), answer if isinstance(answer, str) else "")
+
+
+def is_same_of(reply: Mapping[str, Any]) -> bool:
+    """Raises ValueError for a reply of another form."""
+    return _flag(reply, "same")
+
+
+def plainly_same(one: str, other: str) -> bool:
+    """Whether two answers are the same words, or one of them stands whole in the other and neither denies
+    anything. For others only a reader can tell."""
+    if exact_match(one, (other,)) == 1.0:
+        return True
+    return (contains(one, other) or contains(other, one)) and not denied(one) and not denied(other)
+
+
+def _messages(name: str, fields: Mapping[str, str | Sequence[Item]], language: Language) -> tuple[Message, ...]:
+    return (Message("system", prompt(name).system(language)), Message("user", fenced(fields, language)))
+
+
+def _flag(reply: Mapping[str, Any], name: str) -> bool:
+    value = reply.get(name)
+    if not isinstance(value, bool):
+        raise ValueError(f'expected true or false under "{name}"')
+    return value
