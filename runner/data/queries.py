@@ -148,7 +148,8 @@ def _turn(fields: Fields, name: str, item: Any) -> Turn | None:
         fields.wrong(name, 'an object with "role" and "text"', item)
         return None
     inner = fields.inner(name, item)
-    role, text = item.get("role"), inner.required_text("text", "content")
+    role: Any = item.get("role")
+    text = inner.required_text("text", "content")
     if role not in ("user", "assistant"):
         inner.wrong("role", '"user" or "assistant"', role)
     fields.failed |= inner.failed
