@@ -37,6 +37,7 @@ PUBLISHED = np.array(
 
 def test_alpha_of_the_published_example():
     assert krippendorff_alpha(PUBLISHED) == pytest.approx(0.849, abs=5e-4)
+    assert krippendorff_alpha(PUBLISHED + 1e7) == pytest.approx(0.849, abs=5e-4)
 
 
 def test_alpha_by_hand():
