@@ -1,0 +1,96 @@
+"""Runs whose answers come from a model: what it cites, what it is asked, and what is not asked at all."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.cli import main
+from runner.text.refusals import REFUSAL
+from tests.services.models_replies import completion
+from tests.services.models_server import ModelsServer, serving_models
+from tests.small_data import CORPUS, QUERIES, small_data, write_jsonl
+
+
+@pytest.fixture
+def server() -> Iterator[ModelsServer]:
+    with serving_models() as server:
+        yield server
+
+
+@pytest.fixture
+def words(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    model = ["generator=openai", "generator.model=local:small", f"provider.local.base_url={server.url}"]
+    return ["+experiment=full_rag", *small_data(tmp_path), "retriever=keyword", "tracking=none", "out=o", *model]
+
+
+def summary() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path("o/summary.json").read_text(encoding="utf-8"))
+    return found
+
+
+def answering(body: dict[str, Any]) -> Any:
+    """[1] for the Moon, a context that is not there for Mars, none for the Sun, and a refusal for the rest."""
+    asked = body["messages"][1]["content"].rpartition('name="question">')[2]
+    said = {"Moon": "27 days [1].", "red planet": "Mars [9].", "minutes": "Eight minutes."}
+    refusal = REFUSAL["ko" if "질문" in body["messages"][0]["content"] else "en"]
+    return completion(body, next((text for word, text in said.items() if word in asked), refusal))
+
+
+def test_what_answers_cite_is_counted(words: list[str], server: ModelsServer) -> None:
+    server.respond = answering
+    assert main(words) == 0
+    found = summary()
+    assert found["counts"]["citations"] == {"none": 1, "out_of_range": 1, "valid": 1}
+    assert found["timing"]["latency"]["generation"]["n"] == 8
+    rows = [json.loads(line) for line in Path("o/per_item.jsonl").read_text(encoding="utf-8").splitlines()]
+    outputs = {row["id"]: row["output"] for row in rows}
+    assert outputs["q2"]["citations_out_of_range"] == [9]
+    refused = {id for id, output in outputs.items() if output["refused"]}
+    assert refused == {query["id"] for query in QUERIES} - {"q1", "q2", "q3"}
+    empty = [id for id, output in outputs.items() if not output["contexts"]]
+    assert server.count == len(QUERIES) - len(empty)  # what found nothing is refused without asking
+    assert all(outputs[id]["answer"] in REFUSAL.values() for id in empty)
+
+
+def test_retrieval_below_what_is_demanded_asks_no_model(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "k=1", "evaluation.require.recall_at_k=1.0", "evaluation.require.precision_at_k=0.5"]) == 0
+    asked = server.count
+    assert asked > 0
+    assert main([*words, "k=3", "evaluation.require.precision_at_k=0.5", "out=p"]) == 3
+    assert server.count == asked
+    assert (
+        "evaluation.require: precision_at_k is 0.3333, demanded is 0.5; no model was asked to answer or to judge"
+        in capsys.readouterr().err
+    )
+    head = json.loads(Path("p/run.json").read_text(encoding="utf-8"))
+    assert head["exit_code"] == 3
+
+
+def test_earlier_turns_reach_the_model(words: list[str], server: ModelsServer, tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "나는 화성을 좋아해."}, {"role": "assistant", "content": "그렇군요."}]
+    query = {"id": "q", "query": "거기 위성은 몇 개야?", "answerable": True, "expected_notes": ["화성"]}
+    write_jsonl(tmp_path / "queries.jsonl", [query | {"history": turns}, query | {"id": "r"}])
+    assert main(words) == 0
+    first, second = sorted((body["messages"][1]["content"] for body in server.requests), key=len, reverse=True)
+    assert "user: 나는 화성을 좋아해." in first and "assistant: 그렇군요." in first
+    assert "화성을 좋아해" not in second
+    assert str(CORPUS[4]["text"]) in first
+
+
+def test_another_prompt_is_another_run(words: list[str], server: ModelsServer, tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("version: 1\nen: Answer.\nko: 답하라.\n", encoding="utf-8")
+    assert main([*words, "sample=2", f"generator.prompt={own}"]) == 0
+    asked = server.count
+    assert main([*words, "sample=2", f"generator.prompt={own}"]) == 0
+    assert server.count == asked
+    own.write_text("version: 2\nen: Answer now.\nko: 바로 답하라.\n", encoding="utf-8")
+    assert main([*words, "sample=2", f"generator.prompt={own}"]) == 0
+    assert server.count == 2 * asked
+    assert list(Path("o").glob("per_item.before-*.jsonl"))
