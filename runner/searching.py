@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -10,21 +9,25 @@ from typing import TypeVar
 
 import numpy as np
 
-from runner.errors import EvaluationError, InputError, RunnerError
+from runner.errors import EvaluationError, InputError, RunnerError, StopRunError
 from runner.protocols import CachedRetriever, Retriever
 from runner.records import Corpus, Query, Ranking
+from runner.stopwatch import stopwatch
 from runner.worker import Worker
 
 T = TypeVar("T")
 
 BATCH = 64
+ASKING_BATCH = 1024  # of a retriever that may ask a model, which many requests can do at once
+ASKING_ATTEMPTS = 8  # of timeout_ms each, for a search that may ask a model: its requests are repeated
 TIMEOUT = "timeout"
 EMPTY = Ranking((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What came back for one query. `latency_ms` only where a live search was timed alone."""
+    """What came back for one query. `latency_ms` only where a live search was timed alone, without what stood in
+    line, and needed no second attempt at anything."""
 
     ranking: Ranking = EMPTY
     latency_ms: float | None = None
@@ -39,7 +42,8 @@ class Searcher:
         self._cached = retriever if isinstance(retriever, CachedRetriever) and retriever.caches else None
         self._corpus = corpus
         self._depth = depth
-        self._timeout_s = timeout_ms / 1000
+        self._timeout_s = timeout_ms / 1000 * (1 if self._cached is None else ASKING_ATTEMPTS)
+        self._batch_size = BATCH if self._cached is None else ASKING_BATCH
         self._worker = Worker()
 
     def search_all(
@@ -52,8 +56,8 @@ class Searcher:
         try:
             self._warm_up([queries[place] for place in timed], warmup)
             yield from self._probe(queries, timed)
-            for start in range(0, len(untimed), BATCH):
-                places = untimed[start : start + BATCH]
+            for start in range(0, len(untimed), self._batch_size):
+                places = untimed[start : start + self._batch_size]
                 batch = [queries[place] for place in places]
                 yield from zip(places, self._deepened(batch, self._batch(batch, self._first_depth)), strict=True)
         finally:
@@ -80,9 +84,10 @@ class Searcher:
 
     def _single(self, query: Query, depth: int) -> Found:
         def timed() -> Found:
-            start = time.perf_counter()
-            ranking = self._search([query], depth)[0]
-            return Found(ranking, (time.perf_counter() - start) * 1000)
+            with stopwatch() as watch:
+                ranking = self._search([query], depth)[0]
+                latency_ms = watch.ms
+            return Found(ranking, latency_ms if watch.live else None)
 
         found = self._attempt(timed, self._timeout_s)
         return found if isinstance(found, Found) else Found(error=found)
@@ -112,7 +117,7 @@ class Searcher:
             return self._worker.call(function, timeout_s)
         except TimeoutError as error:
             return str(error) or TIMEOUT
-        except InputError:
+        except (InputError, StopRunError):
             raise
         except Exception as error:
             return str(error) if isinstance(error, RunnerError) else f"{type(error).__name__}: {error}"

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.errors import EvaluationError, InputError
+from runner.errors import EvaluationError, InputError, RunnerError, StopRunError
 from runner.protocols import Workspace
 from runner.rankings import Rankings, documents, rank_all
 from runner.records import Context, Corpus, Given, Query, Ranking
+from runner.stopwatch import note
 from tests.corpora import corpus_of, question, workspace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -185,6 +187,12 @@ def test_the_probe_is_searched_alone_after_one_warm_up_and_the_rest_in_batches(t
     assert all(latency > 0 for latency in rankings.latencies_ms)
 
 
+def test_batches_that_ask_a_model_are_large_enough_for_many_requests(tmp_path: Path) -> None:
+    retriever = Remembering(CORPUS)
+    rank(retriever, numbered(1100), tmp_path, probe=10)
+    assert [len(asked) for asked in retriever._asked[10:]] == [1024, 66]
+
+
 def test_the_probe_is_drawn_with_the_seed(tmp_path: Path) -> None:
     def probed(seed: int, folder: str) -> list[str]:
         rankings = rank(Scripted(CORPUS), numbered(50), tmp_path / folder, probe=5, seed=seed)
@@ -198,6 +206,13 @@ def test_answers_from_memory_have_no_latency(tmp_path: Path) -> None:
     rankings = rank(retriever, numbered(3), tmp_path)
     assert [rankings[id].latency_ms is not None for id in rankings] == [True, False, True]
     assert len(rankings.latencies_ms) == 2
+
+
+def test_what_needed_a_second_attempt_has_no_latency_and_standing_in_line_is_no_part_of_one(tmp_path: Path) -> None:
+    odd = {"q1": lambda: note(live=False), "q2": lambda: note(waited_s=1000)}
+    rankings = rank(Scripted(CORPUS, odd), numbered(4), tmp_path, warmup=0)
+    assert [rankings[id].latency_ms is not None for id in rankings] == [True, False, True, True]
+    assert rankings["q2"].latency_ms == pytest.approx(-1_000_000, abs=10_000)
 
 
 def test_warm_up_does_not_ask_what_may_cost_money(tmp_path: Path) -> None:
@@ -270,6 +285,12 @@ def test_a_hung_query_is_a_timeout_and_its_thread_is_left_behind(tmp_path: Path)
     assert not rank(Scripted(CORPUS), numbered(12), tmp_path, probe=5).reused
 
 
+def test_a_search_that_asks_a_model_has_the_time_of_several_attempts(tmp_path: Path) -> None:
+    retriever = Remembering(CORPUS)
+    retriever._odd = {"q1": lambda: time.sleep(0.3)}
+    assert rank(retriever, numbered(3), tmp_path, timeout_ms=200).errors == {}
+
+
 HANGING = """
 import sys, time
 from pathlib import Path
@@ -304,12 +325,13 @@ def test_ctrl_c_ends_the_process_though_a_search_hangs(tmp_path: Path) -> None:
     assert [path for path in tmp_path.rglob("*") if path.is_dir()] == [tmp_path / "rankings"]
 
 
-def test_what_is_wrong_with_the_configuration_is_wrong_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [InputError, StopRunError])
+def test_what_is_wrong_for_all_queries_is_wrong_at_once(tmp_path: Path, kind: type[RunnerError]) -> None:
     def no_key() -> None:
-        raise InputError("KEY is not set")
+        raise kind("KEY is not set")
 
     retriever = Scripted(CORPUS, {"q0": no_key})
-    with pytest.raises(InputError, match=r"^KEY is not set$"):
+    with pytest.raises(kind, match=r"^KEY is not set$"):
         rank(retriever, numbered(5), tmp_path, warmup=0)
     assert len(retriever._asked) == 1
     assert not any(tmp_path.rglob("legs.json"))
