@@ -259,6 +259,13 @@ def test_runs_that_have_no_case_in_common_have_no_numbers(tmp_path: Path) -> Non
     assert not re.search(r"[^(]0\.\d{4}", text.partition("Cost of the models")[0])
 
 
+def test_a_completed_run_keeps_its_means_beside_one_that_has_no_case_in_common_with_it(tmp_path: Path) -> None:
+    text = " ".join(" ".join(shown(write_stopped_sweep(tmp_path / "s", {3: range(10), 5: [77]}))).split())
+    assert "No case was finished by all runs (k=3: 10 of 10, k=5: 1 of 10)" in text
+    assert "3 0.3000 0.7800 0.7200 0.8250 0.5800" in text
+    assert text.count("Recall@k") == 1
+
+
 def test_a_stopped_sweep_whose_runs_are_gone_is_told_from_the_earlier_summary(tmp_path: Path) -> None:
     folder = write_stopped_sweep(tmp_path / "s", {3: [1, 2, 3, 4], 5: [2, 1, 4]}, "ko")
     report.write_sweep(folder)
