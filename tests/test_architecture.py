@@ -15,6 +15,7 @@ LAYERS = (
     ("runner.metrics", "runner.data", "runner.worker", "runner.llm"),
     (
         "runner.embeddings",
+        "runner.rehearsal_workspace",
         "runner.ranking_arrays",
         "runner.searching",
         "runner.rankings",

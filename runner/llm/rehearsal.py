@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from runner.llm.ledger import Account
 from runner.llm.messages import Usage
@@ -51,11 +53,14 @@ def _sum(one: int | None, other: int | None) -> int | None:
 class Rehearsal:
     """Handed to the Models of each cell in turn, so that a request which two cells make is counted once.
 
-    `reply_tokens`: how long a reply is taken to be, unless `max_tokens` is less.
+    `reply_tokens`: how long a reply is taken to be, unless `max_tokens` is less. `vectors`: made up instead of
+    those that will be stored, by the file that they will be in. `has_vectors`: some were made up.
     """
 
     reply_tokens: int = 120
     expected: defaultdict[Account, Expected] = field(default_factory=lambda: defaultdict(Expected))
+    vectors: dict[Path, dict[bytes, Any]] = field(default_factory=dict)
+    has_vectors: bool = False
     _seen: set[bytes] = field(default_factory=set)
 
     def is_new(self, request: bytes) -> bool:

@@ -1,0 +1,54 @@
+"""Where a rehearsal keeps what is expensive to build: what follows from vectors that are made up is for no run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.llm.rehearsal import Rehearsal
+from runner.protocols import Workspace
+from runner.store import fingerprint
+
+
+class RehearsalWorkspace:
+    """A Workspace for one cell. As long as no vector was made up, what is built is stored in `real`, where the runs
+    will find it; from then on in `scratch`, which all cells of a rehearsal share. `is_made_up` tells whether this
+    cell was given anything of the latter."""
+
+    def __init__(self, real: Workspace, rehearsal: Rehearsal, scratch: Path) -> None:
+        self._real, self._rehearsal, self._scratch = real, rehearsal, scratch
+        self.is_made_up = False
+
+    @property
+    def root(self) -> Path:
+        return self._real.root
+
+    @property
+    def cold(self) -> bool:
+        return self._real.cold
+
+    def identity(self, component: object) -> str:
+        return self._real.identity(component)
+
+    def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
+        own = self._scratch / kind / fingerprint(key)
+
+        def build_for_all(folder: Path) -> None:
+            build(folder)
+            if self._rehearsal.has_vectors:
+                shutil.copytree(folder, own)
+                raise _MadeUpError
+
+        try:
+            if not own.exists():
+                return self._real.folder(kind, key, build_for_all)
+        except _MadeUpError:
+            pass
+        self.is_made_up = True
+        return own
+
+
+class _MadeUpError(Exception):
+    """Nothing to keep."""
