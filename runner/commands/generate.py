@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from runner import arguments, terminal
 from runner.compose import with_search_path
 from runner.errors import ConfigError, EvaluationError, InputError, Problem, did_you_mean
+from runner.plan_report import QUESTION
 from runner.records import DataProblem
 
 if TYPE_CHECKING:
@@ -36,13 +37,15 @@ def main(argv: Sequence[str]) -> int:
     if {"-h", "--help"} & set(argv):
         sys.stdout.write(_manual())
         return 0
-    maker: QuestionMaker = build(settings(argv).testset).root
+    cfg = settings(argv)
+    maker: QuestionMaker = build(cfg.testset).root
     from runner.testset.files import check_out, write
 
     out = Path(maker.out).expanduser()
     check_out(out)
-    made = asyncio.run(maker.make())
+    made = maker.ordered()
     _tell_of_data(made.problems)
+    asyncio.run(_ask(maker, made, cfg.budget.confirm_over))
     if not made.kept:
         raise EvaluationError(
             f"no question is left of {made.n_ordered} ordered, so nothing is written: {_dropped(made)}"
@@ -50,6 +53,24 @@ def main(argv: Sequence[str]) -> int:
     write(made, maker, out)
     sys.stdout.write(_summary(made, maker, out))
     return 0
+
+
+async def _ask(maker: QuestionMaker, made: Made, confirm_over: float | None) -> None:
+    """Raises InputError when the person at the terminal does not want to spend that much."""
+    from runner.testset.estimate import expected
+
+    found = await expected(maker, made)
+    usd = None if found.nano_usd is None else found.nano_usd / 1e9
+    cost = "cost unknown" if usd is None else f"${usd:.4f}"
+    tokens = found.input_tokens + found.output_tokens
+    terminal.note(f"{maker.model.name}: about {found.live:,} requests, {tokens:,} tokens, {cost}")
+    is_much = usd is not None and confirm_over is not None and usd > confirm_over
+    if is_much and sys.stdin.isatty() and sys.stderr.isatty():
+        sys.stderr.write(QUESTION["en"])
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().casefold() not in ("y", "yes", "예", "네"):
+            raise InputError("not started; budget.confirm_over=null asks nothing")
+    await maker.make(made)
 
 
 def settings(words: Sequence[str]) -> DictConfig:

@@ -7,5 +7,6 @@ duplicates      questions that say the same
 neighbours      the chunks that fit a question best
 check           whether the sources answer a question, and whether the answers agree
 maker           all of it, in order; a component
+estimate        what all of it will ask of the model
 files           the queries file and its provenance
 """

@@ -125,13 +125,18 @@ class QuestionMaker:
             "seed": self.seed,
         }
 
-    async def make(self) -> Made:
-        """Raises CorpusError for a corpus without anything to ask about, and whatever stops all requests."""
+    def ordered(self) -> Made:
+        """What is to be made; nothing is yet. Raises CorpusError for a corpus without anything to ask about."""
         log = ProblemLog(strict=self.strict)
         corpus, chunker = self._load(log)
         made = Made(corpus, chunker, orders(corpus, self.wish), log.problems)
         if not made.orders:
             raise CorpusError(f"corpus: no chunk has {MIN_WORDS} words or more, so there is nothing to ask about")
+        return made
+
+    async def make(self, made: Made) -> Made:
+        """With the questions that stay, and counts of the others. Raises whatever stops all requests."""
+        corpus = made.corpus
         async with self.models.opened(CELL):
             drafts = _sifted(await self._written(made), made)
             neighbours = Neighbours(corpus) if any(not draft.slot.answerable for draft in drafts) else None
@@ -155,7 +160,7 @@ class QuestionMaker:
         """The drafts of all orders; what is missing is counted."""
 
         async def write(order: Order) -> list[Draft]:
-            request = self._request(messages(order), SCHEMA)
+            request = self.request(messages(order), SCHEMA)
             return await self.model.structured(request, lambda reply: drafts_of(reply, order))
 
         label = f"writing questions about {len(made.orders)} chunks"
@@ -174,7 +179,7 @@ class QuestionMaker:
                 near = neighbours.of(draft.question, order.chunk, NEIGHBOURS)
                 sources += [source(chunk, title_of(corpus, chunk)) for chunk in near]
             asked = check.check_messages(draft.question, sources, order.language)
-            found = await self.model.structured(self._request(asked, check.CHECK_SCHEMA), check.finding_of)
+            found = await self.model.structured(self.request(asked, check.CHECK_SCHEMA), check.finding_of)
             if not found.stands_alone:
                 return "not_self_contained"
             if not draft.slot.answerable:
@@ -189,9 +194,9 @@ class QuestionMaker:
         if check.plainly_same(draft.answer, answer):
             return True
         asked = check.compare_messages(draft.question, draft.answer, answer, draft.order.language)
-        return await self.model.structured(self._request(asked, check.COMPARE_SCHEMA), check.is_same_of)
+        return await self.model.structured(self.request(asked, check.COMPARE_SCHEMA), check.is_same_of)
 
-    def _request(self, messages: tuple[Message, ...], schema: Mapping[str, Any]) -> ChatRequest:
+    def request(self, messages: tuple[Message, ...], schema: Mapping[str, Any]) -> ChatRequest:
         return ChatRequest(
             messages, max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed, schema=schema
         )

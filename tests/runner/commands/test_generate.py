@@ -1,7 +1,11 @@
 """The command from its words to its files, against a real server on loopback."""
 
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +18,7 @@ from runner.errors import ConfigError, InputError
 from tests.runner.testset.scripted import Asked, Scripted
 from tests.services.models_server import ModelsServer, serving_models
 
+ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
 NOTES = {
     "moon.md": "---\ntitle: The Moon\n---\n# Moon\n\nThe Moon circles the Earth in 27 days.\n",
     "우주/해.md": "# 해\n\n해의 빛은 지구까지 8분 걸린다고 한다.\n",
@@ -133,6 +138,26 @@ def test_a_budget_stops_it(words: list[str], capsys: pytest.CaptureFixture[str],
     assert running.count == 3
     assert main(words) == 0
     assert running.count == 6
+
+
+@pytest.mark.parametrize(("typed", "asked"), [(b"n\n", False), (b"y\n", True)])
+def test_a_terminal_is_asked_before_much_is_spent(
+    words: list[str], running: ModelsServer, typed: bytes, asked: bool
+) -> None:
+    outer, inner = pty.openpty()
+    os.write(outer, typed)
+    price = "provider.local.prices.usd_per_million.small={input: 1000, output: 1000}"
+    command = [sys.executable, "-m", "runner", *words, price, "budget.confirm_over=0.5"]
+    try:
+        done = subprocess.run(command, stdin=inner, stderr=inner, stdout=subprocess.PIPE, env=ENV, check=False)
+        told = os.read(outer, 100_000).decode()
+    finally:
+        os.close(outer)
+        os.close(inner)
+    assert "Go on? [y/N]" in told
+    assert re.search(r"local:small: about 6 requests, [\d,]+ tokens, \$\d+\.\d{4}\r?\n", told)
+    assert (done.returncode, running.count) == ((0, 6) if asked else (1, 0))
+    assert ("not started; budget.confirm_over=null asks nothing" in told) is not asked
 
 
 def test_bad_lines_of_a_corpus_are_named(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

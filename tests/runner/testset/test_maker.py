@@ -65,6 +65,10 @@ def maker(server: ModelsServer, tmp_path: Path) -> Callable[..., QuestionMaker]:
     return made
 
 
+async def made_by(maker: QuestionMaker) -> Made:
+    return await maker.make(maker.ordered())
+
+
 QUESTIONS = {
     "moon": "How many days does the Moon need to circle the Earth?",
     "mars": "Which planet is called the red planet?",
@@ -104,7 +108,7 @@ def texts(made: Made) -> list[str]:
 async def test_good_questions_are_kept_in_the_order_of_the_corpus(server: ModelsServer, maker: Any) -> None:
     script = Scripted(written, found)
     server.respond = script
-    made = await maker().make()
+    made = await made_by(maker())
     assert texts(made) == list(QUESTIONS.values())
     assert (made.n_ordered, made.dropped, made.failures) == (6, {}, [])
     assert sorted(script.steps()) == ["check"] * 6 + ["write"] * 6
@@ -117,7 +121,7 @@ async def test_the_check_does_not_see_the_answer(server: ModelsServer, maker: An
     secret = "fiveandtwenty"
     script = Scripted(lambda asked: written(asked, answer=secret), found)
     server.respond = script
-    await maker().make()
+    await made_by(maker())
     checks = [body for body, asked in zip(server.requests, script.log, strict=True) if asked.step == "check"]
     assert checks and not any(secret in str(body) for body in checks)
 
@@ -142,7 +146,7 @@ async def test_why_a_question_is_dropped(
         only("moon", lambda asked: found(asked, **moon_checked), found),
         lambda asked: same,
     )
-    made = await maker().make()
+    made = await made_by(maker())
     lost = ["moon"] if reason else []
     assert [BY_TEXT[draft.order.chunk.text] for draft in made.kept] == [id for id in QUESTIONS if id not in lost]
     assert made.dropped == ({reason: 1} if reason else {})
@@ -151,21 +155,21 @@ async def test_why_a_question_is_dropped(
 async def test_what_is_dropped_by_its_words_is_not_checked(server: ModelsServer, maker: Any) -> None:
     script = Scripted(lambda asked: written(asked, question="How long does it take them?"), found)
     server.respond = script
-    made = await maker(language="en").make()
+    made = await made_by(maker(language="en"))
     assert (made.kept, made.dropped) == ([], {"not_self_contained": 6})
     assert set(script.steps()) == {"write"}
 
 
 async def test_the_second_of_two_equal_questions_goes(server: ModelsServer, maker: Any) -> None:
     server.respond = Scripted(only("mars", lambda asked: written(asked, question=QUESTIONS["moon"]), written), found)
-    made = await maker().make()
+    made = await made_by(maker())
     assert texts(made) == [question for id, question in QUESTIONS.items() if id != "mars"]
     assert made.dropped == {"duplicate": 1}
 
 
 async def test_questions_that_were_not_written_are_counted(server: ModelsServer, maker: Any) -> None:
     server.respond = Scripted(lambda asked: written(asked)[:1], found)
-    made = await maker(questions_per_chunk=3).make()
+    made = await made_by(maker(questions_per_chunk=3))
     assert (made.n_ordered, len(made.kept), made.dropped) == (18, 6, {"not_written": 12})
 
 
@@ -173,7 +177,7 @@ async def test_a_chunk_whose_request_fails_does_not_stop_the_others(server: Mode
     refused = only("moon", lambda asked: completion({"model": "m", "messages": []}, None, refusal="No."), written)
     fails = only("mars", lambda asked: error(400, "too long", kind="invalid_request_error"), found)
     server.respond = Scripted(refused, fails)
-    made = await maker().make()
+    made = await made_by(maker())
     assert texts(made) == [question for id, question in QUESTIONS.items() if id not in ("moon", "mars")]
     assert made.dropped == {"failed": 2}
     assert len(made.failures) == 2
@@ -195,7 +199,7 @@ async def test_unanswerable_questions_are_looked_for_in_other_chunks(server: Mod
         lambda asked: found(asked, answered=any("two moons" in source for source in asked.sources[1:])),
     )
     server.respond = script
-    made = await maker(unanswerable_share=1.0).make()
+    made = await made_by(maker(unanswerable_share=1.0))
     checks = [asked for asked in script.log if asked.step == "check"]
     assert not any(answerable for asked in script.log for *_, answerable in asked.orders)
     assert len(checks) == 6 and all(1 <= len(asked.sources) <= 5 for asked in checks)
@@ -209,7 +213,7 @@ async def test_unanswerable_questions_are_looked_for_in_other_chunks(server: Mod
 async def test_answerable_questions_are_checked_against_their_own_chunk_alone(server: ModelsServer, maker: Any) -> None:
     script = Scripted(written, found)
     server.respond = script
-    await maker().make()
+    await made_by(maker())
     assert {len(asked.sources) for asked in script.log if asked.step == "check"} == {1}
 
 
@@ -228,10 +232,10 @@ async def test_what_is_wrong_for_all_requests_stops_and_nothing_is_asked_twice(
 
     server.respond = until_the_key_is_taken_away
     with pytest.raises(StopRunError, match="Incorrect API key"):
-        await maker().make()
+        await made_by(maker())
     answered = len(good.log)
     server.respond = good
-    made = await maker().make()
+    made = await made_by(maker())
     assert answered == 7
     assert texts(made) == list(QUESTIONS.values())
     assert len(good.log) == 12  # six questions and six checks, each answered once
@@ -246,23 +250,23 @@ async def test_a_folder_of_notes_is_cut_at_its_headings(server: ModelsServer, ma
     body = "# {0}\n\n{1}\n\n## More\n\n{1}\n"
     (notes / "moon.md").write_text("---\ntags: [x]\n---\n" + body.format("Moon", CORPUS[0]["text"]), encoding="utf-8")
     server.respond = Scripted(written, found)
-    made = await maker(corpus=str(notes), chunker={"min_chars": 0}).make()
+    made = await made_by(maker(corpus=str(notes), chunker={"min_chars": 0}))
     assert [chunk.id for chunk in made.corpus.chunks] == ["moon.md#0", "moon.md#1"]
     assert [order.title for order in made.orders] == ["Moon", "Moon > More"]
-    whole = await maker(corpus=str(notes), chunker={"min_chars": 0, "headings": False}).make()
+    whole = await made_by(maker(corpus=str(notes), chunker={"min_chars": 0, "headings": False}))
     assert [chunk.id for chunk in whole.corpus.chunks] == ["moon.md#0"]
 
 
 async def test_a_corpus_with_nothing_to_ask_about(server: ModelsServer, maker: Any, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "short.jsonl", [{"id": "a", "text": "Too short."}])
     with pytest.raises(CorpusError) as raised:
-        await maker(corpus=str(tmp_path / "short.jsonl")).make()
+        await made_by(maker(corpus=str(tmp_path / "short.jsonl")))
     assert str(raised.value) == "corpus: no chunk has 5 words or more, so there is nothing to ask about"
     assert server.count == 0
 
 
 async def test_settings_that_do_not_go_together(server: ModelsServer, maker: Any) -> None:
     with pytest.raises(ConfigError, match="chunker: overlap: expected 0 to half of max_chars"):
-        await maker(chunker={"max_chars": 100, "overlap": 51}).make()
+        await made_by(maker(chunker={"max_chars": 100, "overlap": 51}))
     with pytest.raises(ConfigError, match="model: no provider 'tset'; did you mean 'test'"):
         maker(model="tset:x")
