@@ -1,59 +1,101 @@
-"""SQLite files that several processes write to, and that heal: a damaged or foreign file is set aside."""
+"""SQLite files that several processes write to at the same time."""
 
 from __future__ import annotations
 
 import sqlite3
 import threading
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from runner.errors import EvaluationError
+from runner.errors import StopRunError
 
 T = TypeVar("T")
 
 WAIT_S = 60.0  # for another process that writes
-# SQLite's codes for a file that is another database, a damaged one, or none at all.
-UNUSABLE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT})
+# SQLite's codes for a file that is damaged, or that is no database.
+UNUSABLE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT})
+# … and for one in a folder where nothing can be written.
+UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 
 
 class Database:
     """One file with the tables of `schema` (in memory without a path), opened when it is first used, from any
-    thread. Each statement commits by itself unless `use` begins a transaction.
+    thread. What is committed survives the end of the process; a power cut may lose the last moments.
 
-    What is committed survives the end of the process; a power cut may lose the last moments. A file that
-    cannot be read as such is renamed to `*.damaged` and a new one begun.
+    A file that is damaged, or has other tables, is renamed to `*.damaged` and a new one begun where it
+    `is_replaceable`. One that is `read_only` must be there, and may lie in a folder that is read-only, too.
     """
 
-    def __init__(self, path: Path | None, schema: str) -> None:
+    def __init__(
+        self, path: Path | None, schema: str, *, is_replaceable: bool = False, read_only: bool = False
+    ) -> None:
         self.path, self._schema = path, schema
+        self._is_replaceable, self._read_only = is_replaceable, read_only
         self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None  # device and inode of what is open
         self._lock = threading.Lock()
 
-    def use(self, action: Callable[[sqlite3.Connection], T]) -> T:
-        """What `action` returns. It may be called twice. Raises EvaluationError."""
+    def read(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        """What `action` returns, which may be called twice. Raises StopRunError: no case can do without."""
         with self._lock:
             try:
-                try:
-                    return action(self._opened())
-                except sqlite3.DatabaseError as error:
-                    if self.path is None or getattr(error, "sqlite_errorcode", 0) & 0xFF not in UNUSABLE:
-                        raise
-                self._close()
-                _set_aside(self.path)
-                return action(self._opened())
-            except sqlite3.Error as error:
-                raise EvaluationError(f"{self.path}: {error}") from error
+                return self._with_connection(action)
+            except (sqlite3.Error, OSError) as error:
+                raise StopRunError(f"{self.path}: {error}") from error
+            finally:
+                if self._connection is not None and self._connection.in_transaction:
+                    self._connection.rollback()
+
+    def write(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        """The same in one transaction, which begins by waiting for whoever else writes."""
+
+        def whole(connection: sqlite3.Connection) -> T:
+            connection.execute("BEGIN IMMEDIATE")
+            result = action(connection)
+            connection.execute("COMMIT")
+            return result
+
+        return self.read(whole)
 
     def close(self) -> None:
         with self._lock:
             self._close()
 
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _with_connection(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return action(self._opened())
+        except sqlite3.DatabaseError as error:
+            if self.path is None or not self._is_replaceable or _code(error) not in UNUSABLE:
+                raise
+            self._set_aside(self.path)
+        return action(self._opened())
+
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = _open(self.path, self._schema)
+            self._file = _identity(self.path)
+            if self.path is None:
+                self._connection = _connected(":memory:", self._schema)
+            elif self._read_only:
+                self._connection = _connected_to_read(self.path, self._schema)
+            else:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._connection = _connected(self.path, self._schema)
+            self._file = _identity(self.path)
         return self._connection
+
+    def _set_aside(self, path: Path) -> None:
+        """Unless another process has done so, and the file is a new one."""
+        self._close()
+        if _identity(path) == self._file:
+            for suffix in ("-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                path.replace(path.with_suffix(".damaged"))
 
     def _close(self) -> None:
         if self._connection is not None:
@@ -61,22 +103,59 @@ class Database:
             self._connection = None
 
 
-def _open(path: Path | None, schema: str) -> sqlite3.Connection:
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(path or ":memory:", timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+def _connected(address: Path | str, schema: str, *, read_only: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=read_only)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.executescript(schema)
+        _check_tables(connection, schema, may_create=not read_only)
+        if not read_only:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _set_aside(path: Path) -> None:
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
-    with suppress(FileNotFoundError):  # another process did
-        path.replace(path.with_suffix(".damaged"))
+def _connected_to_read(path: Path, schema: str) -> sqlite3.Connection:
+    address = path.absolute().as_uri()
+    try:
+        return _connected(f"{address}?mode=ro", schema, read_only=True)
+    except sqlite3.OperationalError as error:
+        if _code(error) not in UNWRITABLE:
+            raise
+    return _connected(f"{address}?immutable=1", schema, read_only=True)
+
+
+def _check_tables(connection: sqlite3.Connection, schema: str, *, may_create: bool) -> None:
+    """The version that a file bears is the digest of its schema; 0 is that of an empty file."""
+    version = zlib.crc32(schema.encode()) & 0x7FFFFFFF
+    if _version(connection) == version:
+        return
+    if may_create:
+        connection.execute("BEGIN IMMEDIATE")
+        n_tables = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        if _version(connection) == n_tables == 0:
+            for statement in schema.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("COMMIT")
+    if _version(connection) != version:
+        error = sqlite3.DatabaseError("a file of another program, or of another version of this one")
+        error.sqlite_errorcode = sqlite3.SQLITE_FORMAT
+        raise error
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _identity(path: Path | None) -> tuple[int, int] | None:
+    try:
+        found = None if path is None else path.stat()
+    except OSError:
+        return None
+    return None if found is None else (found.st_dev, found.st_ino)

@@ -7,60 +7,88 @@ only to that very request.
 from __future__ import annotations
 
 import hashlib
-import time
+import sqlite3
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from runner.database import Database
+from runner.errors import StopRunError
 from runner.llm.settings import CacheMode
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS reply (
+CREATE TABLE reply (
     digest BLOB PRIMARY KEY, request BLOB NOT NULL, reply BLOB NOT NULL, checksum INTEGER NOT NULL,
-    asked_at INTEGER NOT NULL
-) WITHOUT ROWID;
+    sweep TEXT NOT NULL
+)
 """
+SELECT = "SELECT request, reply, checksum FROM reply WHERE digest = ? AND (? = '' OR sweep = ?)"
+
+Reply = Mapping[str, Any]
 
 
 class ReplyCache:
-    """`mode`: `use` reads and stores; `read` and `replay` store nothing; `refresh` asks everything anew once and
-    stores it; `none` neither. Damaged rows are missing rows, a damaged file is set aside.
+    """`mode`: `use` reads and stores; `read` and `replay` store nothing; `refresh` takes no reply that another
+    sweep than this one has stored, and stores its own instead; `none` neither reads nor stores.
 
-    A request is bytes that say everything on which its answer depends.
+    A request is bytes that say everything on which its reply depends. A damaged row is a missing row.
+    `sweep` tells the name of this sweep.
     """
 
-    def __init__(self, root: Path, mode: CacheMode) -> None:
+    def __init__(self, root: Path, mode: CacheMode, sweep: Callable[[], str]) -> None:
         self.mode = mode
-        self._database = Database(root / "models.sqlite", SCHEMA)
-        self._refreshed: set[bytes] = set()
+        self.stores = mode in ("use", "refresh")
+        self._sweep = sweep
+        self._path = root / "models.sqlite"
+        self._database = Database(self._path, SCHEMA, is_replaceable=self.stores, read_only=not self.stores)
 
-    def find(self, request: bytes) -> Mapping[str, Any] | None:
-        digest = _digest(request)
-        if self.mode == "none" or (self.mode == "refresh" and digest not in self._refreshed):
+    def find(self, request: bytes) -> Reply | None:
+        if self.mode == "none" or not (self.stores or self._path.exists()):
             return None
-        select = "SELECT request, reply, checksum FROM reply WHERE digest = ?"
-        row = self._database.use(lambda database: database.execute(select, (digest,)).fetchone())
-        if row is None or _checksum(digest, *row[:2]) != row[2] or zlib.decompress(row[0]) != request:
-            return None
-        reply: Mapping[str, Any] = orjson.loads(row[1])
-        return reply
+        digest, sweep = _digest(request), self._own_sweep()
+        return self._database.read(lambda rows: _read(rows, digest, request, sweep))
 
-    def store(self, request: bytes, reply: Mapping[str, Any]) -> None:
-        """On disk, for every process, when this returns; a power cut may lose the last ones."""
-        if self.mode not in ("use", "refresh"):
-            return
-        digest, packed, encoded = _digest(request), zlib.compress(request, 1), orjson.dumps(reply)
-        self._refreshed.add(digest)
-        row = (digest, packed, encoded, _checksum(digest, packed, encoded), int(time.time()))
-        insert = "INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?)"
-        self._database.use(lambda database: database.execute(insert, row))
+    def store(self, request: bytes, reply: Reply) -> Reply:
+        """The reply to go on with, which is on disk for every process: the one that another process has stored
+        meanwhile, else this one. A power cut may lose the last ones."""
+        if not self.stores:
+            return reply
+        digest, sweep, encoded = _digest(request), self._own_sweep(), orjson.dumps(reply)
+        row = (digest, request, encoded, _checksum(digest, request, encoded), sweep)
+
+        def write(rows: sqlite3.Connection) -> Reply:
+            if (found := _read(rows, digest, request, sweep)) is not None:
+                return found
+            rows.execute("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?)", row)
+            return reply
+
+        return self._database.write(write)
+
+    def check(self) -> None:
+        """Raises StopRunError where what will be paid for could not be stored."""
+        if self.stores:
+            try:
+                self._database.write(lambda rows: None)
+            except StopRunError as error:
+                raise StopRunError(f"cache={self.mode} cannot store answers (cache=read would not): {error}") from error
 
     def close(self) -> None:
         self._database.close()
+
+    def _own_sweep(self) -> str:
+        """Empty where replies of all sweeps will do."""
+        return self._sweep() if self.mode == "refresh" else ""
+
+
+def _read(rows: sqlite3.Connection, digest: bytes, request: bytes, sweep: str) -> Reply | None:
+    row = rows.execute(SELECT, (digest, sweep, sweep)).fetchone()
+    if row is None or _checksum(digest, *row[:2]) != row[2] or row[0] != request:
+        return None
+    reply: Reply = orjson.loads(row[1])
+    return reply
 
 
 def _digest(request: bytes) -> bytes:

@@ -1,46 +1,50 @@
 """What a sweep has asked of models and what it cost: one file for all of its runs and processes.
 
 With a budget, what a request may cost at most is reserved before it is sent, so that the limits hold
-whoever asks. A reservation whose process is gone counts as spent: the server may have answered.
+whoever asks. Where nobody knows what a request came to (no answer in time, a process that is gone), it is
+taken to have cost that.
 """
 
 from __future__ import annotations
 
-import os
+import secrets
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from runner.database import Database
 from runner.errors import BudgetSpentError
 from runner.llm.messages import Usage
+from runner.llm.presence import Presence, is_present
 from runner.llm.settings import Budget
+
+T = TypeVar("T")
 
 FILE = "ledger.sqlite"
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS spent (
+CREATE TABLE spent (
     cell TEXT, role TEXT, model TEXT, source TEXT, requests INTEGER, input_tokens INTEGER, output_tokens INTEGER,
     cached_input_tokens INTEGER, nano_usd INTEGER, unpriced INTEGER, retries INTEGER,
     PRIMARY KEY (cell, role, model, source)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS reserved (
-    id INTEGER PRIMARY KEY, pid INTEGER, cell TEXT, role TEXT, model TEXT, tokens INTEGER, nano_usd INTEGER
 );
-CREATE TABLE IF NOT EXISTS start (id INTEGER PRIMARY KEY CHECK (id = 0), at REAL);
+CREATE TABLE reserved (
+    id INTEGER PRIMARY KEY, owner TEXT, cell TEXT, role TEXT, model TEXT, input_tokens INTEGER,
+    output_tokens INTEGER, nano_usd INTEGER
+);
+CREATE TABLE sweep (id INTEGER PRIMARY KEY CHECK (id = 0), name TEXT, begun_at REAL)
 """
-NUMBERS = (
-    "requests", "input_tokens", "output_tokens", "cached_input_tokens", "nano_usd", "unpriced", "retries",
-)  # fmt: skip
+NUMBERS = ("requests", "input_tokens", "output_tokens", "cached_input_tokens", "nano_usd", "unpriced", "retries")
 ADD = (
     f"INSERT INTO spent VALUES (?, ?, ?, ?, {', '.join('?' * len(NUMBERS))}) ON CONFLICT DO UPDATE SET "  # noqa: S608
     + ", ".join(f"{name} = {name} + excluded.{name}" for name in NUMBERS)
 )
+BEGIN = "INSERT INTO sweep VALUES (0, ?, ?) ON CONFLICT DO UPDATE SET begun_at = "
 FLUSH_S = 1.0
 
-Source = Literal["live", "cached"]
+Source = Literal["live", "cached", "unanswered"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,90 +56,107 @@ class Account:
     model: str
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """`nano_usd`: in 1e-9 USD; None where the price is unknown."""
+
+    usage: Usage
+    nano_usd: int | None
+
+
+NOTHING = Cost(Usage(), 0)
+
+
 def begin(folder: Path, limits: Budget) -> None:
     """A command is given: the clock of `budget.minutes` starts."""
     if limits.get("minutes") is not None:
         database = Database(folder / FILE, SCHEMA)
-        database.use(lambda rows: rows.execute("INSERT OR REPLACE INTO start VALUES (0, ?)", (time.time(),)))
+        database.write(lambda rows: rows.execute(f"{BEGIN} excluded.begun_at", _newly_begun()))
         database.close()
 
 
 class Ledger:
-    """In memory without a folder. `limits`: the budget that holds over all accounts."""
+    """In memory without a folder. `limits`: the budget that holds over all accounts. With one, what was asked is in
+    the file at once, without one within a second."""
 
     def __init__(self, folder: Path | None, limits: Budget) -> None:
+        self._folder = folder
         self._database = Database(None if folder is None else folder / FILE, SCHEMA)
         limited = {name: limits.get(name) for name in ("usd", "tokens", "requests", "minutes")}
         self._limits = {name: float(str(limit)) for name, limit in limited.items() if limit is not None}
         self._pending: dict[tuple[Account, Source], list[int]] = {}
         self._flushed = time.monotonic()
-        self._opened = False
+        self._presence: Presence | None = None
+        self._sweep: tuple[str, float] | None = None
 
     @property
     def is_limited(self) -> bool:
         return bool(self._limits)
 
-    def open(self) -> None:
-        """Takes over what processes that are gone had reserved."""
-        if self.is_limited and not self._opened:
-            self._database.use(_settle_abandoned)
-            self._database.use(lambda rows: rows.execute("INSERT OR IGNORE INTO start VALUES (0, ?)", (time.time(),)))
-        self._opened = True
+    @property
+    def sweep(self) -> str:
+        """A name that only this sweep has, however often and in however many processes it is gone on with."""
+        return self._opened()[0]
 
-    def reserve(self, account: Account, tokens: int, nano_usd: int | None) -> int | None:
+    def reserve(self, account: Account, most: Cost) -> int | None:
         """The id of a reservation; None while others hold what is left and may give it back. Raises
         BudgetSpentError when nothing that is still held could make room."""
-        self.open()
-        self._flush()
+        begun = self._opened()[1]
+        if self._presence is None:
+            self._presence = Presence(self._folder)
+        owner = self._presence.name
 
-        def attempt(rows: sqlite3.Connection) -> int | None:
-            rows.execute("BEGIN IMMEDIATE")
-            try:
-                over = self._over(rows, tokens, nano_usd)
-                if over:
-                    held = rows.execute("SELECT COUNT(*) FROM reserved").fetchone()[0]
-                    if held and "minutes" not in over:
-                        return None
-                    raise BudgetSpentError(over)
-                insert = "INSERT INTO reserved (pid, cell, role, model, tokens, nano_usd) VALUES (?, ?, ?, ?, ?, ?)"
-                row = (os.getpid(), account.cell, account.role, account.model, tokens, nano_usd)
-                return int(rows.execute(insert, row).lastrowid or 0)
-            finally:
-                rows.execute("COMMIT")
+        def attempt(rows: sqlite3.Connection) -> int | str | None:
+            over = self._over(rows, most, (time.monotonic() - begun) / 60)
+            if over:
+                _settle_abandoned(rows, self._folder)
+                is_held = rows.execute("SELECT COUNT(*) FROM reserved").fetchone()[0] > 0
+                return None if is_held and "minutes" not in over else over
+            insert = (
+                "INSERT INTO reserved (owner, cell, role, model, input_tokens, output_tokens, nano_usd)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)"
+            )
+            whose, usage = (owner, account.cell, account.role, account.model), most.usage
+            return rows.execute(insert, (*whose, usage.input_tokens, usage.output_tokens, most.nano_usd)).lastrowid
 
-        return self._database.use(attempt)
+        reservation = self._write(attempt)
+        if isinstance(reservation, str):
+            raise BudgetSpentError(reservation)
+        return reservation
 
-    def settle(
-        self, reservation: int | None, account: Account, usage: Usage, nano_usd: int | None, retries: int = 0
-    ) -> None:
-        """A live request was answered: what it did cost takes the place of what was reserved for it."""
-        self._note(account, "live", usage, nano_usd, retries)
-        if reservation is not None:
-            self._flush(reservation)
+    def settle(self, reservation: int | None, account: Account, cost: Cost, retries: int = 0) -> None:
+        """A request was answered: what it did cost takes the place of what was reserved for it."""
+        self._note(account, "live", cost, retries, reservation)
+
+    def forfeit(self, reservation: int | None, account: Account, cost: Cost) -> None:
+        """A request was sent, and not answered: `cost` is what it may have come to at most."""
+        self._note(account, "unanswered", cost, 0, reservation)
 
     def release(self, reservation: int | None) -> None:
-        """A live request was not answered: nothing was spent."""
+        """A request was not sent."""
         if reservation is not None:
-            self._flush(reservation)
+            self._write(lambda rows: _delete(rows, reservation))
 
-    def note_cached(self, account: Account, usage: Usage, nano_usd: int | None) -> None:
+    def note_cached(self, account: Account, cost: Cost) -> None:
         """A request was answered from the cache, or together with an identical one: what it would have cost."""
-        self._note(account, "cached", usage, nano_usd, 0)
+        self._note(account, "cached", cost, 0, None)
 
     def usage(self, cell: str) -> dict[str, Any]:
-        """`{"usage": {role: {model: {"live": {...}, "cached": {...}}}}, "usage_total": {"live", "cached"}}` of one
-        run, over all its attempts. `usd` is None where a price is unknown."""
+        """`{"usage": {role: {model: {"live": {…}, "cached": {…}}}}, "usage_total": {"live": {…}, "cached": {…}}}` of
+        one run, over all its attempts; `unanswered` beside them where there are such, at what they may have cost
+        at most. `usd` is None where a price is unknown."""
+        if not (self._pending or self._folder is None or (self._folder / FILE).exists()):
+            return {}
         self._flush()
-        select = (
-            f"SELECT role, model, source, {', '.join(NUMBERS)} FROM spent WHERE cell = ? ORDER BY role, model, source"  # noqa: S608
-        )
-        rows = self._database.use(lambda database: database.execute(select, (cell,)).fetchall())
+        columns = ", ".join(NUMBERS)
+        select = f"SELECT role, model, source, {columns} FROM spent WHERE cell = ? ORDER BY role, model, source"  # noqa: S608
+        rows = self._database.read(lambda database: database.execute(select, (cell,)).fetchall())
         by_role: dict[str, dict[str, dict[str, Any]]] = {}
         totals: dict[str, list[int]] = {"live": [0] * len(NUMBERS), "cached": [0] * len(NUMBERS)}
         for role, model, source, *numbers in rows:
-            both = by_role.setdefault(role, {}).setdefault(model, {"live": _shown(NO_USE), "cached": _shown(NO_USE)})
-            both[source] = _shown(numbers)
-            totals[source] = [total + number for total, number in zip(totals[source], numbers, strict=True)]
+            beginning = {"live": _shown(NO_USE), "cached": _shown(NO_USE)}
+            by_role.setdefault(role, {}).setdefault(model, beginning)[source] = _shown(numbers)
+            totals[source] = _sums(totals.get(source, NO_USE), numbers)
         if not by_role:
             return {}
         return {"usage": by_role, "usage_total": {source: _shown(numbers) for source, numbers in totals.items()}}
@@ -143,70 +164,93 @@ class Ledger:
     def close(self) -> None:
         """It opens again when it is used; what is kept in memory stays."""
         self._flush()
-        if self._database.path is not None:
+        if self._presence is not None:
+            self._presence.close()
+            self._presence = None
+        if self._folder is not None:
             self._database.close()
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _note(self, account: Account, source: Source, usage: Usage, nano_usd: int | None, retries: int) -> None:
-        numbers = (
-            1,
-            usage.input_tokens,
-            usage.output_tokens,
-            usage.cached_input_tokens,
-            nano_usd or 0,
-            int(nano_usd is None),
-            retries,
-        )
-        total = self._pending.setdefault((account, source), list(NO_USE))
-        for place, number in enumerate(numbers):
-            total[place] += number
-        if not self.is_limited and time.monotonic() - self._flushed >= FLUSH_S:
+    def _opened(self) -> tuple[str, float]:
+        """The name of the sweep, and when its command began (time.monotonic: clocks on the wall are set)."""
+        if self._sweep is None:
+
+            def read(rows: sqlite3.Connection) -> tuple[str, float]:
+                _settle_abandoned(rows, self._folder)
+                rows.execute(f"{BEGIN} begun_at", _newly_begun())
+                name, begun_at = rows.execute("SELECT name, begun_at FROM sweep").fetchone()
+                return name, time.monotonic() - max(0.0, time.time() - begun_at)
+
+            self._sweep = self._write(read)
+        return self._sweep
+
+    def _note(self, account: Account, source: Source, cost: Cost, retries: int, reservation: int | None) -> None:
+        numbers = _numbers(cost, retries)
+        self._pending[account, source] = _sums(self._pending.get((account, source), NO_USE), numbers)
+        if reservation is not None:
+            self._write(lambda rows: _delete(rows, reservation))
+        elif time.monotonic() - self._flushed >= FLUSH_S:
             self._flush()
 
-    def _flush(self, reservation: int | None = None) -> None:
-        pending, self._pending = self._pending, {}
-        self._flushed = time.monotonic()
-        added = [
-            (account.cell, account.role, account.model, source, *total) for (account, source), total in pending.items()
+    def _flush(self) -> None:
+        if self._pending:
+            self._write(lambda rows: None)
+
+    def _write(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        """Together with what is pending."""
+        rows_added = [
+            (account.cell, account.role, account.model, source, *numbers)
+            for (account, source), numbers in self._pending.items()
         ]
-        if not added and reservation is None:
-            return
 
-        def write(rows: sqlite3.Connection) -> None:
-            rows.execute("BEGIN IMMEDIATE")
-            rows.executemany(ADD, added)
-            rows.execute("DELETE FROM reserved WHERE id = ?", (reservation,))
-            rows.execute("COMMIT")
+        def write(rows: sqlite3.Connection) -> T:
+            rows.executemany(ADD, rows_added)
+            return action(rows)
 
-        self._database.use(write)
+        result = self._database.write(write)
+        self._pending.clear()
+        self._flushed = time.monotonic()
+        return result
 
-    def _over(self, rows: sqlite3.Connection, tokens: int, nano_usd: int | None) -> str:
-        """Which limit one more request would pass, in words; empty when none."""
-        spent = rows.execute(
-            "SELECT TOTAL(requests), TOTAL(input_tokens + output_tokens), TOTAL(nano_usd) FROM spent"
-            " WHERE source = 'live'"
-        ).fetchone()
-        held = rows.execute("SELECT COUNT(*), TOTAL(tokens), TOTAL(nano_usd) FROM reserved").fetchone()
-        started = rows.execute("SELECT at FROM start").fetchone()
-        found: Mapping[str, tuple[float, float]] = {
-            "minutes": ((time.time() - started[0]) / 60, 0),
-            "requests": (spent[0], held[0] + 1),
-            "tokens": (spent[1], held[1] + tokens),
-            "usd": (spent[2] / 1e9, (held[2] + (nano_usd or 0)) / 1e9),
+    def _over(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
+        """Which limit one more request might pass, in words; empty when none."""
+        sums = "COUNT(*), TOTAL(input_tokens + output_tokens), TOTAL(nano_usd)"
+        spent = f"SELECT TOTAL(requests), {sums}, TOTAL(unpriced) FROM spent WHERE source != 'cached'"  # noqa: S608
+        requests, _, tokens, nano_usd, unpriced = rows.execute(spent).fetchone()
+        n_held, tokens_held, nano_held = rows.execute(f"SELECT {sums} FROM reserved").fetchone()  # noqa: S608
+        one_more = most.usage.input_tokens + most.usage.output_tokens
+        found: dict[str, tuple[float, float, float]] = {  # used, held, of one more
+            "minutes": (minutes, 0, 0),
+            "requests": (requests, n_held, 1),
+            "tokens": (tokens, tokens_held, one_more),
+            "usd": (nano_usd / 1e9, nano_held / 1e9, (most.nano_usd or 0) / 1e9),
         }
+        if unpriced and "usd" in self._limits:
+            return f"budget.usd cannot hold: the price of {unpriced:.0f} earlier requests of this sweep was unknown"
         for name, limit in self._limits.items():
-            used, wanted = found[name]
-            if used + wanted > limit:
-                return f"budget.{name}={limit:g} is spent ({_number(used)} used)"
+            used, held, more = found[name]
+            if used + held + more > limit:
+                needed = f", one more request may take {_number(more)}" if name in ("tokens", "usd") else ""
+                return f"budget.{name}={limit:g} is spent ({_number(used)} used{needed})"
         return ""
 
 
-NO_USE = (0,) * len(NUMBERS)
+NO_USE = [0] * len(NUMBERS)
 
 
-def _shown(numbers: tuple[int, ...] | list[int]) -> dict[str, Any]:
-    found = dict(zip(NUMBERS, numbers, strict=True))
+def _numbers(cost: Cost, retries: int) -> list[int]:
+    usage, unpriced = cost.usage, int(cost.nano_usd is None)
+    counts = [1, usage.input_tokens, usage.output_tokens, usage.cached_input_tokens]
+    return [*counts, cost.nano_usd or 0, unpriced, retries]
+
+
+def _sums(first: list[int], second: list[int]) -> list[int]:
+    return [one + other for one, other in zip(first, second, strict=True)]
+
+
+def _shown(numbers: list[int]) -> dict[str, Any]:
+    found: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
     nano, unpriced = found.pop("nano_usd"), found.pop("unpriced")
     return {**found, "usd": None if unpriced else nano / 1e9}
 
@@ -215,20 +259,20 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.4f}"
 
 
-def _settle_abandoned(rows: sqlite3.Connection) -> None:
-    rows.execute("BEGIN IMMEDIATE")
-    for id, pid, cell, role, model, tokens, nano in rows.execute("SELECT * FROM reserved").fetchall():
-        if not _is_alive(pid):
-            rows.execute(ADD, (cell, role, model, "live", 1, tokens, 0, 0, nano or 0, int(nano is None), 0))
-            rows.execute("DELETE FROM reserved WHERE id = ?", (id,))
-    rows.execute("COMMIT")
+def _newly_begun() -> tuple[str, float]:
+    return secrets.token_hex(8), time.time()
 
 
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _delete(rows: sqlite3.Connection, reservation: int) -> None:
+    rows.execute("DELETE FROM reserved WHERE id = ?", (reservation,))
+
+
+def _settle_abandoned(rows: sqlite3.Connection, folder: Path | None) -> None:
+    """What processes that are gone had reserved was sent, for all that anybody knows."""
+    owners = [owner for (owner,) in rows.execute("SELECT DISTINCT owner FROM reserved").fetchall()]
+    for owner in [owner for owner in owners if not is_present(folder, owner)]:
+        select = "SELECT cell, role, model, input_tokens, output_tokens, nano_usd FROM reserved WHERE owner = ?"
+        for *account, tokens_in, tokens_out, nano in rows.execute(select, (owner,)).fetchall():
+            numbers = _numbers(Cost(Usage(tokens_in, tokens_out), nano), 0)
+            rows.execute(ADD, (*account, "unanswered", *numbers))
+        rows.execute("DELETE FROM reserved WHERE owner = ?", (owner,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -17,6 +17,7 @@ from runner.llm.model import Model
 from runner.llm.names import name_problem
 from runner.llm.provider import Provider
 from runner.llm.rehearsal import Rehearsal
+from runner.llm.retry import Patience, Retry
 from runner.llm.settings import Budget, CacheMode, ProviderSettings
 
 T = TypeVar("T")
@@ -38,8 +39,10 @@ class Models:
         timeout_ms: Annotated[int, Field(ge=1)],
         max_concurrency: Annotated[int, Field(ge=1)],
     ) -> None:
-        self._providers = {
-            name: Provider(name, settings, timeout_s=timeout_ms / 1000, max_concurrency=max_concurrency)
+        self._servers = {
+            name: Retry(
+                Provider(name, settings, timeout_s=timeout_ms / 1000, max_concurrency=max_concurrency), Patience()
+            )
             for name, settings in providers.items()
         }
         self._door = Door(Path(cache_dir), cache, None if out is None else Path(out), budget)
@@ -59,26 +62,34 @@ class Models:
 
     def model(self, name: str, role: Role) -> Model:
         """The model called `provider:name`. Raises ConfigError for a provider that is not there."""
-        problem = name_problem(name, self._providers)
+        problem = name_problem(name, self._servers)
         if problem:
             raise ConfigError([Problem(role, problem)])
         provider, _, own_name = name.partition(":")
-        self.used.append(Model(self._door, self._providers[provider], own_name, role))
+        self.used.append(Model(self._door, self._servers[provider], own_name, role))
         return self.used[-1]
 
     @asynccontextmanager
     async def opened(self, cell: str | None = None) -> AsyncIterator[None]:
         """Around everything that asks a model, in the event loop that asks. `cell` names the run in the ledger."""
         self._door.cell, self._loop = cell or self._door.cell, asyncio.get_running_loop()
-        if self.used and self._door.rehearsal is None:
-            import openai  # noqa: F401  # takes a second, which is no part of the first request
-        try:
-            yield
-        finally:
-            self._loop = None
-            await self._door.close()
-            for provider in self._providers.values():
-                await provider.close()
+        async with AsyncExitStack() as closing:
+            for server in self._servers.values():
+                closing.push_async_callback(server.provider.close)
+            closing.push_async_callback(self._door.close)
+            if self.used and self._door.rehearsal is None and self._door.cache.mode != "replay":
+                self._get_ready()
+            try:
+                yield
+            finally:
+                self._loop = None
+
+    def _get_ready(self) -> None:
+        """What takes a second is no part of the first request."""
+        self._door.cache.check()
+        for provider in {model.provider for model in self.used}:
+            if provider.problem() is None:
+                provider.connect()
 
     def blocking(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """What a coroutine of one of these models returns, for a thread beside the event loop, or for a program
@@ -104,7 +115,7 @@ class Models:
     def keys_missing(self, names: Collection[str]) -> list[Problem]:
         """Providers of the models called so whose key is not there."""
         found = {name.partition(":")[0] for name in names}
-        return [problem for name in sorted(found) if (problem := self._providers[name].key_problem())]
+        return [problem for name in sorted(found) if (problem := self._servers[name].provider.problem())]
 
     def slowest(self, limit: int = 3) -> list[str]:
         """The requests that have been under way for longest, in words."""

@@ -1,119 +1,189 @@
-"""What an error of a server means, and when to ask again."""
+"""Asking a server until it answers: in line, within the budget, and again where that may help."""
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import Literal
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
-ATTEMPTS = 6
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 20.0
-TEMPORARY = frozenset({408, 409, 429})
-PERMANENT = frozenset({401, 403, 404, 405})
-SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+from runner.errors import EvaluationError, StopRunError
+from runner.llm.limiter import Limiter
+from runner.llm.provider import Provider
+from runner.llm.toll import Toll
+from runner.llm.verdict import Verdict, verdict_on
+from runner.stopwatch import in_line
 
-Kind = Literal["again", "throttled", "drop", "stop", "fail"]
+T = TypeVar("T")
+
+Read = Callable[[Mapping[str, Any]], T]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """again: ask again after a pause (`throttled`: there were too many requests); drop: ask again without
-    `parameter`; stop: wrong for every request; fail: wrong for this one. `down`: nobody listens there."""
+class Patience:
+    """`attempts` at one request, not counting those that were one too many. `throttled_s`: how long a server may
+    turn everything away, and the longest Retry-After. `hopeless`: requests in a row that failed for good, after
+    which the server is taken for broken."""
 
-    kind: Kind
-    message: str
-    after_s: float | None = None
-    parameter: str | None = None
-    down: bool = False
+    attempts: int = 6
+    first_pause_s: float = 0.5
+    longest_pause_s: float = 20.0
+    throttled_s: float = 300.0
+    hopeless: int = 8
 
-
-def verdict_on(error: Exception) -> Verdict:
-    """What to do about an error that the openai client, or reading its answer, raised."""
-    from openai import APIConnectionError, APIStatusError, APITimeoutError
-
-    if isinstance(error, APIStatusError):
-        return _of_status(error.status_code, _body(error), error.response.headers)
-    cause = " ".join(str(error.__cause__ or error).split())
-    if "Cannot connect to host" in cause or "Connection refused" in cause:
-        return Verdict("again", cause.split(" [")[0], down=True)
-    if isinstance(error, TimeoutError) or (isinstance(error, APITimeoutError) and "disconnect" not in cause):
-        return Verdict("again", "no answer within timeout_ms")
-    if isinstance(error, APIConnectionError):
-        return Verdict("again", f"the connection was lost ({cause})")
-    return Verdict("again", f"the answer is not what an OpenAI-compatible server sends ({cause})")
+    def pause_s(self, failures: int, after_s: float | None) -> float:
+        """After so many failures of one request (from 1): what the server asks for, else twice as long each time;
+        both with a part left to chance, so that requests which failed together do not come back together."""
+        if after_s is not None:
+            return after_s + random.uniform(0, self.first_pause_s)
+        longest: float = min(self.longest_pause_s, self.first_pause_s * 2 ** min(failures - 1, 20))
+        return longest * random.uniform(0.5, 1.0)
 
 
-def _of_status(status: int, body: Mapping[str, object], headers: Mapping[str, str]) -> Verdict:
-    message = " ".join(str(body.get("message") or "no message").split())
-    said = f"the server answers {status}: {message}"
-    code, parameter = body.get("code"), body.get("param")
-    if code in SPENT or body.get("type") in SPENT or status == 402:
-        return Verdict("stop", said)
-    if status == 429:
-        return Verdict("throttled", said, after_s=retry_after_s(headers))
-    if status in TEMPORARY or status >= 500:
-        return Verdict("again", said, after_s=retry_after_s(headers))
-    if status in (400, 422):
-        named = parameter_named(message, str(parameter) if parameter else None)
-        return Verdict("drop", said, parameter=named) if named else Verdict("fail", said)
-    return Verdict("stop" if status in PERMANENT else "fail", said)
+@dataclass(frozen=True, slots=True)
+class Answered(Generic[T]):
+    """`content` is what was read; `waited_s` was spent before the attempt that brought it."""
+
+    content: T
+    attempts: int
+    waited_s: float
 
 
-def parameter_named(message: str, parameter: str | None) -> str | None:
-    """The optional parameter that a server refuses; None when it complains of something else."""
-    if parameter is not None:
-        name = parameter.split(".")[0]
-        return name if name in OPTIONAL else None
-    lowered = message.lower()
-    if not any(
-        word in lowered for word in ("support", "unknown", "unrecognized", "not allowed", "unexpected", "extra")
-    ):
-        return None
-    return next((name for name in OPTIONAL if name in lowered), None)
+@dataclass(slots=True)
+class _Tries:
+    attempts: int = 0
+    failures: int = 0
+    throttled: int = 0
+    throttled_at: float = 0.0  # first
 
 
-COMPLAINTS = ("support", "unknown", "unrecognized", "not allowed", "not permitted", "unexpected", "extra")
-# In the order in which they are looked for in a message.
-OPTIONAL = ("response_format", "temperature", "max_tokens", "max_completion_tokens", "seed", "reasoning_effort")
+class Retry:
+    """All requests to one server. What it has refused of a model's parameters is remembered."""
+
+    def __init__(self, provider: Provider, patience: Patience) -> None:
+        self.provider, self._patience = provider, patience
+        self._refused: dict[str, Counter[str]] = {}  # model -> how often its server did not take a parameter
+        self._answered_at = 0.0
+        self._failed_in_a_row = 0
+
+    @cached_property
+    def _limiter(self) -> Limiter:
+        return self.provider.limiter()
+
+    async def ask(self, path: str, body: Mapping[str, Any], tokens: int, read: Read[T], toll: Toll) -> Answered[T]:
+        """What `read` makes of the JSON object that comes back; an answer that it cannot read is asked for again.
+        Raises StopRunError and InputError for what is wrong for all requests, EvaluationError for what is wrong with
+        this one."""
+        self.provider.connect()
+        refused = self._refused.setdefault(str(body["model"]), Counter())
+        began, tries = time.perf_counter(), _Tries()
+        while True:
+            ticket = await self._enter(tokens, toll)
+            sent_at, sent = time.perf_counter(), accepted(body, refused)
+            tries.attempts += 1
+            try:
+                content = read(await self.provider.send(path, sent))
+            except Exception as error:
+                verdict = verdict_on(error, sent)
+            except BaseException:  # cancelled; the server may answer all the same
+                self._limiter.release(ticket, "failed")
+                toll.lose(may_be_billed=True)
+                raise
+            else:
+                self._limiter.release(ticket, "answered")
+                self._failed_in_a_row, self._answered_at = 0, time.monotonic()
+                return Answered(content, tries.attempts, sent_at - began)
+            toll.lose(may_be_billed=verdict.may_be_billed)
+            self._limiter.release(
+                ticket, "throttled" if verdict.kind == "throttled" else "failed", retry_after_s=self._bearable(verdict)
+            )
+            if verdict.kind != "drop":
+                await self._pause(verdict, tries, str(body["model"]))
+            elif not _learnt(refused, verdict.parameter, body, sent):
+                raise self._error(StopRunError, verdict, str(body["model"]))
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    async def _enter(self, tokens: int, toll: Toll) -> int:
+        with in_line():
+            await toll.enter()
+            try:
+                return await self._limiter.acquire(tokens)
+            except BaseException:
+                toll.leave()
+                raise
+
+    async def _pause(self, verdict: Verdict, tries: _Tries, model: str) -> None:
+        """Before the request is sent again; raises where it will not be."""
+        if verdict.kind != "throttled":
+            tries.failures += 1
+            self._raise_if_final(verdict, tries, model)
+            await asyncio.sleep(self._patience.pause_s(tries.failures, self._bearable(verdict)))
+            return
+        now = time.monotonic()
+        tries.throttled += 1
+        tries.throttled_at = tries.throttled_at or now
+        if self._bearable(verdict) != verdict.after_s:
+            raise self._error(StopRunError, verdict, model, f" (it asks to wait for {verdict.after_s:,.0f} s)")
+        lasting_s = now - max(tries.throttled_at, self._answered_at)
+        if lasting_s > self._patience.throttled_s:
+            raise self._error(StopRunError, verdict, model, f" (nothing else for {lasting_s:,.0f} s)")
+        with in_line():
+            await asyncio.sleep(self._patience.pause_s(tries.throttled, verdict.after_s))
+
+    def _bearable(self, verdict: Verdict) -> float | None:
+        after_s = verdict.after_s
+        return None if after_s is None or after_s > self._patience.throttled_s else after_s
+
+    def _raise_if_final(self, verdict: Verdict, tries: _Tries, model: str) -> None:
+        if verdict.kind == "stop":
+            raise self._error(StopRunError, verdict, model)
+        if verdict.kind == "again" and tries.failures < self._patience.attempts:
+            return
+        self._failed_in_a_row += 1
+        asked = f" (asked {tries.attempts} times)" if tries.attempts > 1 else ""
+        if verdict.is_down:
+            raise self._error(StopRunError, verdict, model, asked)
+        if self._failed_in_a_row >= self._patience.hopeless:
+            raise self._error(
+                StopRunError, verdict, model, f"{asked}; so ended {self._failed_in_a_row} requests in a row"
+            )
+        raise self._error(EvaluationError, verdict, model, asked)
+
+    def _error(self, kind: type[EvaluationError], verdict: Verdict, model: str, more: str = "") -> EvaluationError:
+        provider = self.provider
+        message = f"{provider.name}:{model} at {provider.address}: {provider.readable(verdict.message)}{more}"
+        if verdict.status in (401, 403) and (variable := provider.settings.get("api_key_env")):
+            message += f" (the key is that in {variable})"
+        return kind(message)
 
 
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date."""
-    try:
-        if (milliseconds := headers.get("retry-after-ms")) is not None:
-            return max(0.0, float(milliseconds) / 1000)
-    except ValueError:
-        pass
-    value = headers.get("retry-after")
-    if value is None:
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        date = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, (date - datetime.now(UTC)).total_seconds())
+def accepted(body: Mapping[str, Any], refused: Mapping[str, int]) -> dict[str, Any]:
+    """The body without what was refused: `max_tokens` goes by its newer name then, a JSON schema becomes any JSON
+    first, and how long an answer may be is always said."""
+    sent: dict[str, Any] = {}
+    for name, value in body.items():
+        times = refused.get(name, 0)
+        if not times or name == "max_completion_tokens":
+            sent[name] = value
+        elif name == "max_tokens":
+            sent["max_completion_tokens"] = value
+        elif name == "response_format" and times == 1 and value["type"] == "json_schema" and _speaks_of_json(body):
+            sent[name] = {"type": "json_object"}
+    return sent
 
 
-def pause_s(attempt: int, after_s: float | None) -> float:
-    """Before attempt `attempt` + 1 (from 1): twice as long each time, with half of it left to chance; never
-    shorter than what the server asked for."""
-    longest: float = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (attempt - 1))
-    return max(after_s or 0.0, longest * random.uniform(0.5, 1.0))
+def _speaks_of_json(body: Mapping[str, Any]) -> bool:
+    """Without the word in a message, servers refuse `json_object`."""
+    return any("json" in message["content"].lower() for message in body["messages"])
 
 
-def _body(error: Exception) -> Mapping[str, object]:
-    body = getattr(error, "body", None)
-    if isinstance(body, Mapping):
-        inner = body.get("error", body)
-        return inner if isinstance(inner, Mapping) else {"message": str(inner)}
-    return {"message": str(body)} if body else {}
+def _learnt(refused: Counter[str], parameter: str, body: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
+    """Whether the request would be another one now; another request may have learnt the same meanwhile."""
+    if accepted(body, refused) == sent:
+        refused[parameter] += 1
+    return accepted(body, refused) != sent

@@ -1,0 +1,66 @@
+"""What servers send, and what is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from runner.llm.messages import ChatReply, Usage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def chat_reply(said: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
+    """Of a chat completion. Raises what reading something else raises."""
+    if "choices" not in said and "error" in said:  # some say so with status 200
+        raise ValueError(str(said["error"]))
+    choice = said["choices"][0]
+    message = choice["message"]
+    text, refusal, reason = message.get("content") or "", message.get("refusal"), choice.get("finish_reason")
+    if isinstance(text, list):
+        text = "".join(part.get("text") or "" for part in text)
+    if not isinstance(text, str) or not isinstance(refusal, str | None) or not isinstance(reason, str | None):
+        raise ValueError(f"expected a text, got {str(message)[:80]!r}")
+    usage = _usage(said.get("usage"), "completion_tokens")
+    return ChatReply(text, reason, refusal, Usage()), usage
+
+
+def vectors_of(said: Mapping[str, Any], n_texts: int) -> tuple[NDArray[np.float32], Usage | None]:
+    import numpy as np
+
+    rows = sorted(said["data"], key=lambda item: int(item["index"]))
+    vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != n_texts:
+        raise ValueError(f"expected {n_texts} vectors of one length, got an array of shape {vectors.shape}")
+    return vectors, _usage(said.get("usage"))
+
+
+def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:
+    return {
+        "text": reply.text,
+        "finish_reason": reply.finish_reason,
+        "refusal": reply.refusal,
+        "usage": [usage.input_tokens, usage.output_tokens, usage.cached_input_tokens],
+    }
+
+
+def reply_of_stored(stored: Mapping[str, Any]) -> ChatReply:
+    return ChatReply(stored["text"], stored["finish_reason"], stored["refusal"], Usage(*stored["usage"]), attempts=0)
+
+
+def _usage(said: Any, answer: str | None = None) -> Usage | None:
+    """As the server counted; None where it did not. `answer` names the tokens of the answer."""
+    if not isinstance(said, Mapping):
+        return None
+    details = said.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else 0
+    asked, answered = _count(said.get("prompt_tokens")), _count(said.get(answer) if answer else 0)
+    if asked is None or answered is None:
+        return None
+    return Usage(asked, answered, min(asked, _count(cached) or 0))
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None

@@ -1,0 +1,37 @@
+"""The place of one request in the budget."""
+
+from __future__ import annotations
+
+import asyncio
+
+from runner.llm.ledger import NOTHING, Account, Cost, Ledger
+
+PATIENCE_S = 0.05  # between two looks at what is left of a budget that others hold
+
+
+class Toll:
+    """Before each attempt `most`, which the request may cost, is reserved; after it, what it did cost is noted."""
+
+    __slots__ = ("_account", "_ledger", "_most", "_reservation")
+
+    def __init__(self, ledger: Ledger, account: Account, most: Cost) -> None:
+        self._ledger, self._account, self._most = ledger, account, most
+        self._reservation: int | None = None
+
+    async def enter(self) -> None:
+        """Waits while requests under way hold what is left. Raises BudgetSpentError."""
+        if self._ledger.is_limited:
+            while (reservation := self._ledger.reserve(self._account, self._most)) is None:
+                await asyncio.sleep(PATIENCE_S)
+            self._reservation = reservation
+
+    def leave(self) -> None:
+        """The attempt was not made."""
+        self._ledger.release(self._reservation)
+
+    def lose(self, *, may_be_billed: bool) -> None:
+        """The attempt was made, and brought no answer."""
+        self._ledger.forfeit(self._reservation, self._account, self._most if may_be_billed else NOTHING)
+
+    def pay(self, cost: Cost, retries: int) -> None:
+        self._ledger.settle(self._reservation, self._account, cost, retries)

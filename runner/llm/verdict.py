@@ -1,0 +1,140 @@
+"""What an error of a server means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Literal
+
+TEMPORARY = frozenset({408, 409})
+PERMANENT = frozenset({401, 403, 404, 405})
+GATEWAY = frozenset({502, 504, 524})  # somebody in between lost what the server may have answered
+SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+LENGTHS = frozenset({"max_tokens", "max_completion_tokens"})
+CONTENT = frozenset({"messages", "input"})
+# What a server that does not know a parameter, or not for this model, says of it.
+UNSUPPORTED = re.compile(
+    r"unsupported param|not support|unknown|unrecognized|unexpected|not permitted|extra|unavailable"
+)
+
+Kind = Literal["again", "throttled", "drop", "stop", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """again: ask again after a pause (`throttled`: there were too many requests); drop: ask again without
+    `parameter`; stop: wrong for every request; fail: wrong for this one. `is_down`: nobody listens there."""
+
+    kind: Kind
+    message: str
+    after_s: float | None = None
+    parameter: str = ""
+    status: int | None = None
+    is_down: bool = False
+    may_be_billed: bool = False
+
+
+def verdict_on(error: Exception, sent: Collection[str] = ()) -> Verdict:
+    """What to do about an error that the openai client, or reading its answer, raised. `sent`: the parameters."""
+    from aiohttp import ClientConnectorError, ConnectionTimeoutError, SocketTimeoutError
+    from openai import APIConnectionError, APIStatusError
+
+    if isinstance(error, APIStatusError):
+        return _of_status(error.status_code, _said(error.body), error.response.headers, sent)
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ClientConnectorError):
+            return Verdict("again", f"no connection to {cause.host}:{cause.port} ({_reason(cause)})", is_down=True)
+        if isinstance(cause, ConnectionTimeoutError):
+            return Verdict("again", "no connection in time", is_down=True)
+    if any(isinstance(cause, TimeoutError | SocketTimeoutError) for cause in causes):
+        return Verdict("again", "no answer within timeout_ms", may_be_billed=True)
+    reason = " ".join(str(causes[-1]).split())
+    if isinstance(error, APIConnectionError):
+        return Verdict("again", f"the connection was lost ({reason})", may_be_billed=True)
+    said = f"the answer is not what an OpenAI-compatible server sends ({type(error).__name__}: {reason})"
+    return Verdict("again", said, may_be_billed=True)
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date, which is
+    one on the server's clock."""
+    milliseconds, value = _number(headers.get("retry-after-ms")), headers.get("retry-after")
+    if milliseconds is not None:
+        return milliseconds / 1000
+    if (seconds := _number(value)) is not None:
+        return seconds
+    until, now = _date(value), _date(headers.get("date")) or datetime.now(UTC)
+    return None if until is None else max(0.0, (until - now).total_seconds())
+
+
+# --- inside -----------------------------------------------------------------------------------------
+
+
+def _of_status(status: int, said: Mapping[str, object], headers: Mapping[str, str], sent: Collection[str]) -> Verdict:
+    message = " ".join(re.sub(r"<[^<>]*>", " ", str(said.get("message") or said.get("detail") or "")).split())
+    told = f"the server answers {status}: {message or 'no message'}"
+    if status == 402 or not SPENT.isdisjoint({str(said.get("code")), str(said.get("type"))}):
+        return Verdict("stop", told, status=status)
+    if status == 429:
+        return Verdict("throttled", told, retry_after_s(headers), status=status)
+    if status in TEMPORARY or status >= 500:
+        return Verdict("again", told, retry_after_s(headers), status=status, may_be_billed=status in GATEWAY)
+    if status in PERMANENT or said.get("param") == "model":
+        return Verdict("stop", told, status=status)
+    parameter = _refused(message, str(said.get("param") or ""), sent) if status in (400, 422) else ""
+    return Verdict("drop" if parameter else "fail", told, parameter=parameter, status=status)
+
+
+def _refused(message: str, named: str, sent: Collection[str]) -> str:
+    """The parameter among those sent that a server does not take; empty when it complains of something else, such
+    as a prompt that is too long. How long an answer may be is never left out for its value."""
+    lowered, name = message.lower(), named.split(".")[0].split("[")[0]
+    is_unsupported = UNSUPPORTED.search(lowered) is not None
+    if not name and is_unsupported:
+        places = {each: found.start() for each in sent if (found := re.search(rf"\b{re.escape(each)}\b", lowered))}
+        name = min(places, key=lambda each: places[each], default="")
+    if name not in sent or name in CONTENT or name == "model":
+        return ""
+    return "" if name in LENGTHS and not is_unsupported else name
+
+
+def _said(body: object) -> Mapping[str, object]:
+    """The object that tells the error, wherever a server puts it."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, Mapping):
+        inner = body.get("error", body)
+        return inner if isinstance(inner, Mapping) else {"message": inner}
+    return {"message": body}
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _reason(error: OSError) -> str:
+    inner = getattr(error, "os_error", error)
+    return "connection refused" if isinstance(inner, ConnectionRefusedError) else str(inner.strerror or inner)
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return max(0.0, number) if number < float("inf") else None
+
+
+def _date(value: str | None) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(value or "")
+    except ValueError:
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
