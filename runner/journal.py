@@ -126,10 +126,10 @@ def _row(line: bytes) -> dict[str, Any] | None:
         row = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return row if isinstance(row, dict) and _is_whole(row) else None
+    return row if isinstance(row, dict) and is_whole(row) else None
 
 
-def _is_whole(row: Mapping[str, Any]) -> bool:
+def is_whole(row: Mapping[str, Any]) -> bool:
     """Whether what is summed up later has the types that it is written with."""
     numbers: list[Any] = []
     for name in ("metrics", "weights", "labels", "timings", "judgements"):

@@ -39,6 +39,22 @@ def judging_of(rows: Iterable[Mapping[str, Any]], *, seed: int) -> dict[str, dic
     return {rubric: _panel(votes.columns(), seed) for rubric, votes in sorted(rubrics.items())}
 
 
+def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Rubric -> standard error of the score of one case, where a judge, or every judge of a panel, was asked
+    several times: by how much the score would move if the same answer were judged anew."""
+    found = {}
+    for rubric, judgement in judgements.items():
+        judges: dict[str, list[float]] = {}
+        for label, score in ((judgement.get("details") or {}).get("votes") or {}).items():
+            judge, _, repeat = label.rpartition("/")
+            if score is not None:
+                judges.setdefault(judge if repeat.isdecimal() else label, []).append(score)
+        if judges and all(len(votes) > 1 for votes in judges.values()):
+            variance = sum(float(np.var(votes, ddof=1)) / len(votes) for votes in judges.values())
+            found[rubric] = variance**0.5 / len(judges)
+    return found
+
+
 class _Votes:
     """Columns of votes, NaN where there is none; a null vote is told from one that was not asked for."""
 

@@ -2,42 +2,83 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
-import io
-import tokenize
-from collections.abc import Iterator, Mapping
+import importlib.util
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-METRICS = Path(__file__).resolve().parent / "metrics"
-# Family of metrics -> modules of runner/metrics that make them.
+from runner.store import fingerprint
+
+# Family of metrics -> modules that make them, with what these import from PACKAGES.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    "ranking": (
-        "average_precision", "hit_rate", "measure", "ndcg", "precision", "ranking", "recall", "reciprocal_rank",
-    ),
-    "answers": ("answers",),
-    "diagnosis": ("diagnosis",),
-}  # fmt: skip
-_LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
+    "ranking": ("runner.metrics.ranking",),
+    "answers": ("runner.metrics.answers",),
+    "diagnosis": ("runner.metrics.diagnosis", "runner.text.refusals"),
+}
+PACKAGES = ("runner.metrics.", "runner.text.")
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @cache
 def metric_code() -> dict[str, str]:
-    """Family -> SHA-256 over the words of its code; comments, docstrings and layout do not count."""
-    return {family: _digest([METRICS / f"{name}.py" for name in names]) for family, names in FAMILIES.items()}
+    """Family -> hash of its code."""
+    return {family: code_of(modules) for family, modules in FAMILIES.items()}
 
 
-def _digest(paths: list[Path]) -> str:
-    words = (word for path in paths for word in _words(path.read_text(encoding="utf-8")))
-    return hashlib.sha256("".join(words).encode()).hexdigest()
+def code_of(modules: Iterable[str]) -> str:
+    """SHA-256 over the syntax of modules and of what they import from PACKAGES. Comments, docstrings and layout
+    do not count, nor does the version of Python."""
+    return fingerprint([[name, _digest(_path(name))] for name in sorted(_closure(modules))])
 
 
-def _words(source: str) -> Iterator[str]:
-    """A text that is a statement by itself is a docstring."""
-    begins = True
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type in _LAYOUT:
-            begins = True
-        elif not (begins and token.type == tokenize.STRING):
-            begins = False
-            yield token.string
+def _closure(modules: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    pending = list(modules)
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending += _imports(ast.parse(_path(name).read_text(encoding="utf-8")))
+    return found
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+            yield from (name for name in names if name.startswith(PACKAGES) and _source(name).is_file())
+
+
+def _source(name: str) -> Path:
+    return ROOT.joinpath(*name.split(".")).with_suffix(".py")
+
+
+def _path(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"no source of {name}")
+    return Path(spec.origin)
+
+
+@cache
+def _digest(path: Path) -> str:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return hashlib.sha256(repr(_shape(tree)).encode()).hexdigest()
+
+
+def _shape(node: Any) -> Any:
+    """Names of nodes with what they hold, empty fields left out: newer versions of Python know more of them."""
+    if isinstance(node, list):
+        return [_shape(item) for item in node if not _is_docstring(item)]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = [(name, _shape(value)) for name, value in ast.iter_fields(node) if value is not None and value != []]
+    return [type(node).__name__, *fields]
+
+
+def _is_docstring(node: Any) -> bool:
+    """A text that is a statement by itself."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

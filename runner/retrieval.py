@@ -9,7 +9,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from runner.data.identity import given_fingerprint, gold_fingerprint, queries_fingerprint, slices_fingerprint
+from runner.data.identity import (
+    documents_fingerprint,
+    given_fingerprint,
+    gold_digest,
+    gold_fingerprint,
+    queries_fingerprint,
+    slices_fingerprint,
+)
 from runner.errors import EvaluationError
 from runner.metrics import diagnosis
 from runner.metrics.ranking import ranking_metrics
@@ -66,6 +73,7 @@ class Retrieval:
         data = self.dataset.load()
         self.corpus = data.corpus
         identity = {
+            "documents": documents_fingerprint(data.corpus.documents),
             "corpus": data.corpus.fingerprint,
             "queries": queries_fingerprint(data.queries),
             "gold": gold_fingerprint(data.queries),
@@ -213,6 +221,7 @@ def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[st
         "query": query.text,
         "answerable": query.answerable,
         "expected": list(query.relevance),
+        "gold": gold_digest(query),
         "retrieved": _hits(found, corpus, max(k, 10)),
     }
 

@@ -22,7 +22,9 @@ from runner.metadata import now, read_json, write_json
 from runner.protocols import Case
 from runner.records import CaseSet, DataProblem
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
+from runner.score_identity import score_identity
 from runner.serving import PREPARATION, Service, serve
+from runner.snapshot import write_snapshot
 from runner.store import code_digest, fingerprint
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
@@ -61,6 +63,7 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     head["identity"] = dict(case_set.identity)
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
+    head |= score_identity(built, head["config"])
     code = fingerprint([code_digest(), built.identities[id(built.root)]])
     _claim(path, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
@@ -144,6 +147,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
     try:
         _write_head(job, head, outcome)
         if summary is not None:
+            write_snapshot(job.folder)
             _report(job, head, summary)
             _track(job)
     except Exception as error:
@@ -154,7 +158,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
                 _write_head(job, head, outcome)
         else:
             terminal.note(f"warning: {found.error_message}")
-    if outcome.error_message:
+    if outcome.error_message and not job.wave.is_closing:  # then the sweep says it
         terminal.fail(f"{job.label}{outcome.error_message}")
     return outcome
 

@@ -5,55 +5,75 @@
      "cases": {"ids": [...], "content": [...], "gold": [...], …, "values": {metric: [number or null]}}}
 
 Columns of `cases` have one entry for each finished case, by ascending id. `content` and `gold` are hashes of the
-question and of its labels, `noise` the standard deviation of the votes of a judge within a case.
+question and of its labels (null where a case failed before it told them). `latency_ms` is null for what came from
+a cache. `unscored`, `weights` and `noise` map metrics to {place: number}, where there is one; `noise` is the
+standard error of the score of a judge that was asked several times.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
+import os
 import unicodedata
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from runner.aggregate import SUMMARY_NAMES
+from runner.journal import is_whole
+from runner.judging import noise_of
 from runner.report.folder import RunFolder, open_run
 
 SCHEMA = 1
 KIND = "runner.snapshot"
 FILE = "snapshot.json"
 RUN = (
-    "id", "experiment", "evaluation_type", "k", "status", "created_at", "git", "versions", "choices", "overrides",
-    "sweep_id", "fingerprint", "models",
+    "id", "experiment", "evaluation_type", "k", "status", "created_at", "updated_at", "git", "versions", "choices",
+    "overrides", "sweep_id", "fingerprint", "models",
 )  # fmt: skip
 
-# What a metric hangs on, by the first of these that its name begins with; judged metrics by their own rule.
+# What a metric hangs on, by the first of these that its name begins with.
 RANKING = ("queries", "gold", "documents", "metric_code.ranking")
+JUDGED = ("queries", "judge")
 DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("chunk/", (*RANKING, "corpus")),
+    ("chunk/", (*RANKING, "chunks")),
     ("unanswerable_", ("queries", "gold", "metric_code.diagnosis")),
     ("exact_match", ("queries", "gold", "metric_code.answers")),
     ("token_f1", ("queries", "gold", "metric_code.answers")),
-    ("mean_faithfulness", ("queries", "judge")),
-    ("mean_answer_relevancy", ("queries", "judge")),
+    ("mean_faithfulness", (*JUDGED, "judge_prompt.faithfulness")),
+    ("mean_answer_relevancy", (*JUDGED, "judge_prompt.answer_relevancy")),
     *((name, RANKING) for name in ("precision", "recall", "hit_rate", "mrr", "ndcg", "map")),
 )
-TREATMENTS = frozenset({"given", "generator", "retriever", "embedder", "tokenizer", "models", "slices"})
+# What an experiment varies. Every other metric hangs on all identities but these.
+TREATMENTS = frozenset({"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices"})
+NOT_IDENTITY = ("evaluation", "dataset", "models", "judge")  # components that hold others, or are told otherwise
 
 
 def write_snapshot(folder: Path) -> Path:
     """Beside the results of a run. Raises InputError when `folder` is no run folder."""
     path = folder / FILE
-    scratch = path.with_suffix(".writing")
-    scratch.write_bytes(orjson.dumps(snapshot_of(open_run(folder)), option=orjson.OPT_APPEND_NEWLINE))
-    scratch.replace(path)
+    write_bytes(path, encoded(open_run(folder)))
     return path
 
 
+def encoded(opened: RunFolder) -> bytes:
+    """What snapshot.json of a run folder is to hold."""
+    return orjson.dumps(snapshot_of(opened), option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Atomic: a reader sees the old file or the new one."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch.write_bytes(data)
+    scratch.replace(path)
+
+
 def snapshot_of(opened: RunFolder) -> dict[str, Any]:
+    """Numbers of cases are arrays, float64 [n_cases], with NaN for null."""
     run, summary = opened.run, opened.summary
     identity = _identity(run)
     metrics = summary.get("metrics") or {}
@@ -91,73 +111,114 @@ def content_hash(text: str) -> str:
 
 
 def _identity(run: Mapping[str, Any]) -> dict[str, str]:
-    """Hashes of the data, of the components and of the code that scores, as the run recorded them."""
-    parts = {name: digest for name, digest in (run.get("components") or {}).items() if "." not in name}
+    """Hashes of the data, of the components, of the judge and of the code that scores, as the run recorded them."""
+    components = {name: digest for name, digest in (run.get("components") or {}).items() if name not in NOT_IDENTITY}
+    data = {"chunks" if name == "corpus" else name: digest for name, digest in (run.get("identity") or {}).items()}
+    data.pop("judge", None)  # together with its prompts; told apart below
+    judged_by = run.get("judged_by") or {}
+    judge = {"judge": judged_by["judge"]} if judged_by else {}
+    prompts = {f"judge_prompt.{rubric}": digest for rubric, digest in (judged_by.get("prompts") or {}).items()}
     code = {f"metric_code.{family}": digest for family, digest in (run.get("metric_code") or {}).items()}
-    data = dict(run.get("identity") or {})
-    judge = [data.pop("judge", None), parts.pop("judge", None)]  # what it says and whom it asks; its settings
-    if any(judge):
-        data["judge"] = hashlib.sha256(repr(judge).encode()).hexdigest()
-    return {**parts, **data, **code}
+    return {**data, **components, **judge, **prompts, **code}
+
+
+# --- cases ----------------------------------------------------------------------------------------
 
 
 def _cases(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Only the last row of a case counts."""
-    kept = {str(row["id"]): _slim(row) for row in rows}
-    ordered = [kept[id] for id in sorted(kept)]
-    names = sorted({name for row in ordered for name in row["values"]})
-    columns = ("ids", "content", "gold", "status", "language", "difficulty", "tags", "latency_ms")
-    return {
-        **{column: [row[column] for row in ordered] for column in columns},
-        "values": {name: [row["values"].get(name) for row in ordered] for name in names},
-        "unscored": _sparse(ordered, "unscored"),
-        "weights": _sparse(ordered, "weights"),
-        "noise": _sparse(ordered, "noise"),
-        "labels": _by_name(ordered, "labels"),
-    }
+    columns = _Columns()
+    for row in rows:
+        columns.add(row)
+    return columns.by_id()
 
 
-def _slim(row: Mapping[str, Any]) -> dict[str, Any]:
-    output = row.get("output") or {}
-    question = output.get("query") if isinstance(output, Mapping) else None
-    unscored = {SUMMARY_NAMES.get(name, name): 1 for name in row.get("unscored") or ()}
-    values = {SUMMARY_NAMES.get(name, name): value for name, value in (row.get("metrics") or {}).items()}
+class _Columns:
+    """Rows as columns, each value kept in as many bytes as it needs."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, int] = {}
+        self._texts: dict[str, list[Any]] = {
+            name: [] for name in ("content", "gold", "status", "language", "difficulty", "tags")
+        }
+        self._latency: array[float] = array("d")
+        self._numbers: dict[str, array[float]] = {}
+        self._labels: dict[str, list[str | None]] = {}
+        self._sparse: dict[str, dict[str, dict[int, float]]] = {"unscored": {}, "weights": {}, "noise": {}}
+        self._known: dict[str, str] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """A damaged row and a second one of a case do not count, as in the journal."""
+        if not is_whole(row) or row["id"] in self._ids:
+            return
+        place = len(self._ids)
+        self._ids[row["id"]] = place
+        for name, text in _texts(row).items():
+            self._texts[name].append(self._known.setdefault(text, text) if isinstance(text, str) else text)
+        self._latency.append(_latency(row))
+        for name, value in _named(row.get("metrics")):
+            if value is not None:
+                self._fill(self._numbers.setdefault(name, array("d")), place, float("nan")).append(value)
+        for name, label in (row.get("labels") or {}).items():
+            self._fill(self._labels.setdefault(name, []), place, None).append(self._known.setdefault(label, label))
+        unscored = ((name, 1) for name in row.get("unscored") or ())
+        noise = noise_of(row.get("judgements") or {})
+        for kind, entries in (("unscored", unscored), ("weights", row.get("weights")), ("noise", noise)):
+            for name, number in _named(dict(entries or {})):
+                self._sparse[kind].setdefault(name, {})[place] = number
+        for name in self._sparse["unscored"]:
+            self._numbers.setdefault(name, array("d"))
+
+    def by_id(self) -> dict[str, Any]:
+        ids = sorted(self._ids)
+        n, order = len(ids), np.fromiter((self._ids[id] for id in ids), dtype=np.intp, count=len(ids))
+        places = np.empty(n, dtype=np.intp)
+        places[order] = np.arange(n)
+        numbers = {name: self._fill(column, n, float("nan")) for name, column in sorted(self._numbers.items())}
+        labels = {name: self._fill(column, n, None) for name, column in sorted(self._labels.items())}
+        return {
+            "ids": ids,
+            **{name: [column[place] for place in order] for name, column in self._texts.items()},
+            "latency_ms": np.array(self._latency, dtype=np.float64)[order],
+            "values": {name: np.array(column, dtype=np.float64)[order] for name, column in numbers.items()},
+            **{kind: _placed(columns, places) for kind, columns in self._sparse.items()},
+            "labels": {name: [column[place] for place in order] for name, column in labels.items()},
+        }
+
+    @staticmethod
+    def _fill(column: Any, n: int, nothing: Any) -> Any:
+        """The column with entries for the first `n` cases."""
+        column.extend([nothing] * (n - len(column)))
+        return column
+
+
+def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
+    output = row.get("output")
+    kept = output if isinstance(output, Mapping) else {}
+    question = kept.get("query", row["id"])
     return {
-        "ids": str(row["id"]),
-        "content": content_hash(question if isinstance(question, str) else str(row["id"])),
-        "gold": output.get("gold") if isinstance(output, Mapping) else None,
-        "status": row.get("status"),
-        "language": row.get("language"),
-        "difficulty": row.get("difficulty"),
+        "content": content_hash(str(question)) if kept else None,
+        "gold": kept.get("gold"),
+        **{name: row.get(name) for name in ("status", "language", "difficulty")},
         "tags": row.get("tags") or [],
-        "latency_ms": row.get("latency_ms"),
-        "values": {name: value for name, value in values.items() if value is not None}
-        | dict.fromkeys(unscored - values.keys()),
-        "unscored": unscored,
-        "weights": row.get("weights") or {},
-        "labels": row.get("labels") or {},
-        "noise": dict(_noise(row.get("judgements") or {})),
     }
 
 
-def _noise(judgements: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
-    for rubric, judgement in judgements.items():
-        votes = [vote for vote in ((judgement.get("details") or {}).get("votes") or {}).values() if vote is not None]
-        if len(votes) > 1:
-            mean = math.fsum(votes) / len(votes)
-            variance = math.fsum((vote - mean) ** 2 for vote in votes) / (len(votes) - 1)
-            yield SUMMARY_NAMES.get(rubric, rubric), math.sqrt(variance)
+def _latency(row: Mapping[str, Any]) -> float:
+    """Of a case that ended well and of which every stage was live; else NaN."""
+    ms, timings = row.get("latency_ms"), (row.get("timings") or {}).values()
+    if ms is None or row.get("status") != "ok" or not all(timing.get("live", True) for timing in timings):
+        return float("nan")
+    return float(ms)
 
 
-def _sparse(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, dict[str, float]]:
-    """Metric -> place of the case -> number, where there is one."""
-    found: dict[str, dict[str, float]] = {}
-    for place, row in enumerate(rows):
-        for name, number in row[column].items():
-            found.setdefault(name, {})[str(place)] = number
-    return dict(sorted(found.items()))
+def _named(values: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
+    """By the names of summary.json."""
+    return ((SUMMARY_NAMES.get(name, name), value) for name, value in (values or {}).items())
 
 
-def _by_name(rows: Sequence[Mapping[str, Any]], column: str) -> dict[str, list[Any]]:
-    names = sorted({name for row in rows for name in row[column]})
-    return {name: [row[column].get(name) for row in rows] for name in names}
+def _placed(columns: Mapping[str, Mapping[int, float]], places: Sequence[int] | Any) -> dict[str, dict[str, float]]:
+    """Metric -> place in the order of ids, as JSON writes it -> number."""
+    return {
+        name: {str(places[row]): number for row, number in sorted(column.items(), key=lambda entry: places[entry[0]])}
+        for name, column in sorted(columns.items())
+    }

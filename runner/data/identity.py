@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 
-from runner.records import Query
+from runner.records import Document, Query
 from runner.store import fingerprint
+
+
+def documents_fingerprint(documents: Iterable[Document]) -> str:
+    """Ids, titles and texts, in order; how they are cut into chunks is no part of it."""
+    digest = hashlib.sha256()
+    for document in documents:
+        for part in (document.id, document.title, document.text):
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(b"%d:" % len(data))
+            digest.update(data)
+    return digest.hexdigest()
 
 
 def queries_fingerprint(queries: Iterable[Query]) -> str:
@@ -16,6 +28,11 @@ def queries_fingerprint(queries: Iterable[Query]) -> str:
 def gold_fingerprint(queries: Iterable[Query]) -> str:
     """Answerable, grades, chunks, spans and answers. Neither the order of queries nor of labels counts."""
     return fingerprint(sorted(_labels(query) for query in queries))
+
+
+def gold_digest(query: Query) -> str:
+    """Of the labels of one query, whatever its id: 16 hex digits."""
+    return fingerprint(_labels(query)[1:])[:16]
 
 
 def slices_fingerprint(queries: Iterable[Query]) -> str:
