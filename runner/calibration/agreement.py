@@ -37,9 +37,9 @@ class Settings:
     """A judge's score counts as yes from `judge_from` on, people's mean from `human_from` on."""
 
     scale: Scale
-    judge_from: float = 0.5
-    human_from: float = 0.5
-    seed: int = 42
+    judge_from: float
+    human_from: float
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)

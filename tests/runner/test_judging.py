@@ -9,6 +9,7 @@ import krippendorff
 import numpy as np
 import pytest
 
+from runner import statistics
 from runner.judging import judging_of
 from runner.metrics.agreement import krippendorff_alpha, pooled_sd
 
@@ -73,6 +74,20 @@ def test_alpha_and_its_interval_over_cases():
     assert judging_of(cases, seed=2)["faithfulness"]["alpha_low"] != entry["alpha_low"]
 
 
+def test_the_interval_to_the_last_digit():
+    """The same resamples and the alphas without each case, worked out one by one."""
+    cases = list(rows(np.random.default_rng(3), 12))
+    votes = np.array([list(case["judgements"]["faithfulness"]["details"]["votes"].values()) for case in cases])
+    drawn = np.vstack(list(statistics.resampled_counts(12, seed=1))).astype(int)
+    resampled = np.array([krippendorff_alpha(np.repeat(votes, counts, axis=0)) for counts in drawn])
+    without = np.array([krippendorff_alpha(np.delete(votes, at, axis=0)) for at in range(12)])
+    expected = statistics.bca_interval(resampled, krippendorff_alpha(votes), without)
+    alone = row(faithfulness={"1": 0.0, "2": None, "3": None})  # says nothing of agreement
+    for several in (cases, [alone, *cases, alone]):
+        entry = judging_of(several, seed=1)["faithfulness"]
+        assert (entry["alpha_low"], entry["alpha_high"]) == pytest.approx(expected)
+
+
 def test_nineteen_of_twenty_intervals_cover_the_alpha_of_very_many_cases():
     """Variance of truth 1/12, of noise .01: alpha of infinitely many cases is (1/12) / (1/12 + .01)."""
     truth = (1 / 12) / (1 / 12 + 0.01)
@@ -85,6 +100,9 @@ def test_a_panel():
     entry = judging_of([row(faithfulness=each) for each in votes], seed=1)["faithfulness"]
     assert entry["alpha"] == krippendorff_alpha(np.array([[0.2, 0.4], [0.9, 0.9], [np.nan, 0.1]]))
     assert "judges" not in entry
+    names = {"lexical": "local:org/a", "openai": "local:org/b"}  # no repeats of one judge
+    renamed = [row(faithfulness={names[judge]: score for judge, score in each.items()}) for each in votes]
+    assert judging_of(renamed, seed=1)["faithfulness"] == entry
 
 
 def test_repeats_of_a_panel_are_kept_apart_from_the_differences_of_its_judges():

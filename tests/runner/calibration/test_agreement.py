@@ -16,11 +16,11 @@ from runner.data.ratings import UNIT, RatedAnswer, Scale
 from runner.metrics.correlation import pearsons, spearmans
 from tests.runner.calibration.rated import rated
 
-SETTINGS = Settings(UNIT)
+SETTINGS: dict[str, Any] = {"scale": UNIT, "judge_from": 0.5, "human_from": 0.5, "seed": 42}
 
 
 def agreement(answers: list[RatedAnswer], scores: dict[str, float | None], **settings: Any) -> dict[str, Any]:
-    return agreement_of("faithfulness", answers, scores, Settings(**{"scale": UNIT, **settings}))
+    return agreement_of("faithfulness", answers, scores, Settings(**{**SETTINGS, **settings}))
 
 
 # People: 1, .5, 0, .75; the judge: .9, .6, .2, .3

@@ -33,8 +33,8 @@ def test_ties_share_the_mean_of_their_ranks():
     assert ranks(np.array([5.0, 1.0, 5.0, 0.0, 5.0]), np.ones(5)).tolist() == [4.0, 2.0, 4.0, 1.0, 4.0]
     samples = np.array([[3.0, 2.0], [1.0, 1.0], [0.0, 1.0]])  # 1 1 5 5 5, 1 5, 1
     assert ranks(np.array([5.0, 1.0]), samples).tolist() == [[4.0, 1.5], [2.0, 1.0], [1.5, 1.0]]
-    within = ranks_within(np.array([9.0, 1.0, 3.0, 3.0]), np.array([0, 1, 0, 1]), np.ones(4))
-    assert within.tolist() == [2.0, 1.0, 1.0, 2.0]
+    within = ranks_within(np.array([9.0, 1.0, 3.0, 3.0, 2.0]), np.array([0, 1, 0, 1, 2]), np.ones(5))
+    assert within.tolist() == [2.0, 1.0, 1.0, 2.0, 1.0]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -48,7 +48,14 @@ def test_against_scipy(seed):
 
 @pytest.mark.parametrize(
     ("x", "y"),
-    [([], []), ([0.3], [0.4]), ([0.1] * 3, [1.0, 2.0, 3.0]), ([1.0, 2.0, 3.0], [0.1] * 3), ([0.0, 0.0], [1.0, 2.0])],
+    [
+        ([], []),
+        ([0.3], [0.4]),
+        ([0.1] * 3, [1.0, 2.0, 3.0]),
+        ([1.0, 2.0, 3.0], [0.1] * 3),
+        ([0.0, 0.0], [1.0, 2.0]),
+        ([1.0, 2.0], [0.0, 0.0]),
+    ],
 )
 def test_what_does_not_vary_has_no_correlation(x, y):
     x, y = np.array(x), np.array(y)

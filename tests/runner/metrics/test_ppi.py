@@ -56,6 +56,7 @@ def test_too_little_to_tell():
     assert corrected_mean(HUMAN, JUDGED, OTHERS, np.zeros(4, dtype=int)) is None
     assert corrected_mean(HUMAN, JUDGED, OTHERS[:1]) is None
     assert corrected_mean(np.array([]), np.array([]), OTHERS) is None
+    assert corrected_mean(HUMAN[:2], JUDGED[:2], OTHERS[:2]) is not None
 
 
 def test_it_covers_the_truth_where_the_judge_alone_does_not_and_is_narrower_than_labels_alone():
