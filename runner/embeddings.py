@@ -10,118 +10,159 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.database import Database
 from runner.errors import EvaluationError
+from runner.llm.settings import CacheMode
 from runner.store import fingerprint
 
 Kind = Literal["query", "passage"]
-T = TypeVar("T")
+Vectors = dict[bytes, NDArray[np.float32]]
+Done = Callable[[int, NDArray[np.float32]], None]
+Compute = Callable[[Sequence[list[str]], Done], None]
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS model (description TEXT PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS embedding (digest BLOB PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE model (description TEXT PRIMARY KEY);
+CREATE TABLE embedding (
+    digest BLOB PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL, sweep TEXT NOT NULL
+)
 """
 LOOKUP = 500  # digests in one SELECT
-WAIT_S = 60.0  # for another process that writes
-# SQLite's codes for a file that is another database, a damaged one, or none at all.
-UNUSABLE = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT})
 
 
 class EmbeddingStore:
     """The embeddings of one model. `model` (JSON) says everything that decides what a vector is.
 
+    `mode`: `use` reads and stores; `read` and `replay` store nothing; `refresh` reads only what this `sweep` has
+    stored; `none` neither reads nor stores. What may not be stored is remembered by this object. `made_up`: vectors
+    are those of a rehearsal, which are never stored; there they are for all stores that it is handed to.
+
     A damaged vector is computed anew; a damaged or foreign file is set aside (`.damaged`) and a new one begun.
     """
 
-    def __init__(self, root: Path, model: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        model: Mapping[str, Any],
+        mode: CacheMode = "use",
+        *,
+        sweep: str = "",
+        made_up: MutableMapping[Path, Vectors] | None = None,
+    ) -> None:
         self._path = root / "embeddings" / f"{fingerprint(model)[:32]}.sqlite"
         self._model = json.dumps(model, ensure_ascii=False, sort_keys=True)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._mode, self._sweep = mode, sweep
+        self._is_kept = mode in ("use", "refresh")  # what is computed, for others
+        self._is_rehearsal = made_up is not None
+        self._memory = made_up.setdefault(self._path, {}) if made_up is not None and self._is_kept else {}
+        self._seen: set[bytes] = set()
 
     def has(self, texts: Sequence[str], kind: Kind) -> list[bool]:
         """Which texts would be answered without the model. A blank one always is."""
         digests = [_digest(text, kind) for text in texts]
-        known = self._read({digest for digest in digests if digest})
+        with closing(self._database()) as database:
+            known = self._known(database, [digest for digest in dict.fromkeys(digests) if digest])
         return [not digest or digest in known for digest in digests]
 
     def embed(
         self,
         texts: Sequence[str],
         kind: Kind,
-        compute: Callable[[list[str]], NDArray[np.float32]],
+        compute: Compute,
         *,
         batch_size: int,
+        stored: Callable[[list[str]], None] = lambda texts: None,
     ) -> NDArray[np.float32]:
         """float32 [n_texts, dim], rows of length 1, or of zeros for blank texts.
 
-        `compute` gets at most `batch_size` texts, none blank, none twice, none that is stored; what it
-        returns is on disk before the next batch begins.
+        `compute(batches, done)` gets batches of at most `batch_size` texts, none blank, none twice, none that is
+        stored. It calls `done(number, vectors)` for each batch that comes back, from any thread: its vectors
+        are on disk then, whatever happens to the other batches. `stored` is told the texts that came from
+        elsewhere, each once.
         """
         digests = [_digest(text, kind) for text in texts]
         wanted = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
-        vectors = self._read(wanted)
-        missing = [digest for digest in wanted if digest not in vectors]
-        for start in range(0, len(missing), batch_size):
-            batch = missing[start : start + batch_size]
-            rows = _unit_rows(compute([wanted[digest] for digest in batch]), len(batch))
-            computed = dict(zip(batch, rows, strict=True))
-            self._write(computed)
-            vectors |= computed
-        return _stacked(digests, vectors)
+        with closing(self._database()) as database:
+            vectors = self._known(database, list(wanted))
+            if found := [wanted[digest] for digest in vectors if digest not in self._seen]:
+                stored(found)
+            missing = [digest for digest in wanted if digest not in vectors]
+            batches = [missing[start : start + batch_size] for start in range(0, len(missing), batch_size)]
 
-    # --- the database -----------------------------------------------------------------------------
+            def done(number: int, rows: NDArray[np.float32]) -> None:
+                batch = batches[number]
+                computed = dict(zip(batch, _unit_rows(rows, len(batch)), strict=True))
+                self._keep(database, computed)
+                vectors.update(computed)
 
-    def _read(self, digests: Iterable[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        asked = list(digests)
-        return self._with_database(lambda database: dict(_rows(database, asked))) if asked else {}
+            self._seen.update(wanted)
+            if batches:
+                compute([[wanted[digest] for digest in batch] for batch in batches], done)
+        return self._stacked(digests, vectors)
 
-    def _write(self, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
-        insert = "INSERT OR REPLACE INTO embedding VALUES (?, ?, ?)"
+    # --- where they are -----------------------------------------------------------------------------
+
+    def _database(self) -> Database:
+        return Database(self._path, SCHEMA, is_replaceable=self._is_kept, read_only=not self._is_kept)
+
+    def _known(self, database: Database, digests: Sequence[bytes]) -> Vectors:
+        known = {digest: self._memory[digest] for digest in digests if digest in self._memory}
+        if self._mode == "none" or not self._path.exists():
+            return known
+        sweep = self._sweep if self._mode == "refresh" else ""
+        asked = [digest for digest in digests if digest not in known]
+        return known | database.read(lambda rows: dict(_rows(rows, asked, sweep)))
+
+    def _keep(self, database: Database, vectors: Vectors) -> None:
+        if self._is_rehearsal or not self._is_kept:
+            self._memory.update(vectors)
+            return
         encoded = [(digest, vector.astype("<f4").tobytes()) for digest, vector in vectors.items()]
-        rows = [(digest, data, _checksum(digest, data)) for digest, data in encoded]
-        self._with_database(lambda database: database.executemany(insert, rows))
+        entries = [(digest, data, _checksum(digest, data), self._sweep) for digest, data in encoded]
 
-    def _with_database(self, use: Callable[[sqlite3.Connection], T]) -> T:
-        try:
-            with self._open() as database:
-                return use(database)
-        except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in UNUSABLE:
-                raise EvaluationError(f"{self._path}: {error}") from error
-        self._set_aside()
-        with self._open() as database:
-            return use(database)
+        def write(rows: sqlite3.Connection) -> None:
+            rows.execute("INSERT OR IGNORE INTO model VALUES (?)", (self._model,))
+            rows.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?, ?)", entries)
 
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """A connection of its own for each use: any thread, any process."""
-        with closing(sqlite3.connect(self._path, timeout=WAIT_S)) as database, database:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = NORMAL")
-            database.executescript(SCHEMA)
-            database.execute("INSERT OR IGNORE INTO model VALUES (?)", (self._model,))
-            yield database
+        database.write(write)
 
-    def _set_aside(self) -> None:
-        for suffix in ("-wal", "-shm"):
-            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-        with suppress(FileNotFoundError):  # another process did
-            self._path.replace(self._path.with_suffix(".damaged"))
+    def _stacked(self, digests: Sequence[bytes], vectors: Vectors) -> NDArray[np.float32]:
+        dims = {vector.size for vector in vectors.values()} or {1}
+        if len(dims) > 1 and not self._is_rehearsal:
+            raise EvaluationError(f"one embedding model returned vectors of different lengths: {sorted(dims)}")
+        rows = np.zeros((len(digests), max(dims)), dtype=np.float32)
+        for place, digest in enumerate(digests):
+            if digest:
+                vector = vectors[digest]
+                rows[place] = vector if len(dims) == 1 else np.resize(vector, max(dims))
+        return rows
 
 
-def _rows(database: sqlite3.Connection, digests: Sequence[bytes]) -> Iterator[tuple[bytes, NDArray[np.float32]]]:
+def in_turn(compute: Callable[[list[str]], NDArray[np.float32]]) -> Compute:
+    """One batch after the other."""
+
+    def all_batches(batches: Sequence[list[str]], done: Done) -> None:
+        for number, batch in enumerate(batches):
+            done(number, compute(batch))
+
+    return all_batches
+
+
+def _rows(
+    database: sqlite3.Connection, digests: Sequence[bytes], sweep: str
+) -> Iterator[tuple[bytes, NDArray[np.float32]]]:
     for start in range(0, len(digests), LOOKUP):
         batch = digests[start : start + LOOKUP]
         marks = ",".join("?" * len(batch))
-        select = f"SELECT digest, vector, checksum FROM embedding WHERE digest IN ({marks})"  # noqa: S608
-        for digest, data, checksum in database.execute(select, batch):
+        select = f"SELECT digest, vector, checksum FROM embedding WHERE digest IN ({marks}) AND (? = '' OR sweep = ?)"  # noqa: S608
+        for digest, data, checksum in database.execute(select, (*batch, sweep, sweep)):
             if checksum == _checksum(digest, data):
                 yield digest, np.frombuffer(data, dtype="<f4")
 
@@ -146,14 +187,3 @@ def _unit_rows(vectors: NDArray[np.float32], count: int) -> NDArray[np.float32]:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: NDArray[np.float64] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
     return unit.astype(np.float32)
-
-
-def _stacked(digests: Sequence[bytes], vectors: Mapping[bytes, NDArray[np.float32]]) -> NDArray[np.float32]:
-    dims = {vector.size for vector in vectors.values()} or {1}
-    if len(dims) > 1:
-        raise EvaluationError(f"one embedding model returned vectors of different lengths: {sorted(dims)}")
-    rows = np.zeros((len(digests), dims.pop()), dtype=np.float32)
-    for place, digest in enumerate(digests):
-        if digest:
-            rows[place] = vectors[digest]
-    return rows

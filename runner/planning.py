@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from runner.components import build
@@ -17,7 +18,8 @@ from runner.errors import RunnerError, StopRunError
 from runner.llm.ledger import Account
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Expected, Rehearsal
-from runner.protocols import Case
+from runner.protocols import Case, Workspace
+from runner.rehearsal_workspace import RehearsalWorkspace
 from runner.run import selected
 from runner.store import Store
 
@@ -70,11 +72,12 @@ def plan_cells(cells: Sequence[Cell]) -> Planned:
     to different prompts; tokens of replies that are not there yet are assumed. Raises what loading raises.
     """
     rehearsal = Rehearsal()
-    planned = [_plan(cell, number, rehearsal) for number, cell in enumerate(cells)]
+    with TemporaryDirectory() as scratch:
+        planned = [_plan(cell, number, rehearsal, Path(scratch)) for number, cell in enumerate(cells)]
     return Planned(planned, min(int(cell.cfg.max_concurrency) for cell in cells))
 
 
-def _plan(cell: Cell, number: int, rehearsal: Rehearsal) -> CellPlan:
+def _plan(cell: Cell, number: int, rehearsal: Rehearsal, scratch: Path) -> CellPlan:
     options = validate(cell.cfg)
     built = build(cell.cfg.evaluation)
     models = models_among(built.parts.values())
@@ -83,17 +86,19 @@ def _plan(cell: Cell, number: int, rehearsal: Rehearsal) -> CellPlan:
         return CellPlan(cell.swept, len(cases), {})
     store = Store(Path(options.cache_dir), built.identities, cold=options.cold_start)
     with models.rehearsing(rehearsal, str(number)):
-        stopped = asyncio.run(rehearse(built.root, models, cases, store))
+        workspace = RehearsalWorkspace(store, rehearsal, scratch)
+        stopped = asyncio.run(rehearse(built.root, models, cases, workspace))
     expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
     return CellPlan(cell.swept, len(cases), expected, stopped)
 
 
-async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], store: Store) -> str | None:
+async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], workspace: Workspace) -> str | None:
     async with models.opened():
         try:
-            await evaluation.prepare(cases, store)
+            await evaluation.prepare(cases, workspace)
         except StopRunError as error:
-            return str(error)
+            if not (isinstance(workspace, RehearsalWorkspace) and workspace.is_made_up):
+                return str(error)  # what made-up vectors find stops no run
         for case in cases:
             with suppress(RunnerError, TimeoutError):  # such a case fails in the run, too
                 output = await evaluation.run(case)

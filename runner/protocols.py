@@ -80,7 +80,8 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class CachedEmbedder(Embedder, Protocol):
-    """An embedder that asks a model, perhaps a paid one, and remembers what it said."""
+    """An embedder that asks a model, perhaps a paid one, and remembers what it said. It may have `is_rehearsed`:
+    true while its vectors are made up, of any length, to tell what it would ask."""
 
     def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
         """Which texts would be answered from memory."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from runner.embeddings import EmbeddingStore
+from runner.embeddings import EmbeddingStore, in_turn
 from runner.errors import InputError
 from runner.protocols import Workspace
 
@@ -45,9 +45,8 @@ class E5Embedder:
         self._store = EmbeddingStore(workspace.root, model)
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
-        return self._store.embed(
-            texts, kind, lambda batch: self._compute(batch, kind == "query"), batch_size=self.batch_size
-        )
+        compute = in_turn(lambda batch: self._compute(batch, kind == "query"))
+        return self._store.embed(texts, kind, compute, batch_size=self.batch_size)
 
     def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
         return self._store.has(texts, kind)

