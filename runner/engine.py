@@ -18,7 +18,7 @@ from runner.errors import InputError, RunnerError, StopRunError
 from runner.inflight import PATIENCE_S, Flight, Place, patient
 from runner.protocols import Case, Evaluation, Output
 from runner.records import Judgements, Row, Scores, Status, Timing
-from runner.stopwatch import Watch, stopwatch
+from runner.stopwatch import Watch, deadline, stopwatch
 
 Record = Callable[[Row], None]
 
@@ -85,6 +85,8 @@ class _Crew:
         place = self.flight.place()
         place.since = self.flight.ended
         for case in self.cases:
+            if self.stop is not None:
+                return
             place.case = case.id
             try:
                 self.record(await run_case(self.evaluation, case, self.limits.case_timeout_s, place))
@@ -92,8 +94,6 @@ class _Crew:
                 self.stop = self.stop or Stop.of(error)
             place.case = None
             place.since = self.flight.ended = time.perf_counter()
-            if self.stop is not None:
-                return
             await asyncio.sleep(0)  # a case without I/O would otherwise hold the loop, and Ctrl-C with it
 
     def in_flight(self, quiet_s: float) -> str:
@@ -106,7 +106,7 @@ async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: floa
     place.stage, output, latency_ms = "run", None, None
     judgements: Judgements = {}
     try:
-        async with asyncio.timeout(timeout_s):
+        async with deadline(timeout_s):
             with stopwatch() as watch:
                 output = await evaluation.run(case)
             latency_ms = _latency_ms(output, watch)

@@ -182,6 +182,11 @@ def test_latency_counts_live_timings_of_stages_and_whole_cases_that_ended_well()
     }
 
 
+def test_a_stage_that_was_not_timed_is_no_latency_of_zero():
+    rows = [row(timings={"retrieval": Timing(None)}), row(timings={"retrieval": Timing(4.0)}, latency_ms=4.0)]
+    assert latency(rows)["retrieval"] == {"p50_ms": 4.0, "p95_ms": 4.0, "n": 1}
+
+
 def test_latency_without_live_timings():
     assert latency([row(timings={"retrieval": Timing(1.0, live=False)})]) == {
         "case": {"p50_ms": None, "p95_ms": None, "n": 0}

@@ -1,5 +1,6 @@
 import asyncio
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 import pytest
 
 from runner.engine import INTERRUPTED, Limits, Stop, run_case, run_cases
-from runner.errors import EvaluationError
+from runner.errors import EvaluationError, InputError, StopRunError
 from runner.records import Judgement, Judgements, Row, Scores, Timing
+from runner.stopwatch import note
 
 
 @dataclass(frozen=True)
@@ -144,3 +146,114 @@ def test_cancelling_ends_the_loop_and_lets_what_follows_run() -> None:
 
     assert asyncio.run(main()) == INTERRUPTED
     assert [row.id for row in rows] == ["a"]
+
+
+class Steps(Echo):
+    """Cases wait until they are told to go on; those called stop end the run, those called model with an InputError."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = asyncio.Event()
+        self.run_cases: list[str] = []
+
+    async def run(self, case: Case) -> Output:
+        self.run_cases.append(case.id)
+        if case.id == "stop":
+            raise StopRunError("the key is refused")
+        if case.id == "model":
+            raise InputError("no such model")
+        if case.id.startswith("slow"):
+            await self.go_on.wait()
+        return Output(case.id)
+
+    async def judge(self, case: Case, output: Output) -> Judgements:
+        if case.id == "stop-judge":
+            raise StopRunError("the judge is gone")
+        if case.id.startswith("judged"):
+            await self.go_on.wait()
+        return {"quality": Judgement(1.0)}
+
+
+@pytest.mark.parametrize(
+    ("id", "stop"),
+    [
+        ("stop", Stop(3, "the key is refused")),
+        ("stop-judge", Stop(3, "the judge is gone")),
+        ("model", Stop(1, "no such model")),
+    ],
+)
+def test_what_is_wrong_for_every_case_ends_the_run(id: str, stop: Stop) -> None:
+    rows: list[Row] = []
+    evaluation = Steps()
+    cases = [Case("a"), Case(id), Case("b"), Case("c")]
+    assert asyncio.run(run_cases(evaluation, cases, Limits(1, 5), rows.append, print)) == stop
+    assert [row.id for row in rows] == ["a"] and evaluation.run_cases == ["a", id]
+
+
+def test_cases_in_flight_end_as_they_would_have_and_no_other_begins() -> None:
+    rows: list[Row] = []
+    evaluation = Steps()
+
+    async def main() -> Stop | None:
+        asyncio.get_running_loop().call_later(0.01, evaluation.go_on.set)
+        cases = [Case("slow"), Case("a"), Case("stop"), Case("b"), Case("c")]
+        return await run_cases(evaluation, cases, Limits(3, 5), rows.append, print)
+
+    assert asyncio.run(main()) == Stop(3, "the key is refused")
+    assert {row.id for row in rows} == {"slow", "a"}
+    assert evaluation.run_cases == ["slow", "a", "stop"]
+
+
+def test_the_first_of_several_reasons_is_told() -> None:
+    cases = [Case("model"), Case("stop")]
+    assert asyncio.run(run_cases(Steps(), cases, Limits(2, 5), print, print)) == Stop(1, "no such model")
+
+
+def test_ctrl_c_while_cases_in_flight_end_is_an_interrupt() -> None:
+    async def main() -> Stop | None:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().call_later(0.05, task.cancel)
+        return await run_cases(Steps(), [Case("slow"), Case("stop")], Limits(2, 60), print, print)
+
+    assert asyncio.run(main()) == INTERRUPTED
+
+
+def test_the_latency_of_a_case_is_that_of_its_stages() -> None:
+    class Staged(Echo):
+        async def run(self, case: Case) -> Output:
+            second = None if case.id == "untimed" else 3.5
+            return Output("", {"retrieval": Timing(2.0), "generation": Timing(second, live=False)})
+
+    assert asyncio.run(run_case(Staged(), Case("a"), 5)).latency_ms == 5.5
+    assert asyncio.run(run_case(Staged(), Case("untimed"), 5)).latency_ms is None
+
+
+def test_without_stages_the_run_is_timed_without_its_waiting() -> None:
+    class Plain(Echo):
+        async def run(self, case: Case) -> Output:
+            await asyncio.sleep(0.02)
+            note(waited_s=10.0 if case.id == "waits" else 0.0, live=case.id != "cached")
+            return Output("")
+
+    plain, waits, cached = (asyncio.run(run_case(Plain(), Case(id), 5)).latency_ms for id in ("a", "waits", "cached"))
+    assert plain is not None and plain >= 20
+    assert waits is not None and waits < 0  # ten seconds less than it took
+    assert cached is None
+
+
+def test_when_no_case_ends_the_slowest_in_flight_are_named() -> None:
+    evaluation, told, rows = Steps(), [], []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        if len(told) == 2:
+            evaluation.go_on.set()
+
+    cases = [Case("slow-1"), Case("slow-2"), Case("judged-3"), Case("a"), Case("slow-4")]
+    assert asyncio.run(run_cases(evaluation, cases, Limits(4, 60, patience_s=0.05), rows.append, tell)) is None
+    for line in told[:2]:
+        quiet, _, names = line.partition("; in flight: ")
+        assert re.fullmatch(r"no case ended for \d+ s", quiet)
+        assert re.sub(r"\d+ s", "0 s", names) == "slow-1 (run, 0 s), slow-2 (run, 0 s), judged-3 (judge, 0 s)"
+    assert len(rows) == 5

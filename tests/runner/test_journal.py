@@ -54,6 +54,13 @@ def test_reopening_keeps_finished_rows_and_drops_failed_ones(tmp_path: Path) -> 
     assert len(path.read_text(encoding="utf-8").splitlines()) == 1
 
 
+def test_failed_rows_stay_where_failed_cases_are_not_to_be_run_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"))
+    with Journal(path, retry_failed=False) as again:
+        assert ("a" in again, "b" in again, "c" in again) == (True, True, True)
+        assert [found["status"] for found in again.rows("abc")] == ["ok", "failed", "timeout"]
+
+
 def test_a_torn_last_line_is_survived(tmp_path: Path) -> None:
     path = write(tmp_path / "per_item.jsonl", row("a"), row("b"))
     path.write_bytes(path.read_bytes()[:-10])
