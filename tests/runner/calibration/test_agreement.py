@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from runner import statistics
 from runner.calibration.agreement import Settings, _estimate, agreement_of
 from runner.data.ratings import UNIT, RatedAnswer, Scale
 from runner.metrics.correlation import pearsons, spearmans
@@ -69,6 +70,8 @@ def test_weighted_kappa_on_the_grades_of_the_scale():
     scores = {"0": 0.1, "1": 0.4, "2": 0.6, "3": 0.3}
     assert agreement(answers, scores, scale=Scale(1, 4))["kappa_quadratic"] == pytest.approx(1 - 4 / 8)
     assert agreement(answers, scores)["kappa_quadratic"] is None
+    half = {**scores, "2": 0.5}  # half-way between two grades is the higher one
+    assert agreement(answers, half, scale=Scale(1, 4))["kappa_quadratic"] == pytest.approx(1 - 4 / 8)
 
 
 def test_what_cannot_be_told_is_none():
@@ -107,7 +110,7 @@ def test_languages_stand_side_by_side_where_there_are_several():
 
 def test_people_among_themselves():
     answers = [*ANSWERS, rated("e", 0.25), rated("f", 1.0, 0.5, 0.0)]
-    found = agreement(answers, {**SCORES, "f": 0.4})["people"]
+    found = agreement(answers, {**SCORES, "e": 0.9, "f": 0.4})["people"]
     votes = [[1, 1], [0.75, 0.25], [0, 0], [0.5, 1], [0.25, math.nan], [1, 0.5]]
     votes = np.array([[*each, math.nan] for each in votes[:5]] + [[1, 0.5, 0]])
     assert found["alpha"]["value"] == pytest.approx(krippendorff.alpha(votes.T, level_of_measurement="interval"))
@@ -119,6 +122,20 @@ def test_people_among_themselves():
     assert left_out["person"]["value"] == pytest.approx(person)
     assert left_out["judge"]["value"] == pytest.approx(in_place)
     assert left_out["difference"]["value"] == pytest.approx(in_place - person)
+
+
+def test_two_ratings_and_two_groups_are_enough():
+    found = agreement(ANSWERS[:2], SCORES)
+    assert found["people"]["ratings"] == 2
+    assert found["bias"]["low"] is not None
+
+
+def test_the_bias_has_the_interval_of_a_mean():
+    random = np.random.default_rng(4)
+    human, judge = random.random(30), random.random(30) ** 4
+    answers = [rated(str(n), float(value)) for n, value in enumerate(human)]
+    found = agreement(answers, {str(n): float(value) for n, value in enumerate(judge)})["bias"]
+    assert (found["low"], found["high"]) == pytest.approx(statistics.mean_interval(judge - human, seed=42))
 
 
 def test_whole_groups_are_resampled():

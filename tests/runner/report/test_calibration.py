@@ -100,6 +100,8 @@ def test_labels_that_are_not_from_the_run(tmp_path: Path) -> None:
         ({}, ["person_ahead", "separates", "harsh"]),
         ({"bias": estimate(0.3)}, ["person_ahead", "separates", "kind"]),
         ({"bias": estimate(0.01)}, ["person_ahead", "separates", "fair"]),
+        ({"bias": {"value": 0.1, "low": 0.0, "high": 0.2}}, ["person_ahead", "separates", "fair"]),
+        ({"bias": {"value": -0.1, "low": -0.2, "high": 0.0}}, ["person_ahead", "separates", "fair"]),
         ({"bias": estimate(0.3, None)}, ["person_ahead", "separates"]),
         ({"within_system": None}, ["person_ahead", "harsh"]),
         ({"within_system": {"pearson": estimate(0.77)}}, ["person_ahead", "harsh"]),
