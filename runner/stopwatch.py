@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
+from types import TracebackType
 
 from runner.records import Timing
 
@@ -56,19 +57,6 @@ def note(*, waited_s: float = 0.0, live: bool = True) -> None:
         watch.live = watch.live and live
 
 
-@asynccontextmanager
-async def deadline(seconds: float) -> AsyncIterator[None]:
-    """TimeoutError in the body after so many seconds, not counting those spent `in_line`."""
-    async with asyncio.timeout(seconds) as timeout:
-        clock = _Clock(timeout)
-        token = _deadline.set(clock)
-        try:
-            yield
-        finally:
-            _deadline.reset(token)
-            clock.is_over = True
-
-
 @contextmanager
 def in_line() -> Iterator[None]:
     """For what waits for its turn on behalf of a case, in whatever task that the case began."""
@@ -83,14 +71,26 @@ def in_line() -> Iterator[None]:
         clock.go_on()
 
 
-class _Clock:
+class Deadline:
     """Stands still while something is in line."""
 
-    __slots__ = ("_in_line", "_left_s", "_timeout", "is_over")
+    __slots__ = ("_in_line", "_is_over", "_left_s", "_timeout", "_token")
 
-    def __init__(self, timeout: asyncio.Timeout) -> None:
-        self._timeout, self._in_line, self._left_s = timeout, 0, 0.0
-        self.is_over = False
+    def __init__(self, seconds: float) -> None:
+        self._timeout = asyncio.timeout(seconds)
+        self._in_line, self._left_s = 0, 0.0
+        self._is_over = False
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+        self._token: Token[Deadline | None] = _deadline.set(self)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _deadline.reset(self._token)
+        self._is_over = True
+        await self._timeout.__aexit__(kind, error, trace)
 
     def stop(self) -> None:
         self._in_line += 1
@@ -107,7 +107,12 @@ class _Clock:
     @property
     def _has_ended(self) -> bool:
         """A request may outlive the case that began it."""
-        return self.is_over or self._timeout.expired()
+        return self._is_over or self._timeout.expired()
 
 
-_deadline: ContextVar[_Clock | None] = ContextVar("deadline", default=None)
+_deadline: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+def deadline(seconds: float) -> Deadline:
+    """TimeoutError in the body after so many seconds, not counting those spent `in_line`."""
+    return Deadline(seconds)

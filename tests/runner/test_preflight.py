@@ -1,0 +1,70 @@
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from runner.compose import Cell
+from runner.errors import ConfigError, Problem
+from runner.preflight import preflight
+
+
+@dataclass
+class Needs:
+    """A component that misses what it is told to miss."""
+
+    missing: str
+    exit_code: int = 1
+    part: Any = None
+
+    def preflight(self) -> list[Problem]:
+        return [Problem("part", f"{self.missing} is missing", self.exit_code)] if self.missing else []
+
+
+@dataclass
+class NeedsNothing:
+    part: Any = None
+
+
+def broken() -> None:
+    raise ValueError("a bug")
+
+
+def refused() -> None:
+    raise ConfigError([Problem("chunker", "these do not go together")])
+
+
+def cell(target: str, **settings: Any) -> Cell:
+    node = {"_target_": f"tests.runner.test_preflight.{target}", **settings}
+    return Cell(OmegaConf.create({"evaluation": node}), [], [], "", "")
+
+
+def part(target: str, **settings: Any) -> dict[str, Any]:
+    return {"_target_": f"tests.runner.test_preflight.{target}", **settings}
+
+
+def test_everything_that_any_cell_misses_is_told_once() -> None:
+    cells = [
+        cell("NeedsNothing", part=part("Needs", missing="a file")),
+        cell("Needs", missing="a key", part=part("Needs", missing="a file")),
+        cell("refused"),
+        cell("Needs", missing=""),
+    ]
+    with pytest.raises(ConfigError) as raised:
+        preflight(cells)
+    assert [str(problem) for problem in raised.value.problems] == [
+        "part: a file is missing",
+        "part: a key is missing",
+        "chunker: these do not go together",
+    ]
+    assert raised.value.exit_code == 1
+
+
+def test_the_gravest_exit_code_counts() -> None:
+    with pytest.raises(ConfigError) as raised:
+        preflight([cell("Needs", missing="a"), cell("Needs", missing="b", exit_code=2)])
+    assert raised.value.exit_code == 2
+
+
+def test_a_component_with_a_bug_is_left_to_its_run() -> None:
+    preflight([cell("broken"), cell("Needs", missing="")])
