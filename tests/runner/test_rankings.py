@@ -189,8 +189,8 @@ def test_the_probe_is_searched_alone_after_one_warm_up_and_the_rest_in_batches(t
 
 def test_batches_that_ask_a_model_are_large_enough_for_many_requests(tmp_path: Path) -> None:
     retriever = Remembering(CORPUS)
-    rank(retriever, numbered(1100), tmp_path, probe=10)
-    assert [len(asked) for asked in retriever._asked[10:]] == [1024, 66]
+    rank(retriever, numbered(1300), tmp_path, probe=1000)
+    assert [len(asked) for asked in retriever._asked] == [1] * 200 + [1024, 76]
 
 
 def test_the_probe_is_drawn_with_the_seed(tmp_path: Path) -> None:
