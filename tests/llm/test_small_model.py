@@ -50,7 +50,7 @@ def run(folder: Path, cache: Path, *more: str) -> Run:
         [
             *("+experiment=full_rag", "dataset=demo_en", f"sample={CASES}", "retriever=keyword", "k=2"),
             *("generator=openai", f"generator.model={MODEL}", "generator.max_tokens=100"),
-            *("judge=openai", f"judge.model={MODEL}", "judge.max_tokens=300", "judge.health=false"),
+            *("judge=openai", f"judge.model={MODEL}", "judge.max_tokens=200", "judge.health=false"),
             *(f"provider.local.base_url={URL}", "max_concurrency=2", "timeout_ms=300000", "max_failure_rate=1"),
             *("warmup=0", "tracking=none", f"cache_dir={cache}", f"out={folder}", *more),
         ]
