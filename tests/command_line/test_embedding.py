@@ -1,0 +1,79 @@
+"""Runs that search with embeddings of a server: planned to the request, paid for once, replayed without it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.cli import main
+from runner.compose import compose_cells
+from runner.planning import Planned, plan_cells
+from tests.services.models_server import ModelsServer, serving_models
+from tests.small_data import CORPUS, QUERIES, small_data
+
+
+@pytest.fixture
+def server() -> Iterator[ModelsServer]:
+    with serving_models() as server:
+        yield server
+
+
+@pytest.fixture
+def words(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    model = ["embedder=openai", "embedder.model=local:small", f"provider.local.base_url={server.url}"]
+    return ["+experiment=full_rag", *small_data(tmp_path), "tracking=none", "format=json", "out=o", *model]
+
+
+def planned(words: list[str]) -> Planned:
+    return plan_cells(compose_cells(words)[1])
+
+
+def usage(folder: str) -> Any:
+    return json.loads(Path(folder, "summary.json").read_text(encoding="utf-8"))["timing"].get("usage", {})
+
+
+def test_a_plan_tells_every_request_of_a_sweep_and_leaves_no_made_up_vector(
+    words: list[str], server: ModelsServer
+) -> None:
+    sweep = [*words, "retriever=semantic,hybrid"]
+    found = planned(sweep)
+    assert server.count == 0
+    assert not list(Path(".runner_cache").glob("semantic/*/manifest.json"))
+    assert main(sweep) == 0
+    texts = Counter(text for request in server.requests for text in request["input"])
+    assert len(texts) == len(CORPUS) + len(QUERIES)
+    assert set(texts.values()) == {1}
+    assert found.total.live == server.count
+    assert planned(sweep).total.live == 0
+
+
+def test_what_is_embedded_is_counted_for_the_run(words: list[str]) -> None:
+    assert main([*words, "retriever=semantic"]) == 0
+    counted = usage("o")["embedder"]["local:small"]
+    assert counted["live"]["requests"] == 1 + len(QUERIES)
+    assert counted["cached"]["requests"] == 0
+    assert main([*words, "retriever=semantic", "cold_start=true", "cache=replay", "out=p"]) == 0
+    counted = usage("p")["embedder"]["local:small"]
+    assert counted["live"]["requests"] == 0
+    assert counted["cached"]["requests"] == 1 + len(QUERIES)
+
+
+def test_made_up_vectors_do_not_say_whether_retrieval_is_good_enough(words: list[str]) -> None:
+    demanding = [*words, "retriever=semantic", "generator=openai", "generator.model=local:small"]
+    (cell,) = planned([*demanding, "evaluation.require.recall_at_k=1.0", "k=1"]).cells
+    assert cell.stopped is None
+    assert sum(expected.live for expected in cell.expected.values()) == 1 + 2 * len(QUERIES)
+
+
+def test_a_server_that_refuses_ends_the_run_at_once(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.api_key = "a key that nobody has"
+    assert main([*words, "retriever=semantic"]) == 3
+    assert server.count == 1
+    said = capsys.readouterr().err
+    assert said.count("the server answers 401: Incorrect API key provided.") == 1
