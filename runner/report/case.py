@@ -29,7 +29,7 @@ def case_view(folder: Path) -> RenderableType:
     table.add_column(no_wrap=True, style="bold")
     table.add_column()
     say = document.say
-    parts = (_history(row, say), facts_of(row, document.k, say), _contexts(row, say), _judgements(row, say))
+    parts = (history(row, say), facts_of(row, document.k, say), _contexts(row, say), judgements(row, say))
     for name, text in (fact for part in parts for fact in part):
         table.add_row(Text(name), Text(text))
     status = say.name("status", str(row.get("status")))
@@ -41,7 +41,7 @@ def _output(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return output if isinstance(output, Mapping) else {}
 
 
-def _history(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+def history(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
     """The turns before the question, oldest first."""
     turns = _output(row).get("history") or ()
     said = [(turn["role"], turn["text"]) if isinstance(turn, Mapping) else tuple(turn) for turn in turns]
@@ -58,7 +58,7 @@ def _contexts(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]
         yield say("case.citations"), say("case.cites_nothing_there", number=number)
 
 
-def _judgements(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+def judgements(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
     """Each vote, each claim with its verdict, and whatever else a judge has left."""
     for rubric, judgement in (row.get("judgements") or {}).items():
         for name, value in (judgement.get("details") or {}).items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runner.report import metric
 from runner.report.document import Document, section
 from runner.report.markdown import Markdown, escape, table
@@ -19,14 +21,20 @@ def judge(document: Document) -> str:
 
 
 def _controls(document: Document) -> str:
-    say, found = document.say, healths(document.summary)
-    if not found:
+    headers, rows, notes = controls(document)
+    if not rows:
         return ""
+    shown = table(headers, rows, range(1, 5))
+    return section(document.say("head.controls"), shown, *map(escape, notes), level=3)
+
+
+def controls(document: Document) -> tuple[list[str], list[list[str]], list[str]]:
+    """(headers, rows, notes)"""
+    say, found = document.say, healths(document.summary)
     rows = [[say.name("metric", health.rubric), *map(_rate, health.rates)] for health in found]
     headers = [say("judge.rubric"), *(say(f"controls.{name}") for name in RATES)]
     wrong = [_items(health, say) for health in found if health.items]
-    notes = [say("controls.explain"), *(wrong or [say("controls.fine")])]
-    return section(say("head.controls"), table(headers, rows, range(1, 5)), *map(escape, notes), level=3)
+    return headers, rows, [say("controls.explain"), *(wrong or [say("controls.fine")])]
 
 
 def _rate(rate: Rate) -> str:
@@ -41,9 +49,15 @@ def _items(health: Health, say: Wording) -> str:
 
 
 def _votes(document: Document) -> str:
-    say, found = document.say, agreements(document.summary)
-    if not found:
+    headers, rows, notes = votes(document)
+    if not rows:
         return ""
+    return section(document.say("head.votes"), table(headers, rows, range(1, 7)), *map(escape, notes), level=3)
+
+
+def votes(document: Document) -> tuple[list[str], list[list[str]], list[str]]:
+    """(headers, rows, notes)"""
+    say, found = document.say, agreements(document.summary)
     rows = [
         [
             each.name(say),
@@ -60,10 +74,10 @@ def _votes(document: Document) -> str:
         say("judge.rubric"),
         say("votes.cases"),
         *(say(f"votes.{name}") for name in ("votes", "failed", "alpha")),
+        say("interval"),
+        say("votes.noise"),
     ]
-    meaning = [escape(sentence) for each in found for sentence in _meaning(each, say)]
-    shown = table([*headers, say("interval"), say("votes.noise")], rows, range(1, 7))
-    return section(say("head.votes"), shown, *meaning, level=3)
+    return headers, rows, [sentence for each in found for sentence in _meaning(each, say)]
 
 
 def _meaning(each: Agreement, say: Wording) -> list[str]:
@@ -74,7 +88,15 @@ def _meaning(each: Agreement, say: Wording) -> list[str]:
 
 
 def citations(document: Document) -> str:
-    """How many answers cite what they were given, and how many cite what is not there."""
+    headers, rows = cited(document)
+    if not rows:
+        return ""
+    say = document.say
+    return section(say("head.citations"), table(headers, rows, (1, 2)), escape(say("citations.explain")))
+
+
+def cited(document: Document) -> tuple[list[str], Sequence[Sequence[str]]]:
+    """(headers, rows): how many answers cite what they were given, and how many cite what is not there."""
     say, counts = document.say, document.counts.get("citations") or {}
     total = sum(counts.values())
     rows = [
@@ -82,7 +104,4 @@ def citations(document: Document) -> str:
         for name in CITATIONS
         if counts.get(name)
     ]
-    headers = [say("citations.answers"), say("citations.count"), say("diagnosis.share")]
-    if not rows:
-        return ""
-    return section(say("head.citations"), table(headers, rows, (1, 2)), escape(say("citations.explain")))
+    return [say("citations.answers"), say("citations.count"), say("diagnosis.share")], rows

@@ -48,18 +48,22 @@ def _key_row(document: Document, value: Value, counted: bool) -> list[str]:
 
 
 def legs(document: Document) -> str:
-    """Each leg beside the fusion that was made of them."""
+    headers, rows = by_leg(document)
+    if not rows:
+        return ""
+    return section(document.say("head.legs"), table(headers, rows, right=range(1, len(headers))), level=3)
+
+
+def by_leg(document: Document) -> tuple[list[str], list[list[str]]]:
+    """(headers, rows): each leg beside the fusion that was made of them."""
     say, metrics = document.say, document.metrics
     names = metric.legs(metrics)
     shown = [name for name in metric.RETRIEVAL if metric.scored(metrics, [f"{leg}/{name}" for leg in names])]
-    if not shown:
-        return ""
     rows = [
         [metric.label(name, document.k, say), *(_cell(document, prefix + name) for prefix in ["", *_prefixes(names)])]
         for name in shown
     ]
-    headers = [say("metrics.metric"), say("legs.fusion"), *names]
-    return section(say("head.legs"), table(headers, rows, right=range(1, len(headers))), level=3)
+    return [say("metrics.metric"), say("legs.fusion"), *names], rows
 
 
 def _prefixes(names: Sequence[str]) -> list[str]:
@@ -67,6 +71,12 @@ def _prefixes(names: Sequence[str]) -> list[str]:
 
 
 def cutoffs(document: Document) -> str:
+    headers, rows = at_cutoffs(document)
+    return section(document.say("head.cutoffs"), table(headers, rows, right=range(7)) if rows else "", level=3)
+
+
+def at_cutoffs(document: Document) -> tuple[list[str], list[list[str]]]:
+    """(headers, rows)"""
     say = document.say
     found = [
         cutoff
@@ -74,8 +84,7 @@ def cutoffs(document: Document) -> str:
         if metric.scored(document.metrics, [f"{name}_at_{cutoff}" for name in AT_CUTOFF])
     ]
     rows = [[str(cutoff), *(_cell(document, f"{name}_at_{cutoff}") for name in AT_CUTOFF)] for cutoff in found]
-    headers = [say("cutoffs.cutoff"), *(say(f"metric.{name}") for name in AT_CUTOFF)]
-    return section(say("head.cutoffs"), table(headers, rows, right=range(7)) if rows else "", level=3)
+    return [say("cutoffs.cutoff"), *(say(f"metric.{name}") for name in AT_CUTOFF)], rows
 
 
 def _cell(document: Document, name: str) -> str:
@@ -92,16 +101,21 @@ def slices(document: Document) -> str:
 def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> str:
     """One row a group, largest first; groups to which none of the metrics applies are left out."""
     say = document.say
-    names = metric.MAIN if dimension == "tag" else (*metric.MAIN, "unanswerable_f1")
-    shown = [value.name for value in metric.scored(document.metrics, names)]
-    sizes = {name: max((value.n for value in metric.scored(groups[name], shown)), default=0) for name in groups}
-    ordered = sorted((name for name in groups if sizes[name]), key=lambda name: (-sizes[name], name))
+    shown, ordered = sliced(document, dimension, groups)
     if not ordered:
         return ""
     rows = [[name, *(slice_cell(groups[name], metric_, say("none")) for metric_ in shown)] for name in ordered]
     headers = [say.name("slice", dimension), *(metric.label(name, document.k, say) for name in shown)]
     more = escape(say("slices.more", count=len(rows) - MAX_SLICES)) if len(rows) > MAX_SLICES else ""
     return "\n\n".join(filter(None, [table(headers, rows[:MAX_SLICES], right=range(1, len(headers))), more]))
+
+
+def sliced(document: Document, dimension: str, groups: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """(metrics, groups to which any of them applies, largest first)"""
+    names = metric.MAIN if dimension == "tag" else (*metric.MAIN, "unanswerable_f1")
+    shown = [value.name for value in metric.scored(document.metrics, names)]
+    sizes = {name: max((value.n for value in metric.scored(groups[name], shown)), default=0) for name in groups}
+    return shown, sorted((name for name in groups if sizes[name]), key=lambda name: (-sizes[name], name))
 
 
 def slice_cell(metrics: Mapping[str, Any], name: str, none: str) -> str:

@@ -12,16 +12,22 @@ HEADERS = ("role", "model", "requests", "retries", "input", "output", "usd", "ca
 
 
 def cost(document: Document) -> str:
-    say, found = document.say, usage.uses(document.summary)
-    if not found:
+    headers, rows, notes = costs(document)
+    if not rows:
         return ""
+    if len(rows) > 1:
+        rows[-1] = [bold(cell) if cell else "" for cell in rows[-1]]
+    return section(document.say("head.cost"), table(headers, rows, range(2, len(HEADERS))), escape(" ".join(notes)))
+
+
+def costs(document: Document) -> tuple[list[str], list[list[str]], list[str]]:
+    """(headers, rows, notes); the last of several rows is their total."""
+    say, found = document.say, usage.uses(document.summary)
     rows = [_row(say.name("role", use.role), use, say) for use in found]
     if len(found) > 1:
         live, cached = (usage.total(parts) for parts in ([use.live for use in found], [use.cached for use in found]))
-        rows.append([bold(cell) if cell else "" for cell in _row(say("cost.total"), Use("", "", live, cached), say)])
-    headers = [say(f"cost.{name}") for name in HEADERS]
-    notes = [say("cost.explain"), *_prices(document, found)]
-    return section(say("head.cost"), table(headers, rows, range(2, len(HEADERS))), escape(" ".join(notes)))
+        rows.append(_row(say("cost.total"), Use("", "", live, cached), say))
+    return [say(f"cost.{name}") for name in HEADERS], rows, [say("cost.explain"), *_prices(document, found)]
 
 
 def _row(name: str, use: Use, say: Wording) -> list[str]:

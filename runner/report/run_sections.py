@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.report import metric
@@ -19,37 +19,39 @@ CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge"
 
 
 def head(document: Document) -> str:
-    say, run = document.say, document.run
-    command = shlex.join(["python", "-m", "runner", *_overrides(document)])
-    title = f"# {escape(say('title', experiment=run.get('experiment', '')))}"
-    facts = table([say("head.property"), say("head.value")], _facts(document))
-    blocks = [title, _notes(document), section(say("head.ran"), facts, escape(say("ran.command")))]
-    return "\n\n".join(block for block in [*blocks, code_block(command, "sh")] if block)
+    say = document.say
+    title = f"# {escape(say('title', experiment=document.run.get('experiment', '')))}"
+    told = quote(bold(text) if grave else text for text, grave in notes(document))
+    shown = table([say("head.property"), say("head.value")], facts(document))
+    blocks = [title, told, section(say("head.ran"), shown, escape(say("ran.command")))]
+    return "\n\n".join(block for block in [*blocks, code_block(command(document), "sh")] if block)
 
 
-def _overrides(document: Document) -> list[str]:
+def command(document: Document) -> str:
     """What to repeat: not where the results went, nor where packages keep their configuration."""
     given = map(str, document.run.get("overrides") or ())
-    return [override for override in given if not override.startswith(("out=", "hydra."))]
+    kept = [override for override in given if not override.startswith(("out=", "hydra."))]
+    return shlex.join(["python", "-m", "runner", *kept])
 
 
-def _notes(document: Document) -> str:
+def notes(document: Document) -> list[tuple[str, bool]]:
+    """(text, whether it is grave): what a reader must know before the numbers."""
     say, status, cases = document.say, document.run.get("status"), document.cases
-    notes: list[str] = []
+    found: list[tuple[str, bool]] = []
     if status in UNFINISHED:
-        notes.append(bold(say(f"note.{status}", done=cases["done"], total=cases["total"])))
+        found.append((say(f"note.{status}", done=cases["done"], total=cases["total"]), True))
     if document.run.get("error_message"):
-        notes.append(say("note.message", message=document.run["error_message"]))
+        found.append((say("note.message", message=document.run["error_message"]), False))
     if status in UNFINISHED and cases["pending"]:
-        notes.append(say("note.goes_on"))
-    notes += [bold(warning) for warning in warnings(document.summary, say)]
+        found.append((say("note.goes_on"), False))
+    found += [(warning, True) for warning in warnings(document.summary, say)]
     baselines = (document.summary.get("facts") or {}).get("baselines")
     if baselines:
-        notes.append(say("baselines", names=", ".join(baselines)))
-    return quote(notes)
+        found.append((say("baselines", names=", ".join(baselines)), False))
+    return found
 
 
-def _facts(document: Document) -> list[tuple[str, str]]:
+def facts(document: Document) -> list[tuple[str, str]]:
     say, run, choices = document.say, document.run, document.run.get("choices") or {}
     k, (data, parts) = document.k, identities(run)
     values = {
@@ -110,6 +112,12 @@ def unanswerable(document: Document) -> str:
 
 
 def latency(document: Document) -> str:
+    headers, rows = latencies(document)
+    return section(document.say("head.latency"), table(headers, rows, right=(1, 2, 3)) if rows else "")
+
+
+def latencies(document: Document) -> tuple[list[str], Sequence[Sequence[str]]]:
+    """(headers, rows)"""
     say = document.say
     rows = [
         (
@@ -120,8 +128,7 @@ def latency(document: Document) -> str:
         )
         for stage, entry in stages(document.summary)
     ]
-    headers = [say("latency.stage"), "p50 (ms)", "p95 (ms)", "n", say("latency.note")]
-    return section(say("head.latency"), table(headers, rows, right=(1, 2, 3)) if rows else "")
+    return [say("latency.stage"), "p50 (ms)", "p95 (ms)", "n", say("latency.note")], rows
 
 
 def _percentiles(entry: Mapping[str, Any]) -> tuple[str, str]:
@@ -141,13 +148,18 @@ def _latency_note(document: Document, stage: str, entry: Mapping[str, Any]) -> s
 
 
 def index(document: Document) -> str:
+    say, rows = document.say, index_facts(document)
+    return section(say("head.index"), table([say("head.property"), say("head.value")], rows) if rows else "")
+
+
+def index_facts(document: Document) -> list[tuple[str, str]]:
     """What the index is made of and what it cost: facts that the retriever told, times of this run."""
     say, timing = document.say, document.summary.get("timing") or {}
     rows = list(_flat((document.summary.get("facts") or {}).get("index") or {}))
     rows += [(say(f"index.{name}"), f"{timing[name]:.2f}") for name in ("index_s", "ranking_s") if name in timing]
     if "rankings_reused" in timing:
         rows.append((say("index.rankings_reused"), say("yes" if timing["rankings_reused"] else "no")))
-    return section(say("head.index"), table([say("head.property"), say("head.value")], rows) if rows else "")
+    return rows
 
 
 def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -162,15 +174,20 @@ def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str
 
 def problems(document: Document) -> str:
     say, found = document.say, document.summary.get("data_problems") or {}
-    stages = Counter(_stage(entry) for entry in document.folder.errors())
+    rows = failures(document)
     blocks: list[str] = []
     if any(found.values()):
         blocks.append(escape(say("problems.data", **found)))
-    if stages:
-        rows = [(say.name("stage", stage), str(count)) for stage, count in sorted(stages.items())]
+    if rows:
         blocks.append(table([say("problems.stage"), say("problems.count")], rows, right=(1,)))
         blocks.append(escape(say("problems.pointer")))
     return section(say("head.problems"), *(blocks or [Markdown(say("problems.none"))]))
+
+
+def failures(document: Document) -> list[tuple[str, str]]:
+    """(stage, number of entries in errors.jsonl)"""
+    counts = Counter(_stage(entry) for entry in document.folder.errors())
+    return [(document.say.name("stage", stage), str(count)) for stage, count in sorted(counts.items())]
 
 
 def _stage(entry: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ def worst_cases(rows: Iterable[Mapping[str, Any]], count: int) -> list[Mapping[s
     ended after those that did. Ties stand in the order of a checksum of their ids, so that ten cases are
     not ten of one kind whose ids begin alike. Perfect cases are left out. Independent of the order of
     `rows`, of which it holds `count` at a time."""
-    return heapq.nsmallest(count, (row for row in rows if not _perfect(row)), key=_merit)
+    return heapq.nsmallest(count, (row for row in rows if not _perfect(row)), key=merit)
 
 
 def lost_at(row: Mapping[str, Any]) -> str | None:
@@ -31,7 +31,7 @@ def scores(row: Mapping[str, Any]) -> dict[str, float | None]:
     return {name: metrics.get(name) for name in SCORES if metrics.get(name) is not None or name in unscored}
 
 
-def _merit(row: Mapping[str, Any]) -> tuple[bool, float, bool, int, str]:
+def merit(row: Mapping[str, Any]) -> tuple[bool, float, bool, int, str]:
     failing = row.get("status") != "ok" or lost_at(row) is not None
     case_id = str(row.get("id"))
     return not failing, _mean(row), row.get("status") != "ok", crc32(case_id.encode("utf-8", "replace")), case_id
