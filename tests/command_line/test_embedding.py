@@ -10,7 +10,7 @@ import pytest
 
 from runner.cli import main
 from runner.compose import compose_cells
-from runner.planning import Planned, plan_cells
+from runner.planning import plan_cells
 from tests.services.models_server import ModelsServer, serving_models
 from tests.small_data import CORPUS, QUERIES, small_data
 
@@ -28,10 +28,6 @@ def words(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return ["+experiment=full_rag", *small_data(tmp_path), "tracking=none", "format=json", "out=o", *model]
 
 
-def planned(words: list[str]) -> Planned:
-    return plan_cells(compose_cells(words)[1])
-
-
 def usage(folder: str) -> Any:
     return json.loads(Path(folder, "summary.json").read_text(encoding="utf-8"))["timing"].get("usage", {})
 
@@ -40,7 +36,8 @@ def test_a_plan_tells_every_request_of_a_sweep_and_leaves_no_made_up_vector(
     words: list[str], server: ModelsServer
 ) -> None:
     sweep = [*words, "retriever=semantic,hybrid"]
-    found = planned(sweep)
+    _, cells = compose_cells(sweep)
+    found = plan_cells(cells)
     assert server.count == 0
     assert not list(Path(".runner_cache").glob("semantic/*/manifest.json"))
     assert main(sweep) == 0
@@ -48,7 +45,7 @@ def test_a_plan_tells_every_request_of_a_sweep_and_leaves_no_made_up_vector(
     assert len(texts) == len(CORPUS) + len(QUERIES)
     assert set(texts.values()) == {1}
     assert found.total.live == server.count
-    assert planned(sweep).total.live == 0
+    assert plan_cells(cells).total.live == 0
 
 
 def test_what_is_embedded_is_counted_for_the_run(words: list[str]) -> None:
@@ -64,7 +61,8 @@ def test_what_is_embedded_is_counted_for_the_run(words: list[str]) -> None:
 
 def test_made_up_vectors_do_not_say_whether_retrieval_is_good_enough(words: list[str]) -> None:
     demanding = [*words, "retriever=semantic", "generator=openai", "generator.model=local:small"]
-    (cell,) = planned([*demanding, "evaluation.require.recall_at_k=1.0", "k=1"]).cells
+    _, cells = compose_cells([*demanding, "evaluation.require.recall_at_k=1.0", "k=1"])
+    (cell,) = plan_cells(cells).cells
     assert cell.stopped is None
     assert sum(expected.live for expected in cell.expected.values()) == 1 + 2 * len(QUERIES)
 
