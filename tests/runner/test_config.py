@@ -1,6 +1,8 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from omegaconf import OmegaConf
 
 from runner.config import RunOptions, problems_of, run_fingerprint, validate
@@ -12,29 +14,16 @@ class Nothing:
         self.k = k
 
 
+CONF = yaml.safe_load((Path(__file__).parents[2] / "conf" / "config.yaml").read_text(encoding="utf-8"))
+OPTIONS = {name: value for name, value in CONF.items() if name not in ("defaults", "hydra", "models")}
+
+
 def config(**changes: Any) -> Any:
     base: dict[str, Any] = {
+        **OPTIONS,
+        "provider": {},
         "evaluation": {"_target_": f"{__name__}.Nothing", "k": "${k}"},
         "tracking": {"_target_": f"{__name__}.Nothing", "k": 1},
-        "k": 5,
-        "cutoffs": [1, 3, 5, 10],
-        "seed": 42,
-        "sample": None,
-        "warmup": 10,
-        "timeout_ms": 15000,
-        "case_timeout_ms": None,
-        "max_concurrency": 4,
-        "strict": False,
-        "dry_run": False,
-        "cold_start": False,
-        "min_score": 0.3,
-        "max_failure_rate": 0.05,
-        "deterministic": False,
-        "case": None,
-        "format": "both",
-        "out": None,
-        "cache_dir": ".runner_cache",
-        "report": {"language": "en", "high": 0.6},
     }
     return OmegaConf.create({**base, **changes})
 
@@ -108,4 +97,4 @@ def test_fingerprint_does_not_change_with_the_rest(changes: dict[str, Any]) -> N
 
 def test_every_option_of_conf_is_known() -> None:
     conf = OmegaConf.load("conf/config.yaml")
-    assert set(RunOptions.model_fields) == set(conf) - {"defaults", "hydra"}
+    assert set(RunOptions.model_fields) == (set(conf) | {"provider"}) - {"defaults", "hydra", "models"}
