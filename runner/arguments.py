@@ -28,42 +28,51 @@ OPEN, CLOSE = "([{", ")]}"
 ASKS_HYDRA = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--resolve", "--package", "-p")
 MULTIRUN = ("--multirun", "-m")
 CONFIG_FOLDER = ("--config-dir", "-cd")
-FLAGS = (*MULTIRUN, *CONFIG_FOLDER, *ASKS_HYDRA, "--help", "-h")
+CONFIG_NAME = ("--config-name", "-cn")
+FLAGS = (*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, *ASKS_HYDRA, "--help", "-h")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A command line, read: overrides that Hydra accepts, folders of configuration, and the flags."""
+    """A command line, read: overrides that Hydra accepts, folders of configuration, the name of a frozen one, and
+    the flags. `words` are those that are for Hydra, as they were typed."""
 
     overrides: list[str]
     config_folders: list[str]
+    config_name: str | None
     multirun: bool
     asks_hydra: bool
-
-    @property
-    def is_sweep(self) -> bool:
-        return self.multirun or any(map(is_sweep, self.overrides))
+    words: list[str]
 
 
 def read(words: Sequence[str]) -> Line:
     """Raises ConfigError naming every word that is no override, and InputError for an unknown flag."""
-    folders, flags, overrides = [], [], []
+    given: dict[str, list[str]] = {name: [] for name in (*CONFIG_FOLDER, *CONFIG_NAME)}
+    others: list[str] = []
     rest = iter(words)
     for word in rest:
         name, equals, value = word.partition("=")
-        if name in CONFIG_FOLDER:
-            folders.append(value if equals else next(rest, ""))
-        elif word.startswith("-"):
-            flags.append(name)
+        if name in given:
+            given[name].append(value if equals else next(rest, ""))
         else:
-            overrides.append(word)
+            others.append(word)
+    folders, names = ([value for name in flags for value in given[name]] for flags in (CONFIG_FOLDER, CONFIG_NAME))
+    flags = [word.partition("=")[0] for word in others if word.startswith("-")]
+    _check(folders, names, flags)
+    asks_hydra, multirun = (any(flag in kind for flag in flags) for kind in (ASKS_HYDRA, MULTIRUN))
+    overrides = [] if asks_hydra else checked([word for word in others if not word.startswith("-")])
+    return Line(overrides, folders, names[0] if names else None, multirun, asks_hydra, others)
+
+
+def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -> None:
     for folder in folders:
         if not Path(folder or "no folder").is_dir():
             raise InputError(f"--config-dir: expected a folder, got '{folder}'")
+    if names and (len(names) > 1 or not names[0] or not folders):
+        raise InputError("--config-name: expected one name, of a frozen file in a folder given with --config-dir")
     if unknown := [flag for flag in flags if flag not in FLAGS]:
-        raise InputError(f"unknown option {unknown[0]}{did_you_mean(unknown[0], [*MULTIRUN, *CONFIG_FOLDER, '--cfg'])}")
-    asks_hydra = any(flag in ASKS_HYDRA for flag in flags)
-    return Line([] if asks_hydra else checked(overrides), folders, any(flag in MULTIRUN for flag in flags), asks_hydra)
+        known = [*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, "--cfg"]
+        raise InputError(f"unknown option {unknown[0]}{did_you_mean(unknown[0], known)}")
 
 
 @cache

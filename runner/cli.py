@@ -7,8 +7,12 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runner.errors import InputError, RunnerError, did_you_mean
+
+if TYPE_CHECKING:
+    from runner.arguments import Line
 
 ROOT = Path(__file__).resolve().parent
 COMMANDS = tuple(sorted(path.stem for path in (ROOT / "commands").glob("*.py") if path.stem != "__init__"))
@@ -51,20 +55,33 @@ def dispatch(words: Sequence[str]) -> int:
 
 def run(words: Sequence[str]) -> int:
     from runner import arguments
-    from runner.compose import Plan, compose_cells, unused, with_search_path
-    from runner.sweep import hydra_main, launch
+    from runner.compose import plan_of, unused
+    from runner.sweep import launch
 
     line = arguments.read(words)
     if line.asks_hydra:
-        return hydra_main([arguments.quoted(word) for word in words])
-    overrides, cells = compose_cells(with_search_path(line.overrides, line.config_folders))
-    for name in unused(cells):
+        return _ask_hydra(line, words)
+    plan = plan_of(line)
+    for name in unused(plan.cells):
         sys.stderr.write(f"note: {name} is set but no run of this command uses it\n")
-    if cells[0].cfg.dry_run:
+    if plan.cells[0].cfg.dry_run:
         from runner.dry_run import dry_run
 
-        return dry_run(cells)
-    return launch(Plan(cells, overrides, line.is_sweep))
+        return dry_run(plan.cells)
+    return launch(plan)
+
+
+def _ask_hydra(line: Line, words: Sequence[str]) -> int:
+    from runner import arguments
+    from runner.compose import frozen_of, with_search_path
+    from runner.frozen import unfolded
+    from runner.sweep import hydra_main
+
+    frozen, folders = frozen_of(line)
+    with unfolded(frozen) as folder:
+        if folder is not None:
+            words = [*line.words, *with_search_path([], folders, frozen)]
+        return hydra_main([arguments.quoted(word) for word in words], folder)
 
 
 def _is_command(word: str) -> bool:

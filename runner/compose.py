@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner import arguments
 from runner.config import evaluation_name, problems_of, reached, run_fingerprint
-from runner.errors import ConfigError, Problem, did_you_mean
+from runner.errors import ConfigError, InputError, Problem, did_you_mean
+from runner.frozen import Frozen, unfolded
 from runner.store import fingerprint
 
 ENTRY_POINTS = "runner.conf"
@@ -33,11 +35,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Plan:
-    """All cells of one command, validated."""
+    """All cells of one command, validated. `frozen`: what the overrides are on top of, where it is not the
+    configuration of the program."""
 
     cells: Sequence[Cell]
     overrides: Sequence[str]
     is_sweep: bool
+    frozen: Frozen | None = None
 
     @property
     def experiment(self) -> str:
@@ -53,10 +57,38 @@ class Plan:
         return fingerprint(prints) if self.is_sweep else prints[0]
 
 
-def with_search_path(overrides: Sequence[str], config_folders: Sequence[str]) -> list[str]:
-    """Adds conf folders: those named, and those of installed packages (entry points of the group
-    `runner.conf`, each naming a package). What the user put on hydra.searchpath stays."""
-    places = [f"file://{Path(folder).resolve()}" for folder in config_folders]
+def plan_of(line: arguments.Line) -> Plan:
+    """What a command line asks for. Raises ConfigError with the problems of all its jobs, and InputError."""
+    frozen, folders = frozen_of(line)
+    overrides = line.overrides
+    if frozen is not None:
+        keys = [str(arguments.parse(override).key_or_group) for override in overrides]
+        overrides = arguments.checked(frozen.over(overrides, keys))
+    with unfolded(frozen) as main:
+        overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main)
+    is_sweep = line.multirun or any(map(arguments.is_sweep, overrides))
+    return Plan(cells, overrides, is_sweep, frozen)
+
+
+def frozen_of(line: arguments.Line) -> tuple[Frozen | None, list[str]]:
+    """What --config-name names, and the other folders of configuration."""
+    if line.config_name is None:
+        return None, line.config_folders
+    name = f"{line.config_name.removesuffix('.yaml')}.yaml"
+    found = [folder for folder in line.config_folders if (Path(folder) / name).is_file()]
+    if not found:
+        raise InputError(f"--config-name: no {name} in {', '.join(line.config_folders)}")
+    return Frozen.read(Path(found[0]) / name), [folder for folder in line.config_folders if folder != found[0]]
+
+
+def with_search_path(
+    overrides: Sequence[str], config_folders: Sequence[str], frozen: Frozen | None = None
+) -> list[str]:
+    """Adds conf folders: that of the program where something frozen comes before it, those named, and those of
+    installed packages (entry points of the group `runner.conf`, each naming a package). What the user put on
+    hydra.searchpath stays."""
+    places = [] if frozen is None else ["pkg://conf"]
+    places += [f"file://{Path(folder).resolve()}" for folder in config_folders]
     places += [f"pkg://{point.value}" for point in entry_points(group=ENTRY_POINTS)]
     others = []
     for override in overrides:
@@ -71,13 +103,18 @@ def with_search_path(overrides: Sequence[str], config_folders: Sequence[str]) ->
     return [*others, "hydra.searchpath=[" + ",".join(arguments.single_quoted(place) for place in places) + "]"]
 
 
-def compose_cells(overrides: Sequence[str]) -> tuple[list[str], list[Cell]]:
-    """The override list as Hydra is to get it, and all its jobs. Raises ConfigError with the problems of all."""
-    from hydra import initialize_config_module
+def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple[list[str], list[Cell]]:
+    """The override list as Hydra is to get it, and all its jobs, composed from the configuration of the program or
+    of a folder. Raises ConfigError with the problems of all."""
+    from hydra import initialize_config_dir, initialize_config_module
 
     problems: dict[str, Problem] = {}
     cells = []
-    with initialize_config_module("conf", version_base="1.3"):
+    with (
+        initialize_config_module("conf", version_base="1.3")
+        if folder is None
+        else initialize_config_dir(str(folder), version_base="1.3")
+    ):
         overrides = _added_or_overridden(overrides)
         jobs = arguments.cells(overrides)
         swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
@@ -196,9 +233,13 @@ def _choices(cfg: DictConfig) -> dict[str, str]:
 def _groups(search_path: Sequence[str]) -> dict[str, list[str]]:
     """Config groups with their choices, those on `search_path` (an override of hydra.searchpath) included."""
     from hydra.core.global_hydra import GlobalHydra
-    from hydra.core.object_type import ObjectType
 
-    loader = GlobalHydra.instance().config_loader()
+    return _groups_of(GlobalHydra.instance().config_loader(), tuple(search_path))
+
+
+@lru_cache(maxsize=1)  # a loader looks through the whole search path for each group
+def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
+    from hydra.core.object_type import ObjectType
 
     def options(group: str, kind: ObjectType) -> list[str]:
         return loader.get_group_options(group, results_filter=kind, config_name="config", overrides=list(search_path))

@@ -22,6 +22,7 @@ from runner.cost import agree_on_cost
 from runner.engine import INTERRUPTED
 from runner.errors import InputError
 from runner.folders import check_cache, run_folder
+from runner.frozen import UNFOLDED, unfold
 from runner.job import OUTCOME, Job, Outcome
 from runner.llm import ledger
 from runner.metadata import SCHEMA, now, read_json, write_json
@@ -90,7 +91,8 @@ def _pass(plan: Plan, folder: Path, wave: Wave) -> int:
     if plan.is_sweep:
         waves.begin(wave, folder)
     try:
-        hydra_main([f"out={single_quoted(str(folder))}", *plan.overrides, *plan.flags])
+        main = None if plan.frozen is None else folder / UNFOLDED
+        hydra_main([f"out={single_quoted(str(folder))}", *plan.overrides, *plan.flags], main)
     except KeyboardInterrupt:
         terminal.note(f"stopped; the same command goes on where it stopped ({folder})")
         return INTERRUPTED.exit_code
@@ -111,8 +113,9 @@ def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
     return None
 
 
-def hydra_main(arguments: Sequence[str]) -> int:
-    """What Hydra makes of a command line. Its exit code for wrong usage is 1, as everywhere here."""
+def hydra_main(arguments: Sequence[str], folder: Path | None = None) -> int:
+    """What Hydra makes of a command line, over the configuration of the program or of a folder. Its exit code for
+    wrong usage is 1, as everywhere here."""
     import hydra
     from hydra.errors import HydraException
 
@@ -120,7 +123,8 @@ def hydra_main(arguments: Sequence[str]) -> int:
     sys.argv = ["runner", *arguments]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # raise what went wrong instead of printing it with a traceback
     try:
-        hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")(task)()
+        path = "pkg://conf" if folder is None else str(folder.resolve())
+        hydra.main(version_base="1.3", config_path=path, config_name="config")(task)()
     except SystemExit as ended:
         return 1 if ended.code else 0
     except (HydraException, ValueError) as error:
@@ -146,6 +150,8 @@ def _prepare(plan: Plan, folder: Path) -> None:
             write_json(folder / name / OUTCOME, {})
         except OSError as error:
             raise InputError(f"out: cannot write to {folder / name}: {error.strerror}") from None
+    if plan.frozen is not None:
+        unfold(plan.frozen, folder / UNFOLDED)
     if plan.is_sweep:
         cells = [
             {"folder": name, "overrides": cell.swept, "status": "pending", "exit_code": None, "error_message": None}

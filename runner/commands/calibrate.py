@@ -24,7 +24,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from runner.calibration.agreement import Settings
 from runner.calibration.calibrate import Calibration, calibrate
 from runner.calibration.correction import demand_same_judge
 from runner.components import build, identity
-from runner.compose import compose_cells, with_search_path
+from runner.compose import plan_of
 from runner.config import plain_value, validate
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, listed
@@ -131,9 +131,9 @@ def _composed(words: Sequence[str]) -> DictConfig:
     line = arguments.read(words)
     if line.asks_hydra:
         raise InputError("calibrate composes no run; use python -m runner --cfg job to print a configuration")
-    overrides = with_search_path(["evaluation=full_rag", *line.overrides], line.config_folders)
-    _, cells = compose_cells(overrides)
-    if len(cells) > 1 or line.is_sweep:
+    plan = plan_of(replace(line, overrides=["evaluation=full_rag", *line.overrides]))
+    cells = plan.cells
+    if plan.is_sweep:
         raise InputError("calibrate takes one judge; for several, use it several times")
     if "judge" not in cells[0].cfg:
         raise InputError("calibrate needs an evaluation with a judge, such as evaluation=full_rag (the default)")

@@ -80,7 +80,7 @@ def settings(words: Sequence[str]) -> DictConfig:
     from omegaconf.errors import OmegaConfBaseException
 
     line = arguments.read([_listed(word) for word in words])
-    if line.asks_hydra or line.multirun:
+    if line.asks_hydra or line.multirun or line.config_name:
         raise InputError("generate takes settings (KEY=VALUE) and --config-dir only")
     overrides = [_added(override) for override in line.overrides]
     several = [str(arguments.parse(override).key_or_group) for override in overrides if arguments.is_sweep(override)]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from runner import arguments, terminal
-from runner.compose import compose_cells, with_search_path
+from runner.compose import plan_of
 from runner.errors import InputError
 from runner.plan_report import plan_view
 from runner.planning import plan_cells
@@ -24,6 +24,6 @@ def main(argv: Sequence[str]) -> int:
     line = arguments.read(argv)
     if line.asks_hydra:
         raise InputError("plan takes the words of a run: python -m runner plan +experiment=full_rag k=3,5,10")
-    _, cells = compose_cells(with_search_path(line.overrides, line.config_folders))
+    cells = plan_of(line).cells
     terminal.show(*plan_view(plan_cells(cells), cells[0].cfg.report.language))
     return 0
