@@ -1,5 +1,6 @@
 """The README keeps its word: every command runs, every option, choice and command is named."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -9,6 +10,7 @@ import yaml
 
 from runner.cli import COMMANDS, main
 from runner.manual import manual
+from tests.services.models_server import serving_models
 from tests.small_data import QUERIES, small_data, write_jsonl
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,7 +18,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMAND_LINES = sorted(
     set(re.findall(r"(?:`|^)(?:\.venv/bin/)?python -m runner ([^`#\n]+?)\s*(?:`|#|$)", README, re.M))
 )
-RUNS = [line for line in COMMAND_LINES if "=" in line and "mine" not in line]
+RUNS = [line for line in COMMAND_LINES if "=" in line and "mine" not in line and not line.startswith("generate ")]
+ASKS_MODELS = re.compile(r"=openai\b")
 
 
 def test_the_readme_holds_the_two_commands() -> None:
@@ -37,6 +40,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         {"answerable": True, "ranking": query["expected_notes"], "answer": "27 days", **query} for query in QUERIES
     ]
     write_jsonl(tmp_path / "answers.jsonl", given)
+    labels = {"id": "a1", "question": "Why?", "answer": "27 days", "contexts": ["It needs 27 days."]}
+    write_jsonl(tmp_path / "labels.jsonl", [{**labels, "ratings": {"faithfulness": 1, "answer_relevancy": 0.5}}])
     (tmp_path / "qrels.txt").write_text("q1 0 moon 1\n", encoding="utf-8")
     (tmp_path / "run.txt").write_text("q1 Q0 moon 1 0.5 x\n", encoding="utf-8")
 
@@ -47,7 +52,14 @@ def test_every_run_of_the_readme_runs(line: str) -> None:
     quick = [] if "case=" in line or "sample=" in line else ["sample=4"]
     if "dataset=vault" in line:
         quick = []
-    assert main([*shlex.split(line), *quick, "tracking=none"]) == 0
+    if line.split()[0] in COMMANDS:
+        quick = []
+    else:
+        quick.append("tracking=none")
+    with serving_models() as server:
+        where = {"base_url": server.url, "api_key_env": "null", "prices.base_url": "null"}
+        here = [f"provider.openai.{name}={value}" for name, value in where.items()]
+        assert main([*shlex.split(line), *quick, *(here if ASKS_MODELS.search(line) else [])]) == 0
 
 
 @pytest.mark.usefixtures("files")
@@ -58,7 +70,14 @@ def test_the_score_command_of_the_readme_runs(capsys: pytest.CaptureFixture[str]
 
 
 def test_every_example_is_run_or_named_here() -> None:
-    elsewhere = {"ui", "results outputs/FOLDER", "--help", "retriever=mine,hybrid", "score qrels.txt run.txt"}
+    elsewhere = {
+        "generate corpus=notes out=made.jsonl",
+        "ui",
+        "results outputs/FOLDER",
+        "--help",
+        "retriever=mine,hybrid",
+        "score qrels.txt run.txt",
+    }
     assert set(COMMAND_LINES) - set(RUNS) == elsewhere
 
 
@@ -69,16 +88,11 @@ def test_every_command_is_named() -> None:
 
 def test_every_option_stands_with_its_default() -> None:
     conf = yaml.safe_load((ROOT / "conf/config.yaml").read_text(encoding="utf-8"))
-    report = conf.pop("report")
-    options = {**conf, **{f"report.{name}": value for name, value in report.items()}}
-    for name, default in options.items():
-        if name in ("defaults", "hydra"):
+    nested = {f"{name}.{inner}": value for name in ("report", "budget") for inner, value in conf.pop(name).items()}
+    for name, default in {**conf, **nested}.items():
+        if name in ("defaults", "hydra", "models"):
             continue
-        shown = (
-            {None: "null", True: "true", False: "false"}.get(default, str(default))
-            if not isinstance(default, list)
-            else str(default)
-        )
+        shown = json.dumps(default) if default is None or isinstance(default, bool) else str(default)
         assert f"| `{name}` | {shown} |" in README, name
 
 
