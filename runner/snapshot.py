@@ -89,7 +89,7 @@ def snapshot_of(opened: RunFolder) -> dict[str, Any]:
         "slices": summary.get("slices") or {},
         "counts": summary.get("counts") or {},
         "cases_count": summary.get("cases") or {},
-        "timing": {name: timing[name] for name in ("latency", "usage_total") if name in timing},
+        "timing": {name: timing[name] for name in ("latency", "usage", "usage_total") if name in timing},
         "cases": _cases(opened.rows()),
     }
 

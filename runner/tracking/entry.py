@@ -182,23 +182,22 @@ def _texts(tags: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _params(run: Mapping[str, Any]) -> dict[str, str]:
-    """The chosen components, the models by role, and every setting under its dotted key.
-
-    What a component shares with the top level (`evaluation.retriever`, `judge.models`) is not repeated.
-    """
+    """The chosen components, the models by role, and every setting under its dotted key."""
     config = run.get("config") or {}
     kept = {name: value for name, value in config.items() if name not in NOT_PARAMS}
     params = {name: str(choice) for name, choice in (run.get("choices") or {}).items() if name not in NOT_PARAMS}
     asked = {f"{role}_model": ", ".join(names) for role, names in models(run).items()}
-    return params | asked | dict(_flat(kept, config, ""))
+    return params | asked | dict(flat(kept, config))
 
 
-def _flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+def flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Every setting of `node`, a part of `config`, as text under its dotted key. What a component shares with the
+    top level (`evaluation.retriever`, `judge.models`) is not repeated."""
     for name, value in node.items():
         if prefix and name in config and config[name] == value:
             continue
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, config, f"{prefix}{name}.")
+            yield from flat(value, config, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 

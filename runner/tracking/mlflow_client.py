@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -53,12 +53,13 @@ def reported(uri: str, what: str, remedy: str) -> Iterator[None]:
         raise TrackingError(f"{what}: MLflow at {shown(uri)} failed ({_reason(error)}); {remedy}") from error
 
 
-def download(uri: str, run_id: str, folder: Path) -> None:
-    """Fetch what tells the results of a run or sweep that was uploaded as `run_id`. Raises TrackingError."""
+def download(uri: str, run_id: str, folder: Path, names: Iterable[str] = RESULTS) -> None:
+    """Fetch those of these files that the run or sweep has which was uploaded as `run_id`; by default what tells
+    its results. Raises TrackingError."""
     with reported(uri, f"cannot fetch run {run_id}", "check the run id and --uri"):
         client = connect(uri)
         present = {item.path for item in client.list_artifacts(run_id)}
-        for name in RESULTS:
+        for name in names:
             if name in present:
                 client.download_artifacts(run_id, name, str(folder))
 

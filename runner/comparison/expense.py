@@ -1,0 +1,138 @@
+"""Latency, tokens and cost of two runs side by side.
+
+Latency is that of live calls (see runner.aggregate.latency). The interval of a difference of percentiles comes from
+the bootstrap: the two runs are resampled each by itself, because the calls that were live need not be the same.
+
+Tokens and USD are those of all requests, answered by a model or by the cache: what the run would have cost without
+a cache. They are given for each case, so that runs over samples of different size can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from runner import statistics
+from runner.comparison.snapshots import Snapshot
+from runner.statistics import Floats
+
+STAGE = "case"
+PERCENTILES = {"p50_ms": 50.0, "p95_ms": 95.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Expense:
+    """One number of both runs; None where it was not measured or is not known. `n`: calls or cases behind it.
+    `p`: how likely the resampled difference is 0 or less; only with an interval."""
+
+    name: str  # latency.STAGE.p95_ms, cost.usd, cost.ROLE.tokens
+    baseline: float | None
+    candidate: float | None
+    n_baseline: int
+    n_candidate: int
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p: float | None = None
+
+    @property
+    def difference(self) -> float | None:
+        if self.baseline is None or self.candidate is None:
+            return None
+        return self.candidate - self.baseline
+
+
+def latencies(baseline: Snapshot, candidate: Snapshot, *, seed: int) -> list[Expense]:
+    """`latency.STAGE.p50_ms` and `p95_ms` of every stage that either run timed; the whole case comes last."""
+    one, other = _stages(baseline), _stages(candidate)
+    found = []
+    for stage in sorted({*one, *other}, key=lambda stage: (stage == STAGE, stage)):
+        times = _timed(baseline, candidate) if stage == STAGE else None
+        for name, rank in PERCENTILES.items():
+            left, right = (_measured(stages.get(stage), name) for stages in (one, other))
+            interval = None if times is None else percentile_difference(*times, rank, seed=seed)
+            low, high, p = interval or (None, None, None)
+            found.append(Expense(f"latency.{stage}.{name}", left[0], right[0], left[1], right[1], low, high, p))
+    return found
+
+
+def percentile_difference(baseline: Floats, candidate: Floats, rank: float, *, seed: int) -> tuple[float, float, float]:
+    """(low, high, p): 95 % percentile interval of a difference of percentiles and the share of resamples in which it
+    is 0 or less, both by the bootstrap; float64 [n] each, n >= 1."""
+    random = np.random.default_rng(seed)
+    resampled = _percentiles(candidate, rank, random) - _percentiles(baseline, rank, random)
+    low, high = np.percentile(resampled, (2.5, 97.5))
+    return float(low), float(high), float((1 + (resampled <= 0).sum()) / (1 + len(resampled)))
+
+
+def _percentiles(values: Floats, rank: float, random: np.random.Generator) -> Floats:
+    """Of resamples, float64 [RESAMPLES], without drawing them: the i-th of n values drawn with replacement stands at
+    floor(n U) among the sorted values, where U, the i-th of n uniform numbers, has a beta distribution; the next of
+    them divides what is left."""
+    ordered, n = np.sort(values), len(values)
+    place = rank / 100 * (n - 1)
+    lower = int(place)
+    first = random.beta(lower + 1, n - lower, statistics.RESAMPLES)
+    rest = random.beta(1, n - lower - 1, statistics.RESAMPLES) if lower + 1 < n else 0.0
+    second = first + (1 - first) * rest
+    left, right = (ordered[np.minimum((n * each).astype(np.intp), n - 1)] for each in (first, second))
+    return np.asarray(left + (right - left) * (place - lower))
+
+
+def _timed(baseline: Snapshot, candidate: Snapshot) -> tuple[Floats, Floats] | None:
+    one, other = (run.cases.latency_ms[~np.isnan(run.cases.latency_ms)] for run in (baseline, candidate))
+    return (one, other) if len(one) and len(other) else None
+
+
+def _stages(snapshot: Snapshot) -> Mapping[str, Any]:
+    return snapshot.timing.get("latency") or {}
+
+
+def _measured(entry: Mapping[str, Any] | None, name: str) -> tuple[float | None, int]:
+    n = int((entry or {}).get("n") or 0)
+    value = (entry or {}).get(name)
+    return (float(value), n) if n and value is not None else (None, n)
+
+
+# --- tokens and cost ------------------------------------------------------------------------------
+
+
+def costs(baseline: Snapshot, candidate: Snapshot) -> list[Expense]:
+    """`cost.usd` and `cost.tokens` of a case, of all roles together and of each (`cost.judge.usd`). Nothing where
+    neither run asked a model."""
+    one, other = _by_role(baseline), _by_role(candidate)
+    n_one, n_other = len(baseline.cases), len(candidate.cases)
+    roles = sorted({*one, *other}, key=lambda role: (role != "", role))
+    return [
+        Expense(f"cost.{role}.{unit}" if role else f"cost.{unit}", left, right, n_one, n_other)
+        for role in roles
+        for unit in ("usd", "tokens")
+        for left, right in [(_a_case(one, role, unit, n_one), _a_case(other, role, unit, n_other))]
+    ]
+
+
+def _by_role(snapshot: Snapshot) -> dict[str, dict[str, float | None]]:
+    """Role ("" for all) -> unit -> number of the whole run, None where a price is unknown."""
+    usage = snapshot.timing.get("usage") or {}
+    roles = {role: [part for model in models.values() for part in model.values()] for role, models in usage.items()}
+    if not roles:
+        return {}
+    everything = [part for parts in roles.values() for part in parts]
+    return {role: {"usd": _usd(parts), "tokens": _tokens(parts)} for role, parts in {"": everything, **roles}.items()}
+
+
+def _usd(parts: list[Mapping[str, Any]]) -> float | None:
+    asked = [part["usd"] for part in parts if part.get("requests")]
+    return None if None in asked else float(sum(asked))
+
+
+def _tokens(parts: list[Mapping[str, Any]]) -> float:
+    return float(sum(part.get(name) or 0 for part in parts for name in ("input_tokens", "output_tokens")))
+
+
+def _a_case(roles: Mapping[str, Mapping[str, float | None]], role: str, unit: str, n: int) -> float | None:
+    """A run that asked no model in a role spent nothing there, where it asked any."""
+    total = roles[role][unit] if role in roles else 0.0
+    return None if total is None or n == 0 else total / n

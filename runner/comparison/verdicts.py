@@ -1,0 +1,77 @@
+"""From numbers to a verdict.
+
+better, worse   p below .05 after Holm's adjustment, and the 95 % interval excludes 0
+within_noise    the 95 % interval lies within the margin around 0: too small a difference to matter, whatever it is
+inconclusive    neither: the runs may differ by more than the margin, or not at all
+
+The verdict on two runs is that on their main metrics, which are adjusted together, over all candidates of one
+comparison: ranking (recall, nDCG, MRR) at k where both have the same k, else at the largest fixed cutoff of both;
+recognising unanswerable questions; faithfulness, answer relevancy, exact match and token F1. Where an evaluation
+has none of them, all of its metrics are main metrics. All other metrics are adjusted among themselves, and so are
+those of the legs of a fusion. A metric that is the same in every case is no test and does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
+
+from runner import paired
+from runner.paired import Paired
+
+Verdict = Literal["better", "worse", "within_noise", "inconclusive"]
+Role = Literal["main", "other", "leg"]
+Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "not_comparable"]
+
+ALPHA = 0.05
+RANKING = ("recall", "ndcg", "mrr")
+OTHERS = ("unanswerable_f1", "mean_faithfulness", "mean_answer_relevancy", "exact_match", "token_f1")
+LOWER = re.compile(r"(latency|cost)\..+")  # the lower the better
+
+
+def direction(metric: str) -> Literal["higher", "lower"]:
+    return "lower" if LOWER.fullmatch(metric) else "higher"
+
+
+def main_metrics(comparable: Collection[str]) -> list[str]:
+    """Of the metrics that can be compared, in order."""
+    own = {"recall": "recall_at_k", "ndcg": "ndcg_at_k", "mrr": "mrr"}
+    ranking = [own[name] for name in RANKING if own[name] in comparable]
+    if not ranking:
+        cutoffs = [int(found.group(1)) for name in comparable if (found := re.fullmatch(r"recall_at_(\d+)", name))]
+        ranking = [name for name in (f"{each}_at_{max(cutoffs, default=0)}" for each in RANKING) if name in comparable]
+    return [*ranking, *(name for name in OTHERS if name in comparable)] or sorted(comparable)
+
+
+def adjusted(found: Sequence[Paired]) -> list[float]:
+    """p values adjusted for each other (Holm), in order; 1 where no case differs."""
+    tests = [place for place, numbers in enumerate(found) if is_test(numbers)]
+    chances = [1.0] * len(found)
+    for place, p in zip(tests, paired.holm([found[place].p for place in tests]), strict=True):
+        chances[place] = p
+    return chances
+
+
+def is_test(numbers: Paired) -> bool:
+    """Whether any case differs."""
+    return not numbers.low == numbers.high == 0
+
+
+def verdict(numbers: Paired, p_holm: float, margin: float) -> Verdict:
+    """Of a metric of which more is better."""
+    if p_holm < ALPHA and not numbers.low <= 0 <= numbers.high:
+        return "better" if numbers.difference > 0 else "worse"
+    return "within_noise" if -margin <= numbers.low and numbers.high <= margin else "inconclusive"
+
+
+def overall(verdicts: Iterable[Verdict]) -> Overall:
+    found: Sequence[Verdict] = list(verdicts)
+    if not found:
+        return "not_comparable"
+    if "better" in found and "worse" in found:
+        return "mixed"
+    for each in ("worse", "better"):
+        if each in found:
+            return each
+    return "within_noise" if set(found) == {"within_noise"} else "inconclusive"

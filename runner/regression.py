@@ -1,0 +1,61 @@
+"""Which losses count as a regression: settings of the gate between two runs (conf/regression)."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, Required
+
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+Direction = Literal["higher", "lower"]
+Dimension = Literal["language", "difficulty", "tag"]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class RuleSettings(TypedDict, total=False):
+    """conf/regression/default.yaml says what each means."""
+
+    metric: Required[str]
+    direction: Direction
+    margin: Required[Annotated[float, Field(ge=0)]]
+    relative: bool
+    slice: Annotated[dict[Dimension, str], Field(min_length=1)] | None
+    significant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A loss of more than `margin`, absolute or as a share of the baseline, over the cases of `slice` (all cases
+    where it is empty). `significant`: and the loss is more than chance."""
+
+    metric: str
+    direction: Direction
+    margin: float
+    relative: bool = False
+    slice: Mapping[str, str] = field(default_factory=dict)
+    significant: bool = False
+
+
+class Regression:
+    """`margin` is the difference below which two runs are the same in practice, whatever a test says: an interval
+    that lies within it is noise."""
+
+    def __init__(
+        self,
+        *,
+        rules: list[RuleSettings],
+        must_not_break: list[str],
+        margin: Annotated[float, Field(ge=0)] = 0.02,
+    ) -> None:
+        self.rules: Sequence[Rule] = [_rule(settings) for settings in rules]
+        self.must_not_break: Sequence[str] = [unicodedata.normalize("NFC", id) for id in must_not_break]
+        self.margin = margin
+
+
+def _rule(settings: RuleSettings) -> Rule:
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+    lower = str(given["metric"]).startswith(("latency.", "cost."))
+    return Rule(**{"direction": "lower" if lower else "higher", **given})
