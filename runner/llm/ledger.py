@@ -107,9 +107,10 @@ class Ledger:
         owner = self._presence.name
 
         def attempt(rows: sqlite3.Connection) -> int | str | None:
-            over = self._over(rows, most, (time.monotonic() - begun) / 60)
-            if over:
+            minutes = (time.monotonic() - begun) / 60
+            if self._over(rows, most, minutes):
                 _settle_abandoned(rows, self._folder)
+                over = self._over(rows, most, minutes)
                 is_held = rows.execute("SELECT COUNT(*) FROM reserved").fetchone()[0] > 0
                 return None if is_held and "minutes" not in over else over
             insert = (

@@ -12,6 +12,7 @@ import orjson
 
 from runner import stopwatch
 from runner.errors import ReplyError, StopRunError
+from runner.llm.cache import Reply
 from runner.llm.door import Door
 from runner.llm.ledger import Account, Cost
 from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
@@ -59,7 +60,7 @@ class Model:
         key = self._key(body, request)
         stored = cache.find(key)
         if (rehearsal := self._door.rehearsal) is not None:
-            return self._rehearsed(rehearsal, request, key, None if stored is None else reply_of_stored(stored))
+            return self._rehearsed(rehearsal, request, body, key, stored)
         if stored is not None:
             return self._from_elsewhere(reply_of_stored(stored))
         self._check_may_ask()
@@ -136,18 +137,27 @@ class Model:
         return Toll(self._door.ledger, self._account, self._cost(most))
 
     async def _fetch(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
-        longest = body.get("max_completion_tokens") or body.get("max_tokens") or request.max_tokens
-        tokens = _prompt_tokens(request) + longest if self.provider.counts_tokens else 0
+        longest = body.get("max_completion_tokens") or body.get("max_tokens") or self._unlimited(request)
+        tokens = _prompt_tokens(body) + longest if self.provider.counts_tokens else 0
         toll = self._toll(Usage(_most_tokens(key), longest))
         with self._door.under_way(f"{self.role} {self.name}"):
             answered = await self._retry.ask("/chat/completions", body, tokens, chat_reply, toll)
         reply, counted = answered.content
-        usage = counted or Usage(_prompt_tokens(request), count_tokens(reply.text))
+        usage = counted or Usage(_prompt_tokens(body), count_tokens(reply.text))
         try:
             reply = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
         finally:
             self._pay(toll, usage, answered.attempts)
         return replace(reply, attempts=answered.attempts, waited_s=answered.waited_s)
+
+    def _unlimited(self, request: ChatRequest) -> int:
+        """What an answer is taken to be at most where conf lets it be as long as it likes."""
+        if self._door.ledger.is_limited:
+            raise StopRunError(
+                f"a budget cannot hold for {self.name}: provider.{self.provider.name}.leave_out takes the limit of an "
+                "answer (max_tokens, max_completion_tokens) out of its requests"
+            )
+        return request.max_tokens
 
     def _pay(self, toll: Toll, usage: Usage, attempts: int) -> None:
         cost = self._cost(usage)
@@ -160,18 +170,22 @@ class Model:
         stopwatch.note(live=False)
         return reply
 
-    def _rehearsed(self, rehearsal: Rehearsal, request: ChatRequest, key: bytes, stored: ChatReply | None) -> ChatReply:
+    def _rehearsed(
+        self, rehearsal: Rehearsal, request: ChatRequest, body: Mapping[str, Any], key: bytes, stored: Reply | None
+    ) -> ChatReply:
         expected = rehearsal.expected[self._account]
         if stored is not None:
+            reply = reply_of_stored(stored)
             expected.stored += 1
-            expected.save(self._cost(stored.usage).nano_usd)
-            return stored
-        usage = Usage(_prompt_tokens(request), min(request.max_tokens, rehearsal.reply_tokens))
-        if self._door.cache.mode not in ("use", "refresh") or rehearsal.is_new(key):
-            expected.send(usage, self._cost(usage).nano_usd)
+            expected.save(self._cost(reply.usage).nano_usd)
+            return reply
+        usage = Usage(_prompt_tokens(body), min(request.max_tokens, rehearsal.reply_tokens))
+        cost = self._cost(usage).nano_usd
+        if not self._door.cache.stores or rehearsal.is_new(key):
+            expected.send(usage, cost)
         else:
             expected.shared += 1
-            expected.save(self._cost(usage).nano_usd)
+            expected.save(cost)
         if request.schema is not None:
             raise ReplyError("a rehearsal has no replies")
         filler = f"{zlib.crc32(key):08x} [1]" + " word" * max(0, usage.output_tokens - 8)
@@ -186,8 +200,8 @@ class Model:
         return np.random.default_rng(seed).standard_normal((len(texts), REHEARSED_DIM)).astype(np.float32)
 
 
-def _prompt_tokens(request: ChatRequest) -> int:
-    return sum(PER_MESSAGE + count_tokens(message.text) for message in request.messages)
+def _prompt_tokens(body: Mapping[str, Any]) -> int:
+    return sum(PER_MESSAGE + count_tokens(message["content"]) for message in body["messages"])
 
 
 def _most_tokens(sent: bytes) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -47,21 +48,42 @@ async def structured(
 
 
 def last_object(text: str) -> Mapping[str, Any]:
-    """The last JSON object in a text that may hold prose, code fences and other objects around it. Raises
-    ValueError when there is none."""
-    if not text.strip():
+    """The last JSON object in a text that may hold thoughts, prose, code fences and other objects around it; its
+    strings may hold line breaks, its numbers be NaN and infinite. Raises ValueError when there is none, or when it
+    names something twice."""
+    told = text.rpartition("</think>")[2]
+    if not told.strip():
         raise ValueError("the reply is empty")
-    decoder, found, place = json.JSONDecoder(), None, text.find("{")
-    while place >= 0:
+    found: Mapping[str, Any] | None = None
+    broken, start = 0, BEGINNING.search(told)
+    while start is not None and broken < BROKEN:
         try:
-            value, end = decoder.raw_decode(text, place)
-            found = value
-        except (ValueError, RecursionError):
-            end = place + 1
-        place = text.find("{", end)
+            found, end = DECODER.raw_decode(told, start.start())
+        except json.JSONDecodeError as error:
+            broken, end = broken + 1, max(error.pos, start.end() - 1)  # what came before belongs to something broken
+        except RecursionError:
+            raise ValueError("the reply is nested too deeply") from None
+        start = BEGINNING.search(told, end)
     if found is None:
         raise ValueError("the reply holds no JSON object")
-    return found  # type: ignore[no-any-return]
+    if TWICE in found:
+        raise ValueError(f"the reply says {found[TWICE]!r} twice")
+    return found
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """With a key that is there twice under TWICE."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        found[TWICE] = next(key for key in keys if keys.count(key) > 1)
+    return found
+
+
+TWICE = "\0twice"
+BEGINNING = re.compile(r'\{\s*["}]')
+BROKEN = 1000  # objects that are none, after which nothing more is looked for
+DECODER = json.JSONDecoder(object_pairs_hook=_object, strict=False)
 
 
 def _check_is_whole(reply: ChatReply, max_tokens: int) -> None:

@@ -12,8 +12,9 @@ PER_MESSAGE = 4  # what a chat format adds to each message
 _WORD = re.compile(r"[A-Za-z]+")
 _HANGUL = re.compile(r"[가-힣]")
 _OTHER_CJK = re.compile(r"[ぁ-ヿ㐀-䶿一-鿿]")
+_OTHER_LETTER = re.compile(r"[^\W\d_A-Za-z가-힣ぁ-ヿ㐀-䶿一-鿿]")
 _DIGITS = re.compile(r"\d{1,3}")
-_MARK = re.compile(r"[^\w\s]")
+_MARKS = re.compile(r"([^\w\s])\1*")
 _LINE = re.compile(r"\n+")
 
 
@@ -28,14 +29,16 @@ def is_exact() -> bool:
 
 
 def estimated(text: str) -> int:
-    """Within a few per cent of o200k_base on Korean and English prose; code and tables are further off."""
+    """Of Korean and English prose within 6 % of o200k_base over a corpus and within 15 % for nine paragraphs in ten;
+    code, tables and other languages are further off, and so are the encodings of other models."""
     words = sum(max(1.0, len(word) / 6.2) for word in _WORD.findall(text))
     return round(
         0.96 * words
         + 0.77 * len(_HANGUL.findall(text))
         + 1.5 * len(_OTHER_CJK.findall(text))
+        + 0.4 * len(_OTHER_LETTER.findall(text))
         + 1.8 * len(_DIGITS.findall(text))
-        + 0.87 * len(_MARK.findall(text))
+        + 0.87 * sum(1 for _ in _MARKS.finditer(text))
         + 0.3 * len(_LINE.findall(text))
     )
 

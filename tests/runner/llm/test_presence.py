@@ -1,0 +1,52 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from runner.llm.presence import Presence, is_present
+
+ROOT = Path(__file__).resolve().parents[3]
+STAYS = """
+import sys, time
+from pathlib import Path
+from runner.llm.presence import Presence
+presence = Presence(Path(sys.argv[1]))
+print(presence.name, flush=True)
+time.sleep(60)
+"""
+
+
+def test_present_until_it_is_closed(tmp_path: Path) -> None:
+    presence = Presence(tmp_path)
+    assert is_present(tmp_path, presence.name)
+    presence.close()
+    assert not is_present(tmp_path, presence.name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_in_one_process_are_told_apart(tmp_path: Path) -> None:
+    first, second = Presence(tmp_path), Presence(tmp_path)
+    first.close()
+    assert not is_present(tmp_path, first.name)
+    assert is_present(tmp_path, second.name)
+    second.close()
+
+
+def test_a_process_is_present_until_it_is_killed_whatever_its_number_is_used_for(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STAYS, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        assert is_present(tmp_path, name)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not is_present(tmp_path, name)
+    assert list(tmp_path.iterdir()) == []  # what it left is cleared away
+
+
+def test_in_memory_there_is_nobody_else() -> None:
+    presence = Presence(None)
+    assert is_present(None, presence.name)
+    presence.close()
