@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -165,7 +165,10 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
         plain.pop("hydra")
         problems += _beside(problems, problems_of(plain))
     except (HydraException, OmegaConfBaseException) as error:
+        problems += _not_in_use(job, {problem.key for problem in problems})
         return None, problems or [Problem("configuration", " ".join(str(error).split()))]
+    if any(map(_is_added, groups)):
+        problems += _not_in_use(job, {problem.key for problem in problems})
     OmegaConf.set_struct(cfg, False)
     return cfg, problems
 
@@ -180,7 +183,6 @@ def _beside(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Proble
 def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:
     """Group choices that exist, values as `++key=value` so that unknown keys reach our own check, problems."""
     known = _groups([override for override in job if override.startswith("hydra.searchpath=")])
-    used = _groups_in_use(job, known)
     groups, values, problems = [], [], []
     for override in job:
         parsed = arguments.parse(override)
@@ -188,22 +190,35 @@ def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
         if key not in known or parsed.is_delete():
             keep = key.startswith("hydra") or parsed.is_delete()
             values.append(override if keep else f"++{override.lstrip('+')}")
-        elif problem := _group_problem(key, parsed.value(), known[key], used):
+        elif problem := _choice_problem(key, parsed.value(), known[key]):
             problems.append(problem)
         else:
             groups.append(override)
     return groups, values, problems
 
 
-def _group_problem(group: str, choice: Any, options: Sequence[str], used: Sequence[str]) -> Problem | None:
+def _choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
     for one in choice if isinstance(choice, list) else [choice]:
         if str(one) not in options:
             return Problem(group, f"no choice '{one}'{did_you_mean(str(one), options)}")
-    if used and group not in used:
-        evaluation, *uses = used
-        components = [name for name in uses if name not in (*NOT_COMPONENTS, "experiment")]
-        return Problem(group, f"{evaluation} has no {group}; it uses {', '.join(components)}")
     return None
+
+
+def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]:
+    """Groups that were chosen although the evaluation does not have them."""
+    known = _groups([override for override in job if override.startswith("hydra.searchpath=")])
+    used = _groups_in_use(job, known)
+    if not used:
+        return []
+    evaluation, *uses = used
+    components = ", ".join(name for name in uses if name not in (*NOT_COMPONENTS, "experiment"))
+    parsed = [arguments.parse(override) for override in job]
+    keys = [str(one.key_or_group) for one in parsed if not one.is_delete()]
+    return [
+        Problem(key, f"{evaluation} has no {key}; it uses {components}")
+        for key in keys
+        if key in known and key not in used and key not in known_bad
+    ]
 
 
 def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]:
@@ -237,12 +252,14 @@ def _groups(search_path: Sequence[str]) -> dict[str, list[str]]:
     return _groups_of(GlobalHydra.instance().config_loader(), tuple(search_path))
 
 
-@lru_cache(maxsize=1)  # a loader looks through the whole search path for each group
+@lru_cache(maxsize=1)
 def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
     from hydra.core.object_type import ObjectType
 
+    _, repository = loader._parse_overrides_and_create_caching_repo("config", list(search_path))
+
     def options(group: str, kind: ObjectType) -> list[str]:
-        return loader.get_group_options(group, results_filter=kind, config_name="config", overrides=list(search_path))
+        return list(repository.get_group_options(group, kind))
 
     names = [name for name in options("", ObjectType.GROUP) if not name.startswith("hydra")]
     nested = [f"{name}/{inner}" for name in names for inner in options(name, ObjectType.GROUP)]
