@@ -42,7 +42,7 @@ def draw_sweep(folder: Path, target: Path) -> list[Path]:
     """The main metrics against what was swept, with their intervals."""
     sweep = read_json(folder / "summary.json", "sweep")
     cells = [cell for cell in sweep.get("cells") or () if cell.get("status") == "completed"]
-    x = _x_axis(sweep.get("params") or [], cells)
+    x = x_axis(sweep.get("params") or [], cells)
     if x is None:
         return []
     language = LANGUAGES.get(str(sweep.get("language")), LANGUAGES["en"])
@@ -127,7 +127,7 @@ def _against(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure
     positions = list(dict.fromkeys(cell["params"].get(x) for cell in cells))
     numeric = all(isinstance(position, int | float) for position in positions)
     for axes, name in zip(panels, names, strict=True):
-        for series, members in _series(x, cells).items():
+        for series, members in series_along(x, cells).items():
             values = [metric.value_of(cell.get("metrics") or {}, name) for cell in members]
             places = [cell["params"].get(x) for cell in members]
             spots = places if numeric else [positions.index(place) for place in places]
@@ -138,12 +138,12 @@ def _against(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure
         axes.set_title(metric.label(name, None, say), fontsize=10)
         axes.set_ylim(-0.02, 1.02)
         axes.grid(alpha=0.3)
-    if len(_series(x, cells)) > 1:
+    if len(series_along(x, cells)) > 1:
         panels[-1].legend(frameon=False, fontsize=8)
     return figure
 
 
-def _x_axis(params: Sequence[str], cells: Sequence[Mapping[str, Any]]) -> str | None:
+def x_axis(params: Sequence[str], cells: Sequence[Mapping[str, Any]]) -> str | None:
     """k where it was swept, else the first swept number, else the first swept name."""
 
     def numeric(name: str) -> bool:
@@ -153,7 +153,7 @@ def _x_axis(params: Sequence[str], cells: Sequence[Mapping[str, Any]]) -> str | 
     return ordered[0] if ordered and cells else None
 
 
-def _series(x: str, cells: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def series_along(x: str, cells: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Cells that differ in `x` only, by the rest of their params, along x."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for cell in cells:

@@ -80,16 +80,25 @@ def read_json(path: Path, kind: str) -> Mapping[str, Any]:
 
 def lines(path: Path) -> Iterator[Mapping[str, Any]]:
     """The JSON objects of a file, one a line. A line torn by a crash is passed over; no file, no lines."""
+    return (value for _, value in lines_at(path))
+
+
+def lines_at(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The same, each with its place in the file, in bytes."""
     if not path.is_file():
         return
+    place = 0
     with path.open("rb") as file:
         for line in file:
-            value = _object(line)
+            value = parsed(line)
             if value is not None:
-                yield value
+                yield place, value
+            place += len(line)
 
 
-def _object(line: bytes) -> Mapping[str, Any] | None:
+def parsed(line: bytes) -> Mapping[str, Any] | None:
+    """The JSON object of a line; None where it is torn."""
+    """The JSON object of a line; None where it is torn."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:

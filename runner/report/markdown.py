@@ -26,7 +26,7 @@ def escape(text: str) -> Markdown:
     """
     if isinstance(text, Markdown):
         return text
-    line = "".join(_visible(character) for character in _SPACE.sub(" ", text).strip())
+    line = "".join(visible(character) for character in _SPACE.sub(" ", text).strip())
     line = _PUNCTUATION.sub(r"\\\1", line.translate(_ENTITIES))
     return Markdown(_AT_LINE_START.sub(_no_block, line))
 
@@ -59,14 +59,15 @@ def code_block(text: str, language: str = "") -> str:
     """Fenced with more backticks than the text holds in a row."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{''.join(_visible(c) if c != chr(10) else c for c in text)}\n{fence}"
+    return f"{fence}{language}\n{''.join(visible(c) if c != chr(10) else c for c in text)}\n{fence}"
 
 
 def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(escape(cell) for cell in cells) + " |"
 
 
-def _visible(character: str) -> str:
+def visible(character: str) -> str:
+    """The character, or U+FFFD where it would show nothing or turn the direction of what follows."""
     category = unicodedata.category(character)
     hidden = category in ("Cc", "Cs", "Co") or (category == "Cf" and character not in "\u200c\u200d")
     return "\ufffd" if hidden else character

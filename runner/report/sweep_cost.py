@@ -23,15 +23,23 @@ def has_cost(sweep: Sweep) -> bool:
 
 def section(sweep: Sweep) -> str:
     """The section of summary.md."""
-    if not has_cost(sweep):
+    headers, rows = costs(sweep)
+    if not rows:
         return ""
+    rows[-1] = [bold(cell) if cell else "" for cell in rows[-1]]
     say = sweep.say
-    rows = [[cell.folder, *_params(sweep, cell), *_cells(*cell.spent, say)] for cell in sweep.cells]
-    blank = [""] * len(sweep.params)
-    rows.append([bold(say("cost.total")), *blank, *map(bold, _cells(*_total(sweep), say))])
-    headers = [say("sweep.folder"), *sweep.params, *(say(f"cost.{name}") for name in HEADERS)]
     shown = table(headers, rows, range(1 + len(sweep.params), len(headers)))
     return "\n\n".join([f"## {escape(say('head.cost'))}", shown, escape(say("cost.explain"))])
+
+
+def costs(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
+    """(headers, rows); the last row is the total of all. No rows where no model was asked."""
+    say = sweep.say
+    headers = [say("sweep.folder"), *sweep.params, *(say(f"cost.{name}") for name in HEADERS)]
+    if not has_cost(sweep):
+        return headers, []
+    rows = [[cell.folder, *_params(sweep, cell), *_cells(*cell.spent, say)] for cell in sweep.cells]
+    return headers, [*rows, [say("cost.total"), *([""] * len(sweep.params)), *_cells(*_total(sweep), say)]]
 
 
 def panel(sweep: Sweep) -> list[RenderableType]:

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.report.english import ENGLISH
+from runner.report.english_comparison import ENGLISH_COMPARISON
+from runner.report.english_html import ENGLISH_HTML
 from runner.report.english_models import ENGLISH_MODELS
 from runner.report.korean import KOREAN
+from runner.report.korean_comparison import KOREAN_COMPARISON
+from runner.report.korean_html import KOREAN_HTML
 from runner.report.korean_models import KOREAN_MODELS
 
 
@@ -27,7 +31,10 @@ class Wording:
         return self.texts.get(f"{group}.{value}", value)
 
 
-LANGUAGES = {"en": Wording("en", ENGLISH | ENGLISH_MODELS), "ko": Wording("ko", KOREAN | KOREAN_MODELS)}
+LANGUAGES = {
+    "en": Wording("en", ENGLISH | ENGLISH_MODELS | ENGLISH_COMPARISON | ENGLISH_HTML),
+    "ko": Wording("ko", KOREAN | KOREAN_MODELS | KOREAN_COMPARISON | KOREAN_HTML),
+}
 
 
 def wording_of(run: Mapping[str, Any]) -> Wording:

@@ -57,7 +57,7 @@ def test_a_sweep_without_a_completed_run_has_no_figure(tmp_path: Path) -> None:
 
 def test_series_are_cells_that_differ_in_x_only_in_the_order_of_x() -> None:
     cells = [{"params": {"k": k, "retriever": r}} for r in ("keyword", "hybrid") for k in (10, 3)]
-    found = figures._series("k", cells)
+    found = figures.series_along("k", cells)
     assert {name: [cell["params"]["k"] for cell in members] for name, members in found.items()} == {
         "retriever=keyword": [3, 10],
         "retriever=hybrid": [3, 10],
@@ -66,10 +66,10 @@ def test_series_are_cells_that_differ_in_x_only_in_the_order_of_x() -> None:
 
 def test_x_is_k_then_a_number_then_a_name() -> None:
     cells = [{"params": {"retriever": "keyword", "weight": 0.5, "k": 3}}]
-    assert figures._x_axis(["retriever", "weight", "k"], cells) == "k"
-    assert figures._x_axis(["retriever", "weight"], cells) == "weight"
-    assert figures._x_axis(["retriever"], cells) == "retriever"
-    assert figures._x_axis([], cells) is None
+    assert figures.x_axis(["retriever", "weight", "k"], cells) == "k"
+    assert figures.x_axis(["retriever", "weight"], cells) == "weight"
+    assert figures.x_axis(["retriever"], cells) == "retriever"
+    assert figures.x_axis([], cells) is None
 
 
 def test_what_cannot_be_drawn_is_escaped_and_nothing_is_a_formula() -> None:

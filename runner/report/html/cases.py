@@ -1,0 +1,126 @@
+"""The cases of a run in columns, the worst first."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runner.aggregate import SUMMARY_NAMES
+from runner.report import metric
+from runner.report.document import Document
+from runner.report.folder import lines_at, parsed
+from runner.report.html.details import cut
+from runner.report.worst import merit
+
+LISTED = 100_000  # cases; the worst ones of more
+QUESTION = 200  # characters in the table
+COLUMNS = 6  # metrics at most
+FIRST = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "token_f1")
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Columns of the cases that are listed, worst first; `n` is the number of all. `places` are those of their rows
+    in per_item.jsonl, `outcomes` and `languages` numbers of the names beside them, and `values` float64 [n_listed]
+    with NaN for nothing, by the names of summary.json."""
+
+    n: int
+    path: Path
+    places: Sequence[int]
+    ids: Sequence[str]
+    questions: Sequence[str]
+    outcomes: Sequence[int]
+    outcome_names: Sequence[str]
+    languages: Sequence[int]
+    language_names: Sequence[str]
+    values: Mapping[str, np.ndarray[Any, np.dtype[np.float64]]]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def rows(self, numbers: Iterable[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Listed cases with everything that was written of them."""
+        with self.path.open("rb") as file:
+            for number in numbers:
+                file.seek(self.places[number])
+                row = parsed(file.readline())
+                if row is not None:
+                    yield number, row
+
+
+def cases_of(document: Document) -> Cases:
+    columns = _Columns(_metrics(document.metrics))
+    path = document.folder.path / "per_item.jsonl"
+    for place, row in lines_at(path):
+        columns.add(place, row)
+    return columns.worst_first(path)
+
+
+def _metrics(metrics: Mapping[str, Any]) -> list[str]:
+    """Those of FIRST; where an evaluation has none of them, whatever it has."""
+    found = metric.scored(metrics, FIRST) or metric.scored(metrics, metric.result_names(metrics))
+    return [value.name for value in found[:COLUMNS]]
+
+
+class _Names:
+    """Texts by number, in the order of their appearance."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+        self.column = array("L")
+
+    def add(self, name: str) -> None:
+        self.column.append(self.numbers.setdefault(name, len(self.numbers)))
+
+
+class _Columns:
+    def __init__(self, metrics: Sequence[str]) -> None:
+        own = {name: short for short, name in SUMMARY_NAMES.items()}
+        self._metrics = {name: own.get(name, name) for name in metrics}
+        self._merits: list[Any] = []
+        self._places = array("q")
+        self._ids: list[str] = []
+        self._questions: list[str] = []
+        self._outcomes, self._languages = _Names(), _Names()
+        self._values = {name: array("d") for name in metrics}
+
+    def add(self, place: int, row: Mapping[str, Any]) -> None:
+        output = row.get("output")
+        question = output.get("query") if isinstance(output, Mapping) else None
+        self._merits.append(merit(row))
+        self._places.append(place)
+        self._ids.append(cut(str(row.get("id")), QUESTION))
+        self._questions.append(cut(" ".join(str(question or "").split()), QUESTION))
+        self._outcomes.add(outcome(row))
+        self._languages.add(str(row.get("language") or ""))
+        values = row.get("metrics") or {}
+        for name, short in self._metrics.items():
+            value = values.get(short)
+            self._values[name].append(float("nan") if value is None else value)
+
+    def worst_first(self, path: Path) -> Cases:
+        order = sorted(range(len(self._ids)), key=self._merits.__getitem__)[:LISTED]
+        return Cases(
+            n=len(self._ids),
+            path=path,
+            places=[self._places[number] for number in order],
+            ids=[self._ids[number] for number in order],
+            questions=[self._questions[number] for number in order],
+            outcomes=[self._outcomes.column[number] for number in order],
+            outcome_names=list(self._outcomes.numbers),
+            languages=[self._languages.column[number] for number in order],
+            language_names=list(self._languages.numbers),
+            values={name: np.round(np.array(column)[order], 3) for name, column in self._values.items()},
+        )
+
+
+def outcome(row: Mapping[str, Any]) -> str:
+    """The place where a question was lost, `none` where it was lost nowhere, or how its case ended."""
+    if row.get("status") != "ok":
+        return str(row.get("status"))
+    return str((row.get("labels") or {}).get("lost_at", "ok"))
