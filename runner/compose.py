@@ -167,7 +167,7 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
     except (HydraException, OmegaConfBaseException) as error:
         problems += _not_in_use(job, {problem.key for problem in problems})
         return None, problems or [Problem("configuration", " ".join(str(error).split()))]
-    if any(map(_is_added, groups)):
+    if any(_is_added(group) and not group.startswith("+experiment=") for group in groups):
         problems += _not_in_use(job, {problem.key for problem in problems})
     OmegaConf.set_struct(cfg, False)
     return cfg, problems
