@@ -19,7 +19,8 @@ from runner.frozen import Frozen, unfolded
 from runner.store import fingerprint
 
 ENTRY_POINTS = "runner.conf"
-NOT_COMPONENTS = ("evaluation", "tracking", "models", "provider")
+OPEN = ("provider.",)  # mappings in which any name may stand
+NOT_COMPONENTS = ("evaluation", "tracking", "regression", "models", "provider")
 
 
 @dataclass(frozen=True)
@@ -133,12 +134,16 @@ def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple
 
 
 def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
-    """`+key=value` for a value as `++key=value`: to add what is there already is no mistake."""
+    """`+key=value` for a value as `++key=value`: to add what is there already is no mistake, nor is it one to set
+    what is not there yet where any name may stand."""
     known = _groups([override for override in overrides if override.startswith("hydra.searchpath=")])
-    return [
-        f"+{override}" if _is_added(override) and str(arguments.parse(override).key_or_group) not in known else override
-        for override in overrides
-    ]
+
+    def grown(override: str) -> str:
+        if _is_added(override) and str(arguments.parse(override).key_or_group) not in known:
+            return f"+{override}"
+        return f"++{override}" if override.startswith(OPEN) else override
+
+    return list(map(grown, overrides))
 
 
 def _is_added(override: str) -> bool:
