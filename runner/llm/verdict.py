@@ -11,6 +11,7 @@ from typing import Literal
 
 TEMPORARY = frozenset({408, 409})
 PERMANENT = frozenset({401, 403, 404, 405})
+COARSE_S = 2.0  # by which a date, of whole seconds, may be off without the clock being wrong
 GATEWAY = frozenset({502, 504, 524})  # somebody in between lost what the server may have answered
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 LENGTHS = frozenset({"max_tokens", "max_completion_tokens"})
@@ -67,7 +68,9 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
         return milliseconds / 1000
     if (seconds := _number(value)) is not None:
         return seconds
-    until, now = _date(value), _date(headers.get("date")) or datetime.now(UTC)
+    until, now, theirs = _date(value), datetime.now(UTC), _date(headers.get("date"))
+    if theirs is not None and abs((theirs - now).total_seconds()) > COARSE_S:
+        now = theirs
     return None if until is None else max(0.0, (until - now).total_seconds())
 
 

@@ -1,100 +1,99 @@
+"""Deadlines, on a clock that jumps."""
+
 import asyncio
-import time
 
 import pytest
 
-from runner.stopwatch import deadline, in_line, note, stopwatch
+from runner.stopwatch import deadline, in_line
+from tests import virtual_time
 
 
-def test_waiting_is_taken_off_and_a_cached_part_makes_the_whole_not_live() -> None:
-    with stopwatch() as watch:
-        time.sleep(0.02)
-        note(waited_s=0.015)
-    assert 5 <= watch.ms < (time.perf_counter() - watch.started) * 1000
-    assert watch.live and watch.timing.live
-    with stopwatch() as watch:
-        note(live=False)
-        note(live=True)
-    assert not watch.live and not watch.timing.live
+def now() -> float:
+    return asyncio.get_running_loop().time()
 
 
-def test_what_an_inner_stage_notes_counts_for_both_and_not_the_other_way() -> None:
-    with stopwatch() as outer:
-        note(waited_s=1.0)
-        with stopwatch() as inner:
-            note(waited_s=2.0, live=False)
-        with stopwatch() as other:
-            pass
-    assert (outer.waited_s, inner.waited_s, other.waited_s) == (3.0, 2.0, 0.0)
-    assert (outer.live, inner.live, other.live) == (False, False, True)
-
-
-def test_without_a_stopwatch_a_note_is_for_nobody() -> None:
-    note(waited_s=1.0, live=False)
-    with stopwatch() as watch:
-        pass
-    assert (watch.waited_s, watch.live) == (0.0, True)
-
-
-def test_tasks_of_a_stage_note_on_its_stopwatch() -> None:
-    async def part() -> None:
-        note(waited_s=0.5)
-
-    async def main() -> float:
-        with stopwatch() as watch:
-            await asyncio.gather(part(), part())
-        return watch.waited_s
-
-    assert asyncio.run(main()) == 1.0
-
-
-def test_a_deadline_ends_what_takes_too_long() -> None:
+def test_a_deadline() -> None:
     async def main() -> None:
-        async with deadline(0.01):
-            await asyncio.sleep(60)
+        async with deadline(10):
+            await asyncio.sleep(9)
+        with pytest.raises(TimeoutError):
+            async with deadline(10):
+                await asyncio.sleep(11)
+        assert now() == 19
 
-    with pytest.raises(TimeoutError):
-        asyncio.run(main())
+    virtual_time.run(main())
 
 
-def test_standing_in_line_takes_nothing_of_the_time_also_in_tasks_that_overlap() -> None:
-    async def wait(seconds: float) -> None:
+def test_standing_in_line_takes_nothing_of_it() -> None:
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with deadline(10):
+                await asyncio.sleep(4)
+                with in_line():
+                    await asyncio.sleep(1000)
+                await asyncio.sleep(5)
+                with in_line():
+                    await asyncio.sleep(1000)
+                await asyncio.sleep(2)
+        assert now() == 2010
+
+    virtual_time.run(main())
+
+
+def test_what_several_tasks_of_a_case_wait_for_counts_once() -> None:
+    async def wait(before: float, seconds: float) -> None:
+        await asyncio.sleep(before)
         with in_line():
             await asyncio.sleep(seconds)
 
     async def main() -> None:
-        async with deadline(0.1):
-            await asyncio.gather(wait(0.2), wait(0.3))
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.01):
-                    await asyncio.sleep(60)
+        with pytest.raises(TimeoutError):
+            async with deadline(10):
+                await asyncio.gather(wait(1, 100), wait(2, 50), wait(3, 200))  # in line from 1 to 203
+                await asyncio.sleep(20)
+        assert now() == 212
 
-    asyncio.run(main())
-
-
-def test_after_standing_in_line_the_rest_of_the_time_goes_on() -> None:
-    async def main() -> None:
-        async with deadline(0.05):
-            with in_line():
-                await asyncio.sleep(0.1)
-            await asyncio.sleep(60)
-
-    with pytest.raises(TimeoutError):
-        asyncio.run(main())
+    virtual_time.run(main())
 
 
-def test_what_outlives_its_case_and_what_has_none_may_stand_in_line() -> None:
-    async def wait(until: asyncio.Event) -> str:
+def test_a_task_that_outlives_its_case_waits_on() -> None:
+    async def request() -> float:
+        await asyncio.sleep(20)
         with in_line():
-            await until.wait()
-        return "done"
+            await asyncio.sleep(5)
+        return now()
 
-    async def main() -> list[str]:
-        event = asyncio.Event()
-        async with deadline(60):
-            outlives = asyncio.create_task(wait(event))
-            await asyncio.sleep(0)
-        asyncio.get_running_loop().call_soon(event.set)
-        return [await outlives, await wait(event)]
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with deadline(10):
+                task = asyncio.create_task(request())
+                await asyncio.shield(task)
+        async with deadline(10):  # the next case, whose time is its own
+            await asyncio.sleep(9)
+        assert await task == 25
 
-    assert asyncio.run(main()) == ["done", "done"]
+    virtual_time.run(main())
+
+
+def test_who_is_cancelled_in_line() -> None:
+    async def main() -> None:
+        async def case() -> None:
+            async with deadline(10):
+                with in_line():
+                    await asyncio.sleep(100)
+
+        task = asyncio.create_task(case())
+        await asyncio.sleep(50)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    virtual_time.run(main())
+
+
+def test_without_a_deadline_there_is_nothing_to_stop() -> None:
+    async def main() -> None:
+        with in_line():
+            await asyncio.sleep(1)
+
+    virtual_time.run(main())

@@ -1,0 +1,98 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.llm.messages import ChatReply, Usage
+from runner.llm.replies import chat_reply, reply_of_stored, stored_of_reply, vectors_of
+
+USAGE = {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 60}}
+
+
+def said(message: Any, usage: Any = None, **choice: Any) -> dict[str, Any]:
+    return {"choices": [{"message": message, "finish_reason": "stop", **choice}], "usage": usage}
+
+
+def test_a_chat_completion() -> None:
+    reply, usage = chat_reply(said({"role": "assistant", "content": "네.", "refusal": None}, USAGE))
+    assert (reply.text, reply.finish_reason, reply.refusal) == ("네.", "stop", None)
+    assert usage == Usage(100, 7, 60)
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": None}, ""),
+        ({}, ""),
+        ({"content": [{"type": "thinking"}, {"type": "text", "text": "a"}, {"text": "b"}]}, "ab"),
+        ({"content": "a", "reasoning_content": "…"}, "a"),
+    ],
+)
+def test_what_servers_make_of_a_message(message: Any, text: str) -> None:
+    assert chat_reply(said(message))[0].text == text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"choices": []},
+        {"choices": None},
+        {"choices": ["text"]},
+        said(None),
+        said({"content": 5}),
+        said({"content": {"text": "a"}}),
+        said({"content": "a", "refusal": {}}),
+        said({"content": "a"}, finish_reason=3),
+    ],
+)
+def test_what_is_no_chat_completion(answer: Any) -> None:
+    with pytest.raises((ValueError, KeyError, IndexError, TypeError, AttributeError)):
+        chat_reply(answer)
+
+
+def test_an_error_that_comes_with_status_200_is_told() -> None:
+    with pytest.raises(ValueError, match="upstream is busy"):
+        chat_reply({"error": {"message": "upstream is busy", "code": 502}})
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (None, None),
+        ([], None),
+        ({}, None),
+        ({"prompt_tokens": 5}, None),  # an answer is not free because nobody counted it
+        ({"prompt_tokens": "5", "completion_tokens": 1}, None),
+        ({"prompt_tokens": -5, "completion_tokens": 1}, None),
+        ({"prompt_tokens": 5, "completion_tokens": 0}, Usage(5, 0, 0)),
+        ({"prompt_tokens": 5, "completion_tokens": 1, "prompt_tokens_details": None}, Usage(5, 1, 0)),
+        ({"prompt_tokens": 5, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 99}}, Usage(5, 1, 5)),
+        ({"prompt_tokens": 5, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": "x"}}, Usage(5, 1, 0)),
+    ],
+)
+def test_usage_as_the_server_counted_or_not_at_all(usage: Any, expected: Usage | None) -> None:
+    assert chat_reply(said({"content": "a"}, usage))[1] == expected
+
+
+def test_vectors_in_the_order_of_the_texts() -> None:
+    data = [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1, 0.5]}]
+    vectors, usage = vectors_of({"data": data, "usage": {"prompt_tokens": 9}}, 2)
+    np.testing.assert_array_equal(vectors, np.array([[1, 0.5], [0, 1]], dtype=np.float32))
+    assert usage == Usage(9)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [[{"index": 0, "embedding": [1, 2]}], [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}], None],
+)
+def test_vectors_that_are_missing_or_of_several_lengths(data: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        vectors_of({"data": data}, 2)
+
+
+def test_what_is_stored_comes_back_as_from_the_cache() -> None:
+    reply = ChatReply("글", "length", "no", Usage(), attempts=3, waited_s=1.5)
+    back = reply_of_stored(stored_of_reply(reply, Usage(5, 6, 7)))
+    assert back == ChatReply("글", "length", "no", Usage(5, 6, 7), attempts=0)
+    assert back.cached

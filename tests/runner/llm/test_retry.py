@@ -1,0 +1,306 @@
+"""Against a real server that misbehaves."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.errors import EvaluationError, StopRunError
+from runner.llm.messages import ChatReply
+from runner.llm.models import Models
+from runner.llm.retry import Patience, accepted
+from runner.stopwatch import deadline, stopwatch
+from tests.runner.llm.doors import QUICK, models, question, score
+from tests.services.models_faults import refused
+from tests.services.models_replies import Reply, completion, error
+from tests.services.models_server import ModelsServer, serving_models
+
+JSON_OBJECT = {"type": "json_object"}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[ModelsServer]:
+    with serving_models() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: ModelsServer) -> ModelsServer:
+    running.reset()
+    running.respond, running.refuses = None, ()
+    return running
+
+
+async def asked(door: Models, n: int = 1, *, at_once: bool = True, **settings: Any) -> list[ChatReply | Exception]:
+    """What came of `n` requests."""
+    model = door.model("test:m", "judge")
+    async with door.opened():
+        requests = [model.chat(question(f"{n}", **settings)) for n in range(n)]
+        if at_once:
+            return await asyncio.gather(*requests, return_exceptions=True)  # type: ignore[return-value]
+        return [(await asyncio.gather(each, return_exceptions=True))[0] for each in requests]  # type: ignore[misc]
+
+
+def failing(server: ModelsServer, *replies: Reply) -> None:
+    """These to the first requests, then what is right."""
+    left = list(replies)
+    server.respond = lambda body: left.pop(0) if left else None
+
+
+# --- again ------------------------------------------------------------------------------------------
+
+BROKEN = [
+    error(408, "Timeout", kind="server_error"),
+    error(409, "Conflict", kind="server_error"),
+    error(500, "Oops", kind="server_error"),
+    error(503, "Busy", kind="server_error"),
+    error(429, "Slow down", kind="requests"),
+    Reply(body=b"<html>Bad Gateway</html>"),
+    Reply(body=b'{"choices": ['),
+    Reply(body=b'{"choices": []}'),
+    Reply(body=b'{"error": {"message": "upstream"}}'),
+    Reply(body=b"{}" * 50, cut="body"),
+    Reply(cut="headers"),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+async def test_what_may_help_is_tried_again(broken: Reply, server: ModelsServer, tmp_path: Path) -> None:
+    failing(server, *[broken] * 5)
+    with stopwatch() as watch:
+        (reply,) = await asked(models(server.url, tmp_path))
+    assert isinstance(reply, ChatReply)
+    assert reply.attempts == server.count == 6
+    assert not watch.live
+    assert watch.waited_s == reply.waited_s > 0
+
+
+async def test_a_request_is_given_up_after_six_attempts(server: ModelsServer, tmp_path: Path) -> None:
+    server.respond = lambda body: BROKEN[2]
+    (failed,) = await asked(models(server.url, tmp_path))
+    assert server.count == 6
+    assert type(failed) is EvaluationError
+    assert str(failed) == f"test:m at {server.url}: the server answers 500: Oops (asked 6 times)"
+
+
+async def test_stalls_end_at_the_deadline_of_an_attempt(server: ModelsServer, tmp_path: Path) -> None:
+    slow = replace(completion({"model": "m", "messages": []}, "late"), delay_s=30.0)
+    failing(server, slow, slow)
+    (reply,) = await asked(models(server.url, tmp_path, timeout_ms=200))
+    assert isinstance(reply, ChatReply)
+    assert (reply.attempts, server.count) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        error(401, "Incorrect API key provided: sk-wrong", kind="invalid_request_error"),
+        error(403, "Country not supported", kind="invalid_request_error"),
+        error(404, "The model `m` does not exist", kind="invalid_request_error", code="model_not_found"),
+        error(429, "You exceeded your current quota", kind="insufficient_quota", code="insufficient_quota"),
+    ],
+    ids=lambda reply: str(reply.status),
+)
+async def test_what_no_retry_helps_is_asked_once_and_ends_the_run(
+    reply: Reply, server: ModelsServer, tmp_path: Path
+) -> None:
+    server.respond = lambda body: reply
+    (failed,) = await asked(models(server.url, tmp_path))
+    assert server.count == 1
+    assert isinstance(failed, StopRunError)
+    assert str(failed).startswith(f"test:m at {server.url}: the server answers {reply.status}: ")
+
+
+async def test_a_refused_key_is_named_by_its_variable_and_never_shown(
+    server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_KEY", "hunter22")
+    server.respond = lambda body: error(401, "Incorrect API key provided: hunter22.", kind="invalid_request_error")
+    (failed,) = await asked(models(server.url, tmp_path, provider_api_key_env="TEST_KEY"))
+    said = "the server answers 401: Incorrect API key provided: ***. (the key is that in TEST_KEY)"
+    assert str(failed) == f"test:m at {server.url}: {said}"
+    assert server.headers[0]["Authorization"] == "Bearer hunter22"
+
+
+async def test_one_bad_request_fails_and_the_others_go_on(server: ModelsServer, tmp_path: Path) -> None:
+    too_long = error(400, "maximum context length is 8192 tokens", kind="x", param="messages")
+    server.respond = lambda body: too_long if body["messages"][1]["content"] == "3" else None
+    replies = await asked(models(server.url, tmp_path), 12)
+    assert [type(reply) for reply in replies].count(ChatReply) == 11
+    assert str(replies[3]) == f"test:m at {server.url}: the server answers 400: maximum context length is 8192 tokens"
+    assert server.count == 12
+
+
+# --- hopeless ---------------------------------------------------------------------------------------
+
+
+async def test_a_server_that_is_down_ends_the_run(tmp_path: Path, closed_port: int) -> None:
+    (failed,) = await asked(models(f"http://127.0.0.1:{closed_port}/v1", tmp_path))
+    assert isinstance(failed, StopRunError)
+    assert str(failed) == (
+        f"test:m at http://127.0.0.1:{closed_port}/v1: no connection to 127.0.0.1:{closed_port} "
+        "(connection refused) (asked 6 times)"
+    )
+
+
+@pytest.mark.parametrize("status", [500, 400])
+async def test_a_server_that_has_nothing_but_errors_ends_the_run(
+    status: int, server: ModelsServer, tmp_path: Path
+) -> None:
+    server.respond = lambda body: error(status, "Oops", kind="x")
+    replies = await asked(models(server.url, tmp_path), 10, at_once=False)
+    assert [type(reply) for reply in replies] == [EvaluationError] * 7 + [StopRunError] * 3
+    more = " (asked 6 times)" if status == 500 else ""
+    assert str(replies[7]) == (
+        f"test:m at {server.url}: the server answers {status}: Oops{more}; so ended 8 requests in a row"
+    )
+
+
+async def test_an_answer_in_between_is_hope(server: ModelsServer, tmp_path: Path) -> None:
+    bad = error(400, "no", kind="x")
+    server.respond = lambda body: None if int(body["messages"][1]["content"]) % 8 == 7 else bad
+    replies = await asked(models(server.url, tmp_path), 30, at_once=False)
+    assert Counter(type(reply) for reply in replies) == {EvaluationError: 27, ChatReply: 3}
+
+
+# --- too many ---------------------------------------------------------------------------------------
+
+
+async def test_a_storm_of_429_loses_nothing(server: ModelsServer, tmp_path: Path) -> None:
+    """More often than there are attempts at one request."""
+    numbers = count()
+    server.respond = lambda body: error(429, "Slow", kind="requests") if next(numbers) < 300 else None
+    replies = await asked(models(server.url, tmp_path), 20)
+    assert all(isinstance(reply, ChatReply) for reply in replies)
+    assert server.count == 320
+
+
+async def test_retry_after_is_waited_for_by_all(server: ModelsServer, tmp_path: Path) -> None:
+    throttled = replace(error(429, "Slow", kind="requests"), headers={"Retry-After": "0.4"})
+    failing(server, throttled)
+    door = models(server.url, tmp_path, max_concurrency=1)
+    first, second = await asked(door, 2)
+    assert isinstance(first, ChatReply) and isinstance(second, ChatReply)
+    assert first.waited_s >= 0.4
+    assert second.waited_s >= 0.4
+
+
+async def test_standing_in_line_takes_no_time_of_a_case(server: ModelsServer, tmp_path: Path) -> None:
+    failing(server, replace(error(429, "Slow", kind="requests"), headers={"Retry-After": "1.1"}))
+    async with deadline(1.0):
+        (reply,) = await asked(models(server.url, tmp_path))
+    assert isinstance(reply, ChatReply)
+
+
+async def test_a_wait_that_nobody_can_bear_ends_the_run_and_is_forgotten(server: ModelsServer, tmp_path: Path) -> None:
+    failing(server, replace(error(429, "Tokens per day", kind="requests"), headers={"Retry-After": "7200"}))
+    failed, reply = await asked(models(server.url, tmp_path), 2, at_once=False)
+    assert isinstance(failed, StopRunError)
+    assert str(failed) == (
+        f"test:m at {server.url}: the server answers 429: Tokens per day (it asks to wait for 7,200 s)"
+    )
+    assert isinstance(reply, ChatReply)
+
+
+async def test_a_server_that_takes_nothing_any_more_ends_the_run(server: ModelsServer, tmp_path: Path) -> None:
+    server.respond = lambda body: error(429, "Slow", kind="requests")
+    (failed,) = await asked(models(server.url, tmp_path, patience=replace(QUICK, throttled_s=0.2)))
+    assert isinstance(failed, StopRunError)
+    assert str(failed).startswith(f"test:m at {server.url}: the server answers 429: Slow (nothing else for 0 s)")
+
+
+# --- parameters -------------------------------------------------------------------------------------
+
+
+async def test_parameters_are_left_out_one_after_the_other_and_for_good(server: ModelsServer, tmp_path: Path) -> None:
+    server.refuses = ("max_tokens", "temperature", "seed", "response_format")
+    door = models(server.url, tmp_path, provider_add={"*": {"top_k": 5}})
+    first, second = await asked(door, 2, at_once=False, seed=1)
+    assert isinstance(first, ChatReply) and isinstance(second, ChatReply)
+    assert first.attempts == 6  # any JSON is refused before none is asked for
+    assert second.attempts == 1
+    assert server.count == 7
+    assert set(server.requests[-1]) == {"model", "messages", "max_completion_tokens", "top_k"}
+    assert server.requests[-1]["max_completion_tokens"] == 50
+
+
+async def test_requests_that_were_under_way_when_it_was_learnt_are_sent_again(
+    server: ModelsServer, tmp_path: Path
+) -> None:
+    server.refuses = ("temperature", "max_tokens")
+    replies = await asked(models(server.url, tmp_path), 8)
+    assert all(isinstance(reply, ChatReply) for reply in replies)
+    assert server.requests[-1].keys() == {"model", "messages", "max_completion_tokens", "response_format"}
+
+
+async def test_a_schema_that_is_refused_becomes_any_json_where_that_is_taken(
+    server: ModelsServer, tmp_path: Path
+) -> None:
+    def respond(body: dict[str, Any]) -> Reply | None:
+        return (
+            refused("response_format", body) if body.get("response_format", {}).get("type") == "json_schema" else None
+        )
+
+    server.respond = respond
+    door = models(server.url, tmp_path)
+    async with door.opened():
+        assert 0 <= await door.model("test:m", "judge").structured(question("1"), score) <= 1
+    assert [body["response_format"]["type"] for body in server.requests] == ["json_schema", "json_object"]
+
+
+async def test_a_field_that_conf_adds_is_left_out_when_its_value_is_refused(
+    server: ModelsServer, tmp_path: Path
+) -> None:
+    complaint = "Unsupported value: 'reasoning_effort' does not support 'minimal' with this model."
+
+    def respond(body: dict[str, Any]) -> Reply | None:
+        wrong = "reasoning_effort" in body
+        return error(400, complaint, kind="x", param="reasoning_effort", code="unsupported_value") if wrong else None
+
+    server.respond = respond
+    replies = await asked(models(server.url, tmp_path, provider_add={"*": {"reasoning_effort": "minimal"}}), 3)
+    assert all(isinstance(reply, ChatReply) for reply in replies)
+
+
+async def test_how_long_an_answer_may_be_is_never_left_open(server: ModelsServer, tmp_path: Path) -> None:
+    server.refuses = ("max_tokens", "max_completion_tokens")
+    failed, again = await asked(models(server.url, tmp_path), 2, at_once=False)
+    assert isinstance(failed, StopRunError) and isinstance(again, StopRunError)
+    assert "Unsupported parameter: 'max_completion_tokens'" in str(failed)
+    assert server.count == 3
+
+
+async def test_what_one_model_refuses_another_gets(server: ModelsServer, tmp_path: Path) -> None:
+    server.respond = lambda body: (
+        refused("temperature", body) if body["model"] == "strict" and "temperature" in body else None
+    )
+    door = models(server.url, tmp_path)
+    async with door.opened():
+        for name in ("test:strict", "test:lax"):
+            await door.model(name, "judge").chat(question("1"))
+    assert ["temperature" in body for body in server.requests] == [True, False, True]
+
+
+def test_any_json_is_asked_for_only_where_a_message_speaks_of_it() -> None:
+    body = {"messages": [{"role": "user", "content": "판정하라"}], "response_format": {"type": "json_schema"}}
+    assert accepted(body, {"response_format": 1}).keys() == {"messages"}
+    body["messages"] = [{"role": "user", "content": "JSON으로 답하라"}]
+    assert accepted(body, {"response_format": 1})["response_format"] == JSON_OBJECT
+    assert accepted(body, {"response_format": 2}).keys() == {"messages"}
+
+
+# --- pauses -----------------------------------------------------------------------------------------
+
+
+def test_pauses_grow_up_to_the_longest_and_differ() -> None:
+    patience = Patience(first_pause_s=1.0, longest_pause_s=10.0)
+    for failures, longest in [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (5000, 10)]:
+        pauses = {patience.pause_s(failures, None) for _ in range(50)}
+        assert len(pauses) > 40
+        assert all(longest / 2 <= pause <= longest for pause in pauses)
+    assert all(3 <= patience.pause_s(9, 3.0) <= 4 for _ in range(50))
