@@ -1,4 +1,4 @@
-"""summary.json, summary.md and cells.csv of a sweep."""
+"""summary.json, summary.md, cells.csv and report.html of a sweep."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import json
 from pathlib import Path
 
-from runner.report import metric, sweep_cost
+from runner.report import html, metric, sweep_cost
 from runner.report.markdown import Markdown, bold, escape, quote, table
 from runner.report.metric_sections import slice_cell
 from runner.report.summary import replace_text
@@ -17,7 +17,7 @@ SCHEMA = 1
 
 
 def write_sweep(folder: Path) -> None:
-    """Write summary.json, summary.md and cells.csv of a sweep from sweep.json and the folders of its runs.
+    """Write summary.json, summary.md, cells.csv and report.html of a sweep from sweep.json and the folders of its runs.
     The same files give the same bytes."""
     sweep = read_sweep(folder)
     record = {
@@ -31,6 +31,7 @@ def write_sweep(folder: Path) -> None:
     replace_text(folder / "summary.json", json.dumps(record, ensure_ascii=False, indent=2) + "\n")
     replace_text(folder / "summary.md", _markdown(sweep))
     replace_text(folder / "cells.csv", _csv(sweep))
+    html.write_sweep(folder, sweep)
 
 
 def _markdown(sweep: Sweep) -> str:

@@ -14,7 +14,7 @@ import pytest
 from runner.cli import main
 from tests.small_data import small_data, write_jsonl
 
-FILES = {"run.json", "summary.json", "summary.md", "per_item.jsonl", "errors.jsonl"}
+FILES = {"run.json", "summary.json", "summary.md", "report.html", "per_item.jsonl", "errors.jsonl"}
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def test_retrieval_only(data: list[str]) -> None:
 
 def test_full_rag_sweep_ranks_once_and_numbers_its_folders(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["+experiment=full_rag", *data, "k=1,2", "out=sweep"]) == 0
-    assert {"0", "1", "sweep.json", "summary.md", "summary.json"} <= set(os.listdir("sweep"))
+    assert {"0", "1", "sweep.json", "summary.md", "report.html", "summary.json"} <= set(os.listdir("sweep"))
     first, second = read("sweep/0/summary.json"), read("sweep/1/summary.json")
     assert (first["k"], second["k"]) == (1, 2)
     assert first["metrics"]["recall_at_10"] == second["metrics"]["recall_at_10"]

@@ -69,13 +69,15 @@ class Page:
         yield f"{tag('script', Html(script))}\n</body>\n</html>\n".encode()
 
     def _body(self) -> Html:
-        contents = tag(
-            "nav",
-            tag("ul", joined(tag("li", tag("a", each.title, href=f"#{each.anchor}")) for each in self.sections)),
-            aria_label=self.say("html.contents"),
-        )
+        links = joined(tag("li", tag("a", each.title, href=f"#{each.anchor}")) for each in self.sections)
+        contents = tag("nav", tag("ul", links), aria_label=self.say("html.contents"))
         sections = joined(tag("section", tag("h2", each.title), each.body, id=each.anchor) for each in self.sections)
-        return tag("div", contents, tag("main", self.head, sections), class_="page")
+        main = tag("main", self.head, sections)
+        return (
+            tag("div", contents, main, class_="page")
+            if len(self.sections) > 1
+            else tag("div", main, class_="page alone")
+        )
 
 
 def _json(data: Mapping[str, Any]) -> Iterable[bytes]:

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from runner.report.html.markup import Html, joined, tag
 from runner.report.metric import Value
 
-WIDTH, HEIGHT = 640, 300
+WIDE, NARROW, HEIGHT = 640, 360, 280
 LEFT, RIGHT, TOP, BOTTOM = 38, 14, 12, 40  # room for the names of the axes
 STYLES = 5  # line styles in page.css; each has its own mark, so that lines can be told apart without colours
 APART = 5.0  # pixels between the intervals of two lines at one place
 MARK = 3.6
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One value for each place on the x axis."""
-
-    name: str
-    values: Sequence[Value]
-
-
-def plot(x: str, places: Sequence[int | float | str], lines: Sequence[Line], title: str) -> Html:
-    """Numbers on the x axis stand where they are, names side by side, without lines between them."""
+def plot(x: str, places: Sequence[int | float | str], lines: Sequence[Sequence[Value]], width: int) -> Html:
+    """Each line has a value for each place. Numbers on the x axis stand where they are, names side by side, without
+    lines between them. The numbers stand in a table beside the drawing."""
     numbers = [place for place in places if isinstance(place, int | float)]
     is_number = len(numbers) == len(places)
     spots = _spread(numbers) if is_number else [(n + 0.5) / len(places) for n in range(len(places))]
-    pixels = [LEFT + 24 + spot * (WIDTH - LEFT - RIGHT - 48) for spot in spots]
-    shapes = [*_axes(x, places, pixels)]
+    pixels = [LEFT + 24 + spot * (width - LEFT - RIGHT - 48) for spot in spots]
+    shapes = [*_axes(x, places, pixels, width)]
     for number, line in enumerate(lines):
         shift = (number - (len(lines) - 1) / 2) * APART
-        shapes += _line(line, [pixel + shift for pixel in pixels], number, is_number)
-    drawing = tag("svg", *shapes, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=title, class_="plot")
-    return tag("figure", _legend(lines), tag("div", drawing, class_="scroll"))
+        shapes.append(_line(line, [pixel + shift for pixel in pixels], number, is_number))
+    box = f"0 0 {width} {HEIGHT}"
+    return tag("svg", *shapes, viewBox=box, width=width, height=HEIGHT, class_="plot", aria_hidden="true")
+
+
+def legend(names: Sequence[str]) -> Html:
+    """The lines in their order."""
+    return tag("ul", *(tag("li", _sample(number), name) for number, name in enumerate(names)), class_="legend")
 
 
 def _spread(numbers: Sequence[int | float]) -> list[float]:
@@ -43,27 +40,26 @@ def _spread(numbers: Sequence[int | float]) -> list[float]:
     return [(number - low) / (high - low) if high > low else 0.5 for number in numbers]
 
 
-def _axes(x: str, places: Sequence[int | float | str], pixels: Sequence[float]) -> Iterator[Html]:
+def _axes(x: str, places: Sequence[int | float | str], pixels: Sequence[float], width: int) -> Iterator[Html]:
     for tick in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
-        yield tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=_y(tick), y2=_y(tick), class_="track")
+        yield tag("line", x1=LEFT, x2=width - RIGHT, y1=_y(tick), y2=_y(tick), class_="track")
         yield tag("text", f"{tick:.1f}", x=LEFT - 8, y=_y(tick) + 4, text_anchor="end")
     for place, pixel in zip(places, pixels, strict=True):
         yield tag("text", str(place), x=pixel, y=HEIGHT - BOTTOM + 18, text_anchor="middle")
-    yield tag("text", x, x=(LEFT + WIDTH - RIGHT) / 2, y=HEIGHT - 4, text_anchor="middle", class_="axis")
+    yield tag("text", x, x=(LEFT + width - RIGHT) / 2, y=HEIGHT - 4, text_anchor="middle", class_="axis")
 
 
-def _line(line: Line, pixels: Sequence[float], number: int, connected: bool) -> Iterator[Html]:
-    style = f"line s{number % STYLES + 1}"
+def _line(values: Sequence[Value], pixels: Sequence[float], number: int, connected: bool) -> Html:
     known = [
         (pixel, value, value.value)
-        for pixel, value in zip(pixels, line.values, strict=True)
+        for pixel, value in zip(pixels, values, strict=True)
         if value.value is not None and 0 <= value.value <= 1
     ]
     marks = [mark for pixel, value, height in known for mark in _point(pixel, value, height, number)]
     if connected and len(known) > 1:
         path = " ".join(f"{pixel:.1f},{_y(height):.1f}" for pixel, _, height in known)
         marks.insert(0, tag("polyline", points=path))
-    yield tag("g", *marks, class_=style)
+    return tag("g", *marks, class_=f"line s{number % STYLES + 1}")
 
 
 def _point(pixel: float, value: Value, height: float, number: int) -> Iterator[Html]:
@@ -86,10 +82,6 @@ def _mark(number: int, x: float, y: float) -> Html:
     }[kind]
     scale = MARK * (0.9 if kind == 1 else 1)
     return tag("polygon", points=" ".join(f"{x + dx * scale:.1f},{y + dy * scale:.1f}" for dx, dy in corners))
-
-
-def _legend(lines: Sequence[Line]) -> Html:
-    return tag("ul", *(tag("li", _sample(number), line.name) for number, line in enumerate(lines)), class_="legend")
 
 
 def _sample(number: int) -> Html:

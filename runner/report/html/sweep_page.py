@@ -9,19 +9,19 @@ from typing import Any
 from runner.report import metric, sweep_cost
 from runner.report.figures import series_along, x_axis
 from runner.report.html.head import pairs, told
-from runner.report.html.markup import Html, found_in_data, joined, paragraph, table, tag
+from runner.report.html.markup import Html, found_in_data, joined, paragraph, scrolled, table, tag
 from runner.report.html.metric_sections import slice_cell
 from runner.report.html.page import Page, Section
-from runner.report.html.plot import Line, plot
-from runner.report.sweep import Cell, Sweep, View, read_sweep
+from runner.report.html.plot import NARROW, WIDE, legend, plot
+from runner.report.sweep import Cell, Sweep, View
 
 FILE = "report.html"
 
 
-def write_sweep(folder: Path) -> None:
-    """Write report.html from sweep.json and the folders of its runs. Raises InputError when `folder` is no sweep
-    folder."""
-    sweep = read_sweep(folder)
+def write_sweep(folder: Path, sweep: Sweep) -> None:
+    """Write report.html, unless the runs were configured to leave reports out. The same sweep gives the same bytes."""
+    if any((cell.run.get("config") or {}).get("format") == "json" for cell in sweep.cells):
+        return
     title = sweep.say("sweep.title", experiment=sweep.head.get("experiment") or "")
     found = [_runs(sweep), _failures(sweep), _cost(sweep)]
     sections = [section for section in found if section is not None]
@@ -36,7 +36,7 @@ def _head(sweep: Sweep, title: str) -> Html:
     facts = {
         "ran.sweep": sweep.head.get("id"),
         "ran.status": say.name("status", str(sweep.head.get("status"))),
-        "ran.cases": say("sweep.cells", done=done, total=len(sweep.cells)),
+        "html.runs": say("sweep.cells", done=done, total=len(sweep.cells)),
         **{name: ", ".join(dict.fromkeys(cell.params.get(name, "") for cell in sweep.cells)) for name in sweep.params},
     }
     shown = [(say.texts.get(name, name), str(value)) for name, value in facts.items() if value]
@@ -44,9 +44,7 @@ def _head(sweep: Sweep, title: str) -> Html:
 
 
 def _runs(sweep: Sweep) -> Section:
-    say = sweep.say
-    views = [part for view in sweep.views for part in _view(sweep, view)]
-    return Section("runs", say("html.runs"), joined([*views, paragraph(say("sweep.explain"), "note")]))
+    return Section("runs", sweep.say("html.runs"), joined(part for view in sweep.views for part in _view(sweep, view)))
 
 
 def _view(sweep: Sweep, view: View) -> Iterator[Html]:
@@ -57,6 +55,7 @@ def _view(sweep: Sweep, view: View) -> Iterator[Html]:
     headers += [metric.label(name, sweep.k, sweep.say) for name in names]
     rows = [_row(sweep, view, cell) for cell in sweep.cells]
     yield table(headers, rows, label=sweep.say("html.runs"), class_="slices")
+    yield paragraph(sweep.say("sweep.explain"), "note")
     yield from _plots(sweep, view)
 
 
@@ -68,10 +67,7 @@ def _row(sweep: Sweep, view: View, cell: Cell) -> Sequence[str]:
         tag("a", cell.folder, href=f"{cell.folder}/{FILE}"),
         *(found_in_data(cell.params.get(name, "")) for name in sweep.params),
         sweep.say.name("status", cell.status),
-        *(
-            slice_cell(each, sweep.say, is_best=each.value is not None and each.value == view.best(each.name))
-            for each in values
-        ),
+        *(slice_cell(each, sweep.say, is_best=each.value == best[each.name]) for each in values),
     ]
 
 
@@ -86,17 +82,14 @@ def _plots(sweep: Sweep, view: View) -> Iterator[Html]:
     names = [name for name in metric.MAIN if any(metric.scored(cell["metrics"], [name]) for cell in cells)]
     if x is None or not names or len(cells) < 2:
         return
+    series = series_along(x, cells)
+    title, labels = sweep.say("html.against", x=x), [metric.label(name, sweep.k, sweep.say) for name in names]
     drawings = []
-    for rest, members in series_along(x, cells).items():
-        lines = [
-            Line(metric.label(name, sweep.k, sweep.say), [metric.value_of(cell["metrics"], name) for cell in members])
-            for name in names
-        ]
-        title = sweep.say("html.against", x=x)
-        heading = found_in_data(f"{title}, {rest}" if rest else title, "h3")
-        places = [cell["params"].get(x, "") for cell in members]
-        drawings.append(tag("div", heading, plot(x, places, lines, title)))
-    yield tag("div", *drawings, class_="beside plots")
+    for rest, members in series.items():
+        lines = [[metric.value_of(cell["metrics"], name) for cell in members] for name in names]
+        drawing = plot(x, [cell["params"].get(x, "") for cell in members], lines, NARROW if len(series) > 1 else WIDE)
+        drawings.append(tag("div", found_in_data(rest, "h4") if rest else Html(""), scrolled(drawing, rest or title)))
+    yield joined([tag("h3", title), legend(labels), tag("div", *drawings, class_="plots")])
 
 
 def _failures(sweep: Sweep) -> Section | None:

@@ -163,7 +163,9 @@ def test_a_sweep(mlflow_store: str, client: Any, tmp_path: Path) -> None:
         "3": 0.3,
         "5": 0.5,
     }
-    assert artifacts(client, str(summary_id)) == ["cells.csv", "figures", "summary.json", "summary.md", "sweep.json"]
+    assert artifacts(client, str(summary_id)) == [
+        "cells.csv", "figures", "report.html", "summary.json", "summary.md", "sweep.json",
+    ]  # fmt: skip
     assert artifacts(client, str(summary_id), "figures") == ["figures/metrics_against_k.png"]
 
 

