@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 # Options that are text: `case=1_000` is a name, `out=2024` a folder, and a folder is not swept.
-TEXT_KEYS = frozenset({"case", "out", "cache_dir"})
-FOLDER_KEYS = frozenset({"out", "cache_dir"})
+TEXT_KEYS = frozenset({"case", "out", "cache_dir", "compare", "save_snapshot", "junit"})
+FOLDER_KEYS = TEXT_KEYS - {"case"}
 SET_BY_RUNNER = frozenset(
     {"hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir", "hydra.output_subdir", "hydra.mode"}
 )

@@ -18,7 +18,7 @@ from runner.store import fingerprint
 Share = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[int, Field(ge=1)]
 
-NOT_PARTS = ("evaluation", "tracking", "models")
+NOT_PARTS = ("evaluation", "tracking", "regression", "models")
 # What some evaluation is made of, and what another one may lack.
 PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", "memory", "profile")
 
@@ -26,6 +26,7 @@ PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", 
 NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
     "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "budget", "provider", "run_timeout_ms",
+    "compare", "allow_incomparable", "fail_on_regression", "junit", "save_snapshot",
 }  # fmt: skip
 
 
@@ -66,6 +67,11 @@ class RunOptions(Strict):
     deterministic: bool
     case: str | None
     format: Literal["json", "md", "both"]
+    compare: Annotated[str, Field(min_length=1)] | None
+    allow_incomparable: bool
+    fail_on_regression: bool
+    junit: Annotated[str, Field(min_length=1)] | None
+    save_snapshot: Annotated[str, Field(min_length=1)] | None
     out: Annotated[str, Field(min_length=1)] | None
     cache_dir: Annotated[str, Field(min_length=1)]
     cache: Literal["use", "none", "read", "refresh", "replay"]
@@ -195,7 +201,7 @@ def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
 def _unknown(cfg: DictConfig, name: str) -> Problem:
     used = [key for key in _names(cfg) if _is_component(cfg, key) and key not in NOT_PARTS]
     if not OmegaConf.is_config(_node(cfg, name)):
-        known = [*RunOptions.model_fields, *used, "evaluation", "tracking", "experiment"]
+        known = [*RunOptions.model_fields, *used, "evaluation", "tracking", "regression", "experiment"]
         return Problem(name, f"unknown option{did_you_mean(name, known)}")
     near = did_you_mean(name, [*used, "report", "budget", "provider"]) if name not in PARTS else ""
     if "did you mean" in near:

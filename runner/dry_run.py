@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner import terminal
+from runner.comparing import look_up
 from runner.components import build
 from runner.compose import Cell
 from runner.config import validate
@@ -17,6 +18,7 @@ from runner.run import selected
 def dry_run(cells: Sequence[Cell]) -> int:
     """0 when the data of every cell is sound, 1 when a record would be skipped. Raises as loading does."""
     preflight(cells)
+    look_up(cells)
     seen: dict[str, int] = {}
     for cell in cells:
         options = validate(cell.cfg)

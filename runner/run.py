@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import terminal
+from runner.comparing import conclude
 from runner.components import build
 from runner.config import RunOptions, validate
 from runner.engine import INTERRUPTED, Stop
@@ -148,6 +149,8 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
         _write_head(job, head, outcome)
         if summary is not None:
             write_snapshot(job.folder)
+            outcome = conclude(job, outcome)
+            _write_head(job, head, outcome)
             _report(job, head, summary)
             _track(job)
     except Exception as error:
@@ -176,7 +179,7 @@ def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> No
         report.write(job.folder)
     if job.cfg.case is not None:
         terminal.show(report.case_view(job.folder))
-    terminal.show(*report.panels(head, summary))
+    terminal.show(*report.panels(head, summary), *report.comparison_view(job.folder, head))
     terminal.note(f"{job.label}results in {job.folder}")
 
 

@@ -17,6 +17,7 @@ from omegaconf import DictConfig
 
 from runner import terminal, waves
 from runner.arguments import single_quoted
+from runner.comparing import look_up
 from runner.compose import Plan
 from runner.cost import agree_on_cost
 from runner.engine import INTERRUPTED
@@ -35,14 +36,21 @@ GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
 
 def launch(plan: Plan) -> int:
     """Run all cells. Returns the gravest exit code."""
+    return launched(plan)[1]
+
+
+def launched(plan: Plan) -> tuple[Path, int]:
+    """The folder of the run or sweep, and the gravest exit code."""
     preflight(plan.cells)
     check_cache(Path(plan.cells[0].cfg.cache_dir))
+    baseline = look_up(plan.cells)
     agree_on_cost(plan.cells)
     with run_folder(plan) as folder:
         _prepare(plan, folder)
+        baseline.leave(folder)
         ledger.begin(folder, plan.cells[0].cfg.budget)
         _prepare_tracking(plan.cells[0].cfg)
-        return _gather(plan, folder, _serve(plan, folder))
+        return folder, _gather(plan, folder, _serve(plan, folder))
 
 
 def task(cfg: DictConfig) -> None:

@@ -18,6 +18,7 @@ from runner.comparison.slices import slices_of
 from runner.comparison.snapshots import Bools
 from runner.comparison.texts import with_texts
 from runner.comparison.verdicts import Overall, Role, Verdict, adjusted, is_test, main_metrics, overall, verdict
+from runner.paired import Paired
 from runner.regression import Regression
 
 ROLES: tuple[Role, ...] = ("main", "other", "leg")
@@ -28,6 +29,7 @@ class Compared:
     """A metric of both runs. `caveats`: why it would not be comparable, where it was looked at anyway."""
 
     difference: Difference
+    numbers: Paired
     role: Role
     p_holm: float
     verdict: Verdict
@@ -152,7 +154,10 @@ class _Numbers:
 
     def comparison(self, regression: Regression, p_holm: Mapping[str, float], family: int) -> Comparison:
         one, other = self._runs.baseline, self._runs.candidate
-        metrics = [self._compared(self._differences[name], p_holm[name], regression.margin) for name in self.numbers]
+        metrics = [
+            self._compared(self._differences[name], numbers, p_holm[name], regression.margin)
+            for name, numbers in self.numbers.items()
+        ]
         latency, cost = expense.latencies(one, other, seed=self._seed), expense.costs(one, other)
         judged = [name for name in self.main if "judge" in other.depends.get(name, ())]
         return Comparison(
@@ -173,10 +178,10 @@ class _Numbers:
             allow_incomparable=self._allow,
         )
 
-    def _compared(self, difference: Difference, p_holm: float, margin: float) -> Compared:
-        name, numbers = difference.metric, difference.numbers
-        found = "inconclusive" if numbers is None else verdict(numbers, p_holm, margin)
-        return Compared(difference, self._role(name), p_holm, found, self._reasons[name])
+    def _compared(self, difference: Difference, numbers: Paired, p_holm: float, margin: float) -> Compared:
+        name = difference.metric
+        found = verdict(numbers, p_holm, margin)
+        return Compared(difference, numbers, self._role(name), p_holm, found, self._reasons[name])
 
     def _not_comparable(self) -> Iterator[NotComparable]:
         for name, reasons in self._reasons.items():
@@ -186,13 +191,13 @@ class _Numbers:
     def _slices(self, margin: float) -> list[SliceRow]:
         """Main metrics, adjusted over all slices together."""
         found = [
-            (dimension, value, difference)
+            (dimension, value, difference, difference.numbers)
             for dimension, value, mask in slices_of(self._runs)
             for difference in self._differing(self.main, mask).values()
         ]
-        scored = [(*row, row[2].numbers) for row in found if row[2].numbers is not None]
+        scored = [(*row[:3], row[3]) for row in found if row[3] is not None]
         chances = adjusted([numbers for *_, numbers in scored])
         return [
-            SliceRow(dimension, value, self._compared(difference, p_holm, margin))
-            for (dimension, value, difference, _), p_holm in zip(scored, chances, strict=True)
+            SliceRow(dimension, value, self._compared(difference, numbers, p_holm, margin))
+            for (dimension, value, difference, numbers), p_holm in zip(scored, chances, strict=True)
         ]

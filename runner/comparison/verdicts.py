@@ -41,7 +41,10 @@ def main_metrics(comparable: Collection[str]) -> list[str]:
     if not ranking:
         cutoffs = [int(found.group(1)) for name in comparable if (found := re.fullmatch(r"recall_at_(\d+)", name))]
         ranking = [name for name in (f"{each}_at_{max(cutoffs, default=0)}" for each in RANKING) if name in comparable]
-    return [*ranking, *(name for name in OTHERS if name in comparable)] or sorted(comparable)
+    others = [name for name in OTHERS if name in comparable]
+    if "unanswerable_recall" not in comparable:  # no question is unanswerable, so that all there is is false alarms
+        others = [name for name in others if name != "unanswerable_f1"]
+    return [*ranking, *others] or sorted(comparable)
 
 
 def adjusted(found: Sequence[Paired]) -> list[float]:

@@ -19,7 +19,7 @@ from runner.report.usage import models, total, uses
 from runner.report.wording import LANGUAGES
 
 # No property of an experiment. A logged param cannot change, and a run that goes on may have another budget.
-NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "models", "case"}
+NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "regression", "models", "case"}
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
 SCRATCH = (".lock", ".writing", ".compacting")

@@ -1,0 +1,130 @@
+"""Compare finished runs with a baseline: what is better or worse, with evidence, and which questions changed sides.
+
+  python -m runner compare BASELINE CANDIDATE [CANDIDATE ...]
+
+Each is a snapshot.json, a run folder, experiments/NAME, an MLflow run id or latest:EXPERIMENT. Questions and answers
+are shown where the folders of both runs are at hand. With several candidates, p values are adjusted for all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from runner import terminal
+from runner.commands import Parser
+from runner.comparing import why
+from runner.comparison.compare import compare_all
+from runner.comparison.record import record_of
+from runner.comparison.sides import Finder
+from runner.errors import ConfigError, InputError, did_you_mean
+from runner.regression import Regression
+from runner.report.comparison import write
+from runner.report.comparison_junit import write_junit
+from runner.report.comparison_panels import comparison_panels
+from runner.report.comparison_words import Record
+from runner.report.wording import LANGUAGES, Wording, wording_of
+from runner.snapshot import write_bytes
+
+SEVERAL = "runner.comparisons"
+TARGET = "runner.regression.Regression"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises InputError for what names no run and for rules that do not fit, TrackingError for MLflow."""
+    options = _parser().parse_args(argv)
+    regression = rules_of(options.rules)
+    folder = options.out or _new_folder()
+    with tempfile.TemporaryDirectory() as scratch:
+        finder = Finder(Path(scratch), options.uri)
+        baseline, *candidates = (finder.open(name) for name in [options.baseline, *options.candidate])
+        allow, seed = options.allow_incomparable, options.seed
+        found = compare_all(baseline, candidates, regression, seed=seed, allow_incomparable=allow)
+    say = LANGUAGES[options.language] if options.language else wording_of({"config": candidates[0].snapshot.config})
+    records = [record_of(each, fail_on_regression=options.fail_on_regression) for each in found]
+    _write(folder, records, say)
+    if options.junit is not None:
+        options.junit.parent.mkdir(parents=True, exist_ok=True)
+        write_junit(options.junit, records, say)
+    for record in records:
+        terminal.show(*comparison_panels(record, say))
+    terminal.note(f"comparison in {folder}")
+    for record in records:
+        if record["exit_code"]:
+            terminal.fail(f"{record['candidate']['label']}: {why(record)}")
+    return max(int(record["exit_code"]) for record in records)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="python -m runner compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("baseline", metavar="BASELINE")
+    parser.add_argument("candidate", metavar="CANDIDATE", nargs="+")
+    parser.add_argument(
+        "--rules", default="default", metavar="NAME|FILE", help="regression rules: default, strict, none or a YAML file"
+    )
+    parser.add_argument("--fail-on-regression", action="store_true", help="exit code 4 when a rule fires")
+    parser.add_argument("--allow-incomparable", action="store_true", help="compare what was measured differently, too")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="the rules as JUnit XML")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="default: outputs/<time>-compare")
+    parser.add_argument("--language", choices=sorted(LANGUAGES), help="default: that of the first candidate")
+    parser.add_argument("--uri", help="the MLflow store of run ids (default: that of conf/tracking/mlflow.yaml)")
+    parser.add_argument("--seed", type=int, default=42, help="of intervals and tests (default: 42)")
+    return parser
+
+
+def rules_of(name: str) -> Regression:
+    """The rules of conf/regression/NAME.yaml, or of a file of that form. Raises ConfigError and InputError."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    from runner.components import build, check
+
+    known = {Path(path.name).stem: path for path in files("conf").joinpath("regression").iterdir()}
+    source = known.get(name)
+    if source is None and not Path(name).is_file():
+        raise InputError(f"--rules: no rules '{name}' and no such file{did_you_mean(name, known)}")
+    try:
+        text = (source or Path(name)).read_text(encoding="utf-8")
+        settings = OmegaConf.create({"regression": {**_mapping(OmegaConf.create(text)), "_target_": TARGET}})
+    except (OmegaConfBaseException, YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"--rules: {name} cannot be read: {' '.join(str(error).split())}") from None
+    problems, _ = check(settings.regression)
+    if problems:
+        raise ConfigError(problems)
+    regression: Regression = build(settings.regression).root
+    return regression
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    from omegaconf import DictConfig
+
+    if not isinstance(value, DictConfig):
+        raise InputError("--rules: expected a mapping with rules and must_not_break")
+    return {str(key): value[key] for key in value}
+
+
+def _new_folder() -> Path:
+    start = time.strftime("%Y%m%d-%H%M%S")
+    names = (Path("outputs") / f"{start}{'' if n == 1 else f'.{n}'}-compare" for n in count(1))
+    return next(folder for folder in names if not folder.exists())
+
+
+def _write(folder: Path, records: Sequence[Record], say: Wording) -> None:
+    """Raises InputError for a folder that holds a run, whose own comparison stands there."""
+    if any((folder / name).exists() for name in ("run.json", "sweep.json")):
+        raise InputError(f"--out: {folder} holds a run; choose another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    value = records[0] if len(records) == 1 else {"schema": 1, "kind": SEVERAL, "comparisons": records}
+    write_bytes(folder / "compare.json", orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    write(folder / "compare.md", records, say)

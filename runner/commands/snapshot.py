@@ -1,0 +1,44 @@
+"""Write the snapshot of a finished run, which later runs can be compared with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.commands import Parser
+from runner.comparison.snapshots import parse_snapshot, read_snapshot
+from runner.errors import DataError, InputError
+from runner.report.folder import open_run
+from runner.snapshot import FILE, encoded, write_bytes
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises InputError for a folder without results, and for a PATH that holds something else."""
+    parser = Parser(prog="python -m runner snapshot", description=__doc__)
+    parser.add_argument("run", metavar="RUN", type=Path, help="a run folder")
+    parser.add_argument("path", metavar="PATH", type=Path, nargs="?", help=f"default: {FILE} in the run folder")
+    options = parser.parse_args(argv)
+    opened = open_run(options.run)
+    if not opened.summary:
+        raise InputError(f"{options.run}: the run has no results ({opened.run.get('status')})")
+    path = options.path or options.run / FILE
+    if options.path is not None:
+        _demand_free(path)
+    data = encoded(opened)
+    snapshot = parse_snapshot(data, str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, data)
+    sys.stdout.write(f"{path}: {len(snapshot.cases)} cases, {len(snapshot.cases.values)} metrics\n")
+    return 0
+
+
+def _demand_free(path: Path) -> None:
+    """Only an earlier snapshot is written over."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; expected the name of a file")
+    if path.exists():
+        try:
+            read_snapshot(path)
+        except DataError as error:
+            raise InputError(f"PATH would write over a file that is no whole snapshot: {error}") from None

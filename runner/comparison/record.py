@@ -1,0 +1,118 @@
+"""compare.json: a comparison as JSON. Reports are made from it.
+
+verdict, exit_code, baseline, candidate, pairing, config_difference, not_comparable
+metrics     name, role (main | other | leg), n_paired, baseline, candidate, difference, ci_low, ci_high, p, p_holm,
+            effect_size (d_z), mde (the difference that would be found with a power of 80 %), verdict,
+            mcnemar {b: only the baseline is right, c: only the candidate, p}, judge_noise, left_out (pairs in
+            which a run could not be scored), failed {baseline, candidate} (of which some count as 0), caveats
+slices      the same of main metrics, with dimension and value
+latency, cost, gate {fired, rules, cases}, flips {by, right_in_both, wrong_in_both, lost, won}
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from runner.comparison.compare import Compared, Comparison
+from runner.comparison.expense import Expense
+from runner.comparison.gate import RuleResult
+from runner.comparison.sides import Side
+from runner.comparison.verdicts import ALPHA, direction
+
+SCHEMA = 1
+KIND = "runner.comparison"
+OF_RUN = ("id", "experiment", "evaluation_type", "k", "status", "created_at", "git", "choices", "sweep_id")
+
+
+def record_of(comparison: Comparison, *, fail_on_regression: bool) -> dict[str, Any]:
+    """JSON values; no NaN, no infinity."""
+    flips, gate = comparison.flips, comparison.gate
+    return {
+        "schema": SCHEMA,
+        "kind": KIND,
+        "verdict": comparison.verdict,
+        "exit_code": comparison.exit_code(fail_on_regression=fail_on_regression),
+        "baseline": _side(comparison.baseline),
+        "candidate": _side(comparison.candidate),
+        "alpha": ALPHA,
+        "margin": comparison.margin,
+        "family": comparison.family,
+        "allow_incomparable": comparison.allow_incomparable,
+        "pairing": _pairing(comparison),
+        "config_difference": [asdict(setting) for setting in comparison.config_difference],
+        "metrics": [_metric(compared) for compared in comparison.metrics],
+        "not_comparable": [asdict(entry) for entry in comparison.not_comparable],
+        "slices": [
+            {"dimension": row.dimension, "value": row.value, **_metric(row.compared)} for row in comparison.slices
+        ],
+        "latency": [_expense(expense) for expense in comparison.latency],
+        "cost": [_expense(expense) for expense in comparison.cost],
+        "gate": {
+            "fired": gate.fired,
+            "fails": fail_on_regression,
+            "rules": [_rule(result) for result in gate.rules],
+            "cases": [asdict(result) for result in gate.cases],
+        },
+        "flips": {
+            "by": flips.by,
+            "right_in_both": flips.right_in_both,
+            "wrong_in_both": flips.wrong_in_both,
+            "lost": [asdict(flip) for flip in flips.lost],
+            "won": [asdict(flip) for flip in flips.won],
+        },
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    run = side.snapshot.run
+    return {"label": side.label, **{name: run.get(name) for name in OF_RUN}, "n_cases": len(side.snapshot.cases)}
+
+
+def _pairing(comparison: Comparison) -> dict[str, Any]:
+    pairing, ids = comparison.pairing, comparison.candidate.snapshot.cases.ids
+    return {
+        "n_paired": len(pairing),
+        "by_id": pairing.by_id,
+        "by_content": pairing.by_content,
+        "only_baseline": list(pairing.only_baseline),
+        "only_candidate": list(pairing.only_candidate),
+        "new_question": [ids[place] for place in pairing.candidate[pairing.new_question]],
+        "new_gold": [ids[place] for place in pairing.candidate[pairing.new_gold]],
+    }
+
+
+def _metric(compared: Compared) -> dict[str, Any]:
+    found, numbers = compared.difference, compared.numbers
+    chances = found.mcnemar
+    return {
+        "name": found.metric,
+        "role": compared.role,
+        "direction": direction(found.metric),
+        "n_paired": numbers.n,
+        "baseline": numbers.baseline,
+        "candidate": numbers.candidate,
+        "difference": numbers.difference,
+        "ci_low": numbers.low,
+        "ci_high": numbers.high,
+        "p": numbers.p,
+        "p_holm": compared.p_holm,
+        "effect_size": numbers.effect_size,
+        "mde": numbers.detectable,
+        "verdict": compared.verdict,
+        "mcnemar": None if chances is None else {"b": chances.lost, "c": chances.won, "p": chances.p},
+        "judge_noise": found.judge_noise,
+        "left_out": found.left_out,
+        "failed": {"baseline": found.failed_baseline, "candidate": found.failed_candidate},
+        "caveats": [asdict(reason) for reason in compared.caveats],
+    }
+
+
+def _expense(expense: Expense) -> dict[str, Any]:
+    return {**asdict(expense), "difference": expense.difference}
+
+
+def _rule(result: RuleResult) -> dict[str, Any]:
+    found = asdict(result)
+    loss = found["loss"]
+    return {**found.pop("rule"), **found, "loss": None if loss == float("inf") else loss}

@@ -1,0 +1,120 @@
+"""The section of compare.md about questions that went from right to wrong, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner.report import metric
+from runner.report.comparison_words import Record, k_of, listed
+from runner.report.document import section
+from runner.report.markdown import bold, escape, shorten, table
+from runner.report.wording import Wording
+
+SHOWN = {"lost": 15, "won": 10}  # flips shown with everything about them
+NAMED = 40  # flips named beyond those
+QUESTION, ANSWER, REASON, TITLE = 400, 600, 400, 80  # characters shown
+SIDES = ("baseline", "candidate")
+
+
+def flips(record: Record, say: Wording) -> str:
+    found, title = record["flips"], say("compare.head.flips")
+    if found["by"] is None:
+        return section(title, escape(say("compare.flips.none")))
+    by = found["by"]
+    if by == "lost_at":
+        explained = say("compare.flips.by_label")
+    else:
+        explained = say("compare.flips.by_metric", metric=metric.label(by, k_of(record), say))
+    blocks = [_counts(found, say), escape(explained)]
+    if found["lost"] or found["won"]:
+        every = [*found["lost"], *found["won"]]
+        notes = [say("compare.flips.order")]
+        notes += [say("compare.flips.noise")] if any(flip["judge_noise"] for flip in every) else []
+        notes += [say("compare.flips.no_texts")] if not any(flip["texts"] for flip in every) else []
+        blocks += ["\n\n".join(map(escape, notes)), *(_kind(record, kind, say) for kind in ("lost", "won"))]
+    return section(title, *blocks)
+
+
+def _counts(found: Mapping[str, Any], say: Wording) -> str:
+    rows = [
+        (say("compare.flips.both_right"), str(found["right_in_both"])),
+        (say("compare.flips.lost"), str(len(found["lost"]))),
+        (say("compare.flips.won"), str(len(found["won"]))),
+        (say("compare.flips.both_wrong"), str(found["wrong_in_both"])),
+    ]
+    return table(["", say("compare.flips.questions")], rows, right=(1,))
+
+
+def _kind(record: Record, kind: str, say: Wording) -> str:
+    found = record["flips"][kind]
+    shown, rest = found[: SHOWN[kind]], found[SHOWN[kind] :]
+    blocks = [_flip(number, flip, record, say) for number, flip in enumerate(shown, start=1)]
+    if rest:
+        named = listed([_name(flip, say) for flip in rest], say, NAMED)
+        blocks.append(escape(f"{say('compare.flips.more', count=len(rest))} {named}"))
+    return section(f"{say(f'compare.flips.{kind}')} ({len(found)})", *blocks, level=3)
+
+
+def _name(flip: Record, say: Wording) -> str:
+    name = say("compare.flip", id=flip["id"], weight=f"{flip['weight']:.2f}")
+    return f"~ {name}" if flip["judge_noise"] else name
+
+
+def _flip(number: int, flip: Record, record: Record, say: Wording) -> str:
+    facts = [f"- {bold(name)}: {escape(text)}" for name, text in _facts(flip, record, say) if text]
+    return f"#### {number}. {escape(_name(flip, say))}\n\n" + "\n".join(facts)
+
+
+def _facts(flip: Record, record: Record, say: Wording) -> Iterator[tuple[str, str]]:
+    texts = flip["texts"]
+    if texts:
+        yield say("compare.flip.question"), shorten(str(texts["question"] or ""), QUESTION)
+    places = [flip[f"lost_at_{side}"] for side in SIDES]
+    if any(places):
+        told = [say.name("lost_at", place) if place else say("none") for place in places]
+        yield say("compare.flip.lost_at"), " → ".join(told)
+    yield say("compare.flip.changes"), _changes(flip["changes"], record, say)
+    if texts:
+        yield from _behind(texts, say)
+
+
+def _changes(changes: Mapping[str, Any], record: Record, say: Wording) -> str:
+    moved = {name: values for name, values in changes.items() if values[0] != values[1]}
+    return ", ".join(
+        f"{metric.label(name, k_of(record), say)} {' → '.join(_number(value, say) for value in values)}"
+        for name, values in moved.items()
+    )
+
+
+def _number(value: float | None, say: Wording) -> str:
+    return say("none") if value is None else f"{value:.2f}"
+
+
+def _behind(texts: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+    if texts["answers"]:
+        yield say("compare.flip.known"), shorten(" / ".join(map(str, texts["answers"])), ANSWER)
+    answers = {side: texts[side]["answer"] for side in SIDES}
+    if any(answer is not None for answer in answers.values()):
+        for side in SIDES:
+            refused = f"{say('worst.refused')} " if texts[side]["refused"] else ""
+            told = refused + shorten(str(answers[side] or ""), ANSWER)
+            yield say("compare.flip.answer", side=say(f"compare.{side}")), told
+    for side in SIDES:
+        if texts[side]["error"]:
+            yield say("compare.flip.error", side=say(f"compare.{side}")), shorten(str(texts[side]["error"]), REASON)
+    yield say("compare.flip.expected"), ", ".join(map(str, texts["expected"]))
+    for name in ("went", "came"):
+        yield say(f"compare.flip.{name}"), "; ".join(_chunk(chunk, say) for chunk in texts[name])
+    for rubric, sides in texts["judges"].items():
+        for side in SIDES:
+            said = sides[side]
+            told = f"{_number(said['score'], say)}: {shorten(str(said['reason']), REASON)}"
+            yield say("compare.flip.reason", rubric=say.name("metric", rubric), side=say(f"compare.{side}")), told
+
+
+def _chunk(chunk: Mapping[str, Any], say: Wording) -> str:
+    """`2. id "title" (expected)`"""
+    title = f" “{shorten(str(chunk['title']), TITLE)}”" if chunk["title"] else ""
+    expected = f" {say('compare.flip.gold')}" if chunk["expected"] else ""
+    return f"{chunk['rank']}. {chunk['id']}{title}{expected}"

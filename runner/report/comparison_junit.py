@@ -1,0 +1,76 @@
+"""The regression rules of comparisons as JUnit XML, which systems of continuous integration show as tests.
+
+One test suite for each comparison: a test for whether the runs are comparable, one for each rule, one for each case
+that must not break. A rule that was not evaluated is skipped, not passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+
+from runner.report.comparison_words import Record, gate_lines, headline, reason_text, rule_name, warnings
+from runner.report.markdown import visible
+from runner.report.wording import Wording
+
+
+def write_junit(path: Path, records: Sequence[Record], say: Wording) -> None:
+    root = Element("testsuites", name="runner compare")
+    for record in records:
+        _suite(root, record, say)
+    for name in ("tests", "failures", "skipped"):
+        root.set(name, str(sum(int(suite.get(name) or 0) for suite in root)))
+    indent(root)
+    scratch = path.with_name(f".{path.name}.writing")
+    ElementTree(root).write(scratch, encoding="utf-8", xml_declaration=True)
+    scratch.replace(path)
+
+
+def _suite(root: Element, record: Record, say: Wording) -> None:
+    name = say("compare.panel", baseline=record["baseline"]["label"], candidate=record["candidate"]["label"])
+    suite = SubElement(root, "testsuite", name=_clean(name))
+    comparable = _case(suite, "comparable")
+    problems = warnings(record, say)
+    if record["exit_code"] == 5:
+        _failure(comparable, "; ".join(problems))
+    for rule in record["gate"]["rules"]:
+        _rule(_case(suite, rule_name(rule, record, say)), rule, say)
+    for case in record["gate"]["cases"]:
+        test = _case(suite, say("compare.case", id=case["id"]))
+        if case["status"] == "fired":
+            lost_at = say.name("lost_at", case["lost_at"]) if case["lost_at"] else say("none")
+            _failure(test, say("compare.case_fired", lost_at=lost_at))
+        elif case["status"] != "passed":
+            SubElement(test, "skipped", message=say("compare.case_not_evaluated"))
+    SubElement(suite, "system-out").text = _clean("\n".join([headline(record, say), *gate_lines(record, say)]))
+    suite.set("tests", str(len(suite.findall("testcase"))))
+    for name in ("failure", "skipped"):
+        suite.set("failures" if name == "failure" else name, str(len(suite.findall(f"testcase/{name}"))))
+
+
+def _case(suite: Element, name: str) -> Element:
+    return SubElement(suite, "testcase", classname="regression", name=_clean(name))
+
+
+def _failure(test: Element, message: str) -> None:
+    SubElement(test, "failure", message=_clean(message), type="regression")
+
+
+def _rule(test: Element, rule: Record, say: Wording) -> None:
+    if rule["status"] == "passed":
+        return
+    if rule["status"] != "fired":
+        reasons = "; ".join(reason_text(reason, say) for reason in rule["reasons"])
+        status = say.name("gate", rule["status"])
+        SubElement(test, "skipped", message=_clean(f"{status}: {reasons}" if reasons else status))
+        return
+    loss = "∞" if rule["loss"] is None else f"{rule['loss']:.4f}"
+    told = f"{say('compare.baseline')} {rule['baseline']:.4f}, {say('compare.candidate')} {rule['candidate']:.4f}, "
+    told += f"{say('compare.loss')} {loss}, {say('compare.allowed')} {rule['margin']:g}"
+    _failure(test, told)
+
+
+def _clean(text: str) -> str:
+    """Without characters that XML does not allow or that show nothing."""
+    return "".join("\ufffd" if each in "\ufffe\uffff" else each if each == "\n" else visible(each) for each in text)

@@ -1,0 +1,191 @@
+"""What a comparison amounts to, in words; shared by its Markdown and its terminal table.
+
+`record` is compare.json (runner.comparison.record).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from runner.report import metric
+from runner.report.markdown import Markdown
+from runner.report.wording import Wording
+
+Record = Mapping[str, Any]
+NAMED = 5  # things named in a sentence
+MARKS = {"better": "▲", "worse": "▼"}
+
+
+def k_of(record: Record) -> int | None:
+    """Of both runs; None where they differ, so that `Recall@k` stays what it is."""
+    one, other = record["baseline"]["k"], record["candidate"]["k"]
+    return None if one != other else one
+
+
+def label(entry: Record, record: Record, say: Wording) -> str:
+    """Of a metric, starred where it was looked at although it is not comparable."""
+    name = metric.label(entry["name"], k_of(record), say)
+    return say("compare.anyway", metric=name) if entry["caveats"] else name
+
+
+def signed(value: float | None, say: Wording, digits: int = 4) -> Markdown:
+    """`+0.0312`, `−0.0480`, `0` for nothing at all. Numbers need no escape in a table, and look better without."""
+    if value is None:
+        return Markdown(say("none"))
+    text = f"{value:+.{digits}f}"
+    return Markdown(text.replace("-", "−") if float(text) else "0")
+
+
+def interval(entry: Record, say: Wording, digits: int = 4) -> Markdown:
+    if entry["ci_low"] is None:
+        return Markdown(say("none"))
+    return Markdown(f"[{signed(entry['ci_low'], say, digits)}, {signed(entry['ci_high'], say, digits)}]")
+
+
+def chance(p: float | None, say: Wording) -> Markdown:
+    if p is None:
+        return Markdown(say("none"))
+    return Markdown("< 0.001" if p < 0.001 else f"{p:.3f}")
+
+
+def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
+    """A difference that is certain, but smaller than what matters, says so."""
+    text = say.name("verdict", entry["verdict"])
+    margin = record["margin"]
+    if entry["verdict"] in MARKS and max(abs(entry["ci_low"]), abs(entry["ci_high"])) <= margin:
+        return say("compare.small", verdict=text, margin=plain(margin))
+    return text
+
+
+def of_role(record: Record, role: str) -> list[Record]:
+    return [entry for entry in record["metrics"] if entry["role"] == role]
+
+
+def differs(entry: Record) -> bool:
+    """Whether any case differs."""
+    return not entry["ci_low"] == entry["ci_high"] == 0
+
+
+def plain(value: float) -> str:
+    return f"{value:g}"
+
+
+def listed(items: Sequence[str], say: Wording, most: int = NAMED) -> str:
+    shown = ", ".join(items[:most])
+    return say("compare.and_more", items=shown, count=len(items) - most) if len(items) > most else shown
+
+
+# --- sentences ------------------------------------------------------------------------------------
+
+
+def headline(record: Record, say: Wording) -> str:
+    """The verdict and what it rests on."""
+    groups = {
+        verdict: [entry for entry in of_role(record, "main") if entry["verdict"] == verdict]
+        for verdict in ("better", "worse", "within_noise", "inconclusive")
+    }
+    changes = {
+        verdict: ", ".join(
+            say("compare.change", metric=label(entry, record, say), difference=signed(entry["difference"], say))
+            for entry in entries
+        )
+        for verdict, entries in groups.items()
+    }
+    names = [label(entry, record, say) for entry in groups["inconclusive"]]
+    values = {"margin": plain(record["margin"]), "open": listed(names, say), **changes}
+    text = say(f"compare.say.{record['verdict']}", **values)
+    rest = [
+        f"{label(entry, record, say)} {say.name('verdict', entry['verdict'])}"
+        for verdict in ("within_noise", "inconclusive")
+        for entry in groups[verdict]
+    ]
+    lines = [text]
+    if rest and record["verdict"] in ("better", "worse", "mixed"):
+        lines.append(say("compare.say.too", others=", ".join(rest)))
+    return " ".join([*lines, *_against(record, say)])
+
+
+def _against(record: Record, say: Wording) -> list[str]:
+    """What other metrics say that the verdict does not."""
+    lines = []
+    for verdict in ("worse", "better"):
+        found = [entry for entry in of_role(record, "other") if entry["verdict"] == verdict]
+        changes = [
+            say("compare.change", metric=label(entry, record, say), difference=signed(entry["difference"], say))
+            for entry in found
+        ]
+        if changes and record["verdict"] not in (verdict, "mixed"):
+            lines.append(say(f"compare.say.other_{verdict}", changes=listed(changes, say)))
+    return lines
+
+
+def gate_lines(record: Record, say: Wording) -> list[str]:
+    """Which rules fired, which cases broke, which rules could not be evaluated."""
+    gate = record["gate"]
+    rules, cases = gate["rules"], gate["cases"]
+    fired = [rule_name(rule, record, say) for rule in rules if rule["status"] == "fired"]
+    broken = [case["id"] for case in cases if case["status"] == "fired"]
+    unsure = [rule_name(rule, record, say) for rule in rules if rule["status"].startswith("not_")]
+    unsure += [say("compare.case", id=case["id"]) for case in cases if case["status"].startswith("not_")]
+    lines = []
+    if fired:
+        lines.append(say("compare.fired", count=len(fired), total=len(rules), rules=", ".join(fired)))
+    if broken:
+        lines.append(say("compare.fired_cases", cases=listed(broken, say, 20)))
+    if (rules or cases) and not gate["fired"]:
+        lines.append(say("compare.fired_not"))
+    return [*lines, *([say("compare.unsure", rules=", ".join(unsure))] if unsure else [])]
+
+
+def warnings(record: Record, say: Wording) -> list[str]:
+    """What stands between the two runs and a fair comparison."""
+    found = []
+    if record["pairing"]["n_paired"] == 0:
+        found.append(say("compare.warn.pairs"))
+    grave = _grave(reason for entry in record["not_comparable"] for reason in entry["reasons"])
+    if grave:
+        found.append(say("compare.warn.measured", reasons="; ".join(reason_text(reason, say) for reason in grave)))
+    caveats = _grave(reason for entry in record["metrics"] for reason in entry["caveats"])
+    if caveats:
+        found.append(say("compare.warn.caveat", reasons="; ".join(reason_text(reason, say) for reason in caveats)))
+    for side in ("baseline", "candidate"):
+        status = record[side]["status"]
+        if status in ("partial", "failed", "running"):
+            shown = say.name("status", status)
+            found.append(say("compare.warn.partial", side=say(f"compare.{side}"), status=shown))
+    return found
+
+
+def _grave(reasons: Iterable[Record]) -> list[Record]:
+    """Each once."""
+    found = {str(reason): reason for reason in reasons if reason["kind"] in ("identity", "question", "gold")}
+    return list(found.values())
+
+
+def reason_text(reason: Record, say: Wording) -> str:
+    kind, names = reason["kind"], reason["names"]
+    if kind == "identity":
+        words = dict.fromkeys(say.name("identity", name.partition(".")[0]) for name in names)
+        return say("reason.identity", names=", ".join(words))
+    if kind == "missing":
+        return say(f"reason.missing_{names[0]}")
+    if kind == "k":
+        return say("reason.k", names=", ".join(names))
+    return say(f"reason.{kind}", n=reason["n_cases"])
+
+
+def rule_name(rule: Record, record: Record, say: Wording) -> str:
+    """`Hit Rate@3`, `Recall@5, ko`."""
+    name = rule["metric"]
+    shown = expense_name(name, say) if name.startswith(("latency.", "cost.")) else metric.label(name, k_of(record), say)
+    return ", ".join([shown, *map(str, (rule["slice"] or {}).values())])
+
+
+def expense_name(name: str, say: Wording) -> str:
+    """Of latency.STAGE.p95_ms, cost.usd and cost.ROLE.usd."""
+    kind, *middle, last = name.split(".")
+    if kind == "latency":
+        return say("expense.latency", stage=say.name("stage", ".".join(middle)), percentile=last.removesuffix("_ms"))
+    unit = say(f"expense.{last}")
+    return say("expense.of_role", unit=unit, role=say.name("role", middle[0])) if middle else unit
