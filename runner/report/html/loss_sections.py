@@ -110,21 +110,21 @@ def lost(document: Document) -> Section | None:
     if not failing:
         return Section("lost", say("lost.title"), paragraph(say("lost.nothing")))
     line = say("lost.total", failing=sum(count for _, count in failing), total=total)
-    headers = [say("lost.place"), "", say("diagnosis.count"), say("diagnosis.share"), say("lost.meaning")]
+    headers = [say("lost.place"), "", say("diagnosis.count"), say("diagnosis.share")]
     rows = list(_steps(failing, total, say))
     shown = table(headers, rows, label=say("lost.title"), right=(2, 3), class_="waterfall")
     return Section("lost", say("lost.title"), joined([paragraph(f"{line}."), shown]))
 
 
 def _steps(failing: Sequence[tuple[str, int]], total: int, say: Wording) -> Iterator[Sequence[str]]:
-    yield say("html.questions"), share_bar(0, 1, "whole"), f"{total:,}", "100.0%", ""
+    yield say("html.questions"), share_bar(0, 1, "whole"), f"{total:,}", "100.0%"
     left = total
     for place, count in failing:
         left -= count
-        bar = share_bar(left / total, count / total, "loss")
         meaning = tag("span", say.texts.get(f"lost_meaning.{place}", ""), class_="quiet")
-        yield say.name("lost_at", place), bar, f"−{count:,}", f"{count / total:.1%}", meaning
-    yield tag("strong", say("html.right")), share_bar(0, left / total, "rest"), f"{left:,}", f"{left / total:.1%}", ""
+        bar = share_bar(left / total, count / total, "loss")
+        yield joined([say.name("lost_at", place), meaning]), bar, f"−{count:,}", f"{count / total:.1%}"
+    yield tag("strong", say("html.right")), share_bar(0, left / total, "rest"), f"{left:,}", f"{left / total:.1%}"
 
 
 def unanswerable(document: Document) -> Section | None:
