@@ -90,6 +90,7 @@ class Models:
         self._is_over = False
         async with AsyncExitStack() as closing:
             for server in self._servers.values():
+                server.begin()
                 closing.push_async_callback(server.provider.close)
             closing.push_async_callback(self._door.close)
             if self.used and self._door.rehearsal is None and self._door.cache.mode != "replay":

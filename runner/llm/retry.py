@@ -67,8 +67,13 @@ class Retry:
     def __init__(self, provider: Provider, patience: Patience) -> None:
         self.provider, self._patience = provider, patience
         self._refused: dict[str, Counter[str]] = {}  # model -> how often its server did not take a parameter
+        self.begin()
+
+    def begin(self) -> None:
+        """A run starts: what was hopeless before is tried again."""
         self._answered_at = 0.0
         self._failed_in_a_row = 0
+        self._stopped: str | None = None
 
     @cached_property
     def _limiter(self) -> Limiter:
@@ -82,6 +87,8 @@ class Retry:
         refused = self._refused.setdefault(str(body["model"]), Counter())
         began, tries = time.perf_counter(), _Tries()
         while True:
+            if self._stopped is not None:  # another request has found out what is wrong for all
+                raise StopRunError(self._stopped)
             ticket = await self._enter(tokens, toll)
             sent_at, sent = time.perf_counter(), accepted(body, refused)
             tries.attempts += 1
@@ -159,6 +166,8 @@ class Retry:
         message = f"{provider.name}:{model} at {provider.address}: {provider.readable(verdict.message)}{more}"
         if verdict.status in (401, 403) and (variable := provider.settings.get("api_key_env")):
             message += f" (the key is that in {variable})"
+        if kind is StopRunError:
+            self._stopped = message
         return kind(message)
 
 
