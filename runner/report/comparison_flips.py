@@ -21,19 +21,22 @@ def flips(record: Record, say: Wording) -> str:
     found, title = record["flips"], say("compare.head.flips")
     if found["by"] is None:
         return section(title, escape(say("compare.flips.none")))
-    by = found["by"]
-    if by == "lost_at":
-        explained = say("compare.flips.by_label")
-    else:
-        explained = say("compare.flips.by_metric", metric=metric.label(by, k_of(record), say))
-    blocks = [_counts(found, say), escape(explained)]
-    if found["lost"] or found["won"]:
-        every = [*found["lost"], *found["won"]]
-        notes = [say("compare.flips.order")]
-        notes += [say("compare.flips.noise")] if any(flip["judge_noise"] for flip in every) else []
-        notes += [say("compare.flips.no_texts")] if not any(flip["texts"] for flip in every) else []
-        blocks += ["\n\n".join(map(escape, notes)), *(_kind(record, kind, say) for kind in ("lost", "won"))]
-    return section(title, *blocks)
+    explained, *notes = notes_of(record, say)
+    blocks = [_counts(found, say), escape(explained), "\n\n".join(map(escape, notes))]
+    return section(title, *blocks, *(_kind(record, kind, say) for kind in ("lost", "won") if found[kind]))
+
+
+def notes_of(record: Record, say: Wording) -> list[str]:
+    """What tells right from wrong, and how flips are shown where there are any."""
+    found = record["flips"]
+    every = [*found["lost"], *found["won"]]
+    by_metric = metric.label(found["by"], k_of(record), say)
+    is_label = found["by"] == "lost_at"
+    notes = [say("compare.flips.by_label") if is_label else say("compare.flips.by_metric", metric=by_metric)]
+    notes += [say("compare.flips.order")] if every else []
+    notes += [say("compare.flips.noise")] if any(flip["judge_noise"] for flip in every) else []
+    notes += [say("compare.flips.no_texts")] if every and not any(flip["texts"] for flip in every) else []
+    return notes
 
 
 def _counts(found: Mapping[str, Any], say: Wording) -> str:
@@ -51,22 +54,23 @@ def _kind(record: Record, kind: str, say: Wording) -> str:
     shown, rest = found[: SHOWN[kind]], found[SHOWN[kind] :]
     blocks = [_flip(number, flip, record, say) for number, flip in enumerate(shown, start=1)]
     if rest:
-        named = listed([_name(flip, say) for flip in rest], say, NAMED)
+        named = listed([name_of(flip, say) for flip in rest], say, NAMED)
         blocks.append(escape(f"{say('compare.flips.more', count=len(rest))} {named}"))
     return section(f"{say(f'compare.flips.{kind}')} ({len(found)})", *blocks, level=3)
 
 
-def _name(flip: Record, say: Wording) -> str:
+def name_of(flip: Record, say: Wording) -> str:
     name = say("compare.flip", id=flip["id"], weight=f"{flip['weight']:.2f}")
     return f"~ {name}" if flip["judge_noise"] else name
 
 
 def _flip(number: int, flip: Record, record: Record, say: Wording) -> str:
-    facts = [f"- {bold(name)}: {escape(text)}" for name, text in _facts(flip, record, say) if text]
-    return f"#### {number}. {escape(_name(flip, say))}\n\n" + "\n".join(facts)
+    facts = [f"- {bold(name)}: {escape(text)}" for name, text in facts_of(flip, record, say) if text]
+    return f"#### {number}. {escape(name_of(flip, say))}\n\n" + "\n".join(facts)
 
 
-def _facts(flip: Record, record: Record, say: Wording) -> Iterator[tuple[str, str]]:
+def facts_of(flip: Record, record: Record, say: Wording) -> Iterator[tuple[str, str]]:
+    """(name, text) of what changed and what stands behind it."""
     texts = flip["texts"]
     if texts:
         yield say("compare.flip.question"), shorten(str(texts["question"] or ""), QUESTION)

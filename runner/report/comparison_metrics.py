@@ -28,7 +28,7 @@ def main_metrics(record: Record, say: Wording) -> str:
     found = of_role(record, "main")
     if not found:
         return section(say("compare.head.main"), escape(say("compare.none")))
-    notes = "\n\n".join(map(escape, _notes(found, record, say)))
+    notes = "\n\n".join(map(escape, notes_of(found, record, say)))
     return section(say("compare.head.main"), _table(found, record, say), notes)
 
 
@@ -73,7 +73,7 @@ def _marked(entry: Record, record: Record, say: Wording) -> Markdown:
     return bold(f"{MARKS[entry['verdict']]} {text}") if entry["verdict"] in MARKS else escape(text)
 
 
-def _notes(entries: Sequence[Record], record: Record, say: Wording) -> list[str]:
+def notes_of(entries: Sequence[Record], record: Record, say: Wording) -> list[str]:
     found = []
     for entry in entries:
         name, failed, noise = label(entry, record, say), entry["failed"], entry["judge_noise"]

@@ -34,6 +34,7 @@ SETTINGS = 30  # differing settings shown
 SLICES = 15  # values of a dimension shown
 CASES = 20  # ids of cases named
 SIDES = ("baseline", "candidate")
+RULE_HEADERS = ("rule", "baseline", "candidate", "loss", "allowed", "p", "result")
 
 
 def head(record: Record, say: Wording) -> str:
@@ -53,7 +54,7 @@ def runs(record: Record, say: Wording) -> str:
     rows += [(say(key), *(_told(side.get(name), key, say) for side in sides)) for key, name in facts.items()]
     rows.append((say("ran.git"), *(_commit(side.get("git"), say) for side in sides)))
     shown = table([say("head.property"), *(say(f"compare.{side}") for side in SIDES)], rows)
-    return section(say("compare.head.runs"), shown, "\n\n".join(map(escape, _pairs(record, say))))
+    return section(say("compare.head.runs"), shown, "\n\n".join(map(escape, pairs_of(record, say))))
 
 
 def _told(value: Any, key: str, say: Wording) -> str:
@@ -69,7 +70,7 @@ def _commit(git: Mapping[str, Any] | None, say: Wording) -> str:
     return say("ran.git_dirty", commit=commit) if git.get("dirty") else commit
 
 
-def _pairs(record: Record, say: Wording) -> list[str]:
+def pairs_of(record: Record, say: Wording) -> list[str]:
     pairing = record["pairing"]
     lines = [say("compare.paired", n=pairing["n_paired"], by_id=pairing["by_id"], by_content=pairing["by_content"])]
     alone = {side: len(pairing[f"only_{side}"]) for side in SIDES}
@@ -104,12 +105,17 @@ def gate(record: Record, say: Wording) -> str:
     rows = [_rule(rule, record, say) for rule in rules]
     none = say("none")
     rows += [(say("compare.case", id=case["id"]), *[none] * 5, _case_result(case, say)) for case in cases]
-    names = ("rule", "baseline", "candidate", "loss", "allowed", "p", "result")
-    shown = table([say(f"compare.{name}") for name in names], rows, right=range(1, 6)) if rows else ""
+    shown = table([say(f"compare.{name}") for name in RULE_HEADERS], rows, right=range(1, 6)) if rows else ""
     return section(say("compare.head.gate"), shown, escape(say("compare.gate_explain")) if rows else "")
 
 
 def _rule(rule: Record, record: Record, say: Wording) -> tuple[str, ...]:
+    *numbers, result = rule_cells(rule, record, say)
+    return *numbers, bold(result) if rule["status"] == "fired" else escape(result)
+
+
+def rule_cells(rule: Record, record: Record, say: Wording) -> tuple[str, ...]:
+    """RULE_HEADERS of one rule."""
     digits = 1 if rule["metric"].startswith("latency.") else 4
     percent = rule["relative"]
     numbers = [say("none") if rule[side] is None else f"{rule[side]:.{digits}f}" for side in SIDES]
@@ -120,15 +126,19 @@ def _rule(rule: Record, record: Record, say: Wording) -> tuple[str, ...]:
     result = say.name("gate", rule["status"])
     if rule["reasons"] and rule["status"] == "not_comparable":
         result = f"{result}: {'; '.join(reason_text(reason, say) for reason in rule['reasons'])}"
-    marked = bold(result) if rule["status"] == "fired" else escape(result)
-    return rule_name(rule, record, say), *numbers, loss.replace("-", "−"), allowed, chance(rule["p_holm"], say), marked
+    return rule_name(rule, record, say), *numbers, loss.replace("-", "−"), allowed, chance(rule["p_holm"], say), result
 
 
 def _case_result(case: Record, say: Wording) -> str:
+    result = case_result(case, say)
+    return bold(result) if case["status"] == "fired" else result
+
+
+def case_result(case: Record, say: Wording) -> str:
     if case["status"] != "fired":
         return say(f"compare.case_{case['status']}")
     lost_at = say.name("lost_at", case["lost_at"]) if case["lost_at"] else say("none")
-    return bold(say("compare.case_before" if case["was_right"] is False else "compare.case_fired", lost_at=lost_at))
+    return say("compare.case_before" if case["was_right"] is False else "compare.case_fired", lost_at=lost_at)
 
 
 # --- slices, latency and cost ---------------------------------------------------------------------
@@ -171,9 +181,9 @@ def expense(record: Record, say: Wording) -> str:
     rows = [
         (
             expense_name(entry["name"], say),
-            *(_amount(entry[side], entry["name"], say) for side in SIDES),
-            _amount(entry["difference"], entry["name"], say, sign=True),
-            _limits(entry, say),
+            *(amount(entry[side], entry["name"], say) for side in SIDES),
+            amount(entry["difference"], entry["name"], say, sign=True),
+            limits(entry, say),
             str(entry["n_baseline"]),
             str(entry["n_candidate"]),
         )
@@ -186,14 +196,14 @@ def expense(record: Record, say: Wording) -> str:
     return section(say("compare.head.expense"), shown, escape(say("compare.expense_explain")) if rows else "")
 
 
-def _amount(value: float | None, name: str, say: Wording, *, sign: bool = False) -> str:
+def amount(value: float | None, name: str, say: Wording, *, sign: bool = False) -> str:
     digits = 6 if name.endswith("usd") else 1
     if value is None:
         return say("none")
     return signed(value, say, digits) if sign else Markdown(f"{value:.{digits}f}")
 
 
-def _limits(entry: Record, say: Wording) -> str:
+def limits(entry: Record, say: Wording) -> str:
     return interval(entry, say, 1)
 
 
@@ -201,16 +211,24 @@ def _limits(entry: Record, say: Wording) -> str:
 
 
 def not_comparable(record: Record, say: Wording) -> str:
-    grouped: dict[str, list[str]] = defaultdict(list)
-    for entry in record["not_comparable"]:
-        why = "; ".join(reason_text(reason, say) for reason in entry["reasons"])
-        grouped[why].append(metric.label(entry["metric"], None, say))
-    rows = [(why, listed(names, say, 4 * NAMED)) for why, names in grouped.items()]
+    rows = left_out(record, say)
     shown = table([say("compare.why"), say("compare.metrics")], rows) if rows else ""
     return section(say("compare.head.not_comparable"), shown)
 
 
+def left_out(record: Record, say: Wording) -> list[tuple[str, str]]:
+    """(why, metrics)"""
+    grouped: dict[str, list[str]] = defaultdict(list)
+    for entry in record["not_comparable"]:
+        why = "; ".join(reason_text(reason, say) for reason in entry["reasons"])
+        grouped[why].append(metric.label(entry["metric"], None, say))
+    return [(why, listed(names, say, 4 * NAMED)) for why, names in grouped.items()]
+
+
 def reading(record: Record, say: Wording) -> str:
+    return section(say("compare.head.reading"), "\n".join(f"- {escape(line)}" for line in how_to_read(record, say)))
+
+
+def how_to_read(record: Record, say: Wording) -> list[str]:
     values = {"margin": plain(record["margin"]), "alpha": plain(record["alpha"]), "family": record["family"]}
-    lines = [say(f"compare.read.{name}", **values) for name in ("difference", "p", "verdict", "mde")]
-    return section(say("compare.head.reading"), "\n".join(f"- {escape(line)}" for line in lines))
+    return [say(f"compare.read.{name}", **values) for name in ("difference", "p", "verdict", "mde")]
