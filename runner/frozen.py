@@ -56,7 +56,7 @@ class Frozen:
     @classmethod
     def read(cls, path: Path) -> Frozen:
         """Raises InputError for a file that is not there, or not as it was frozen."""
-        values = _mapping(path)
+        values = read_mapping(path)
         head = values.pop("frozen", None)
         if not isinstance(head, dict):
             raise InputError(f"{path}: no frozen configuration (python -m runner freeze RUN FOLDER writes one)")
@@ -103,7 +103,7 @@ def unfolded(frozen: Frozen | None) -> Iterator[Path | None]:
 
 def unfold(frozen: Frozen, folder: Path) -> None:
     """Write the files of a folder of configuration. Options that are newer than the record have their defaults."""
-    main = _mapping(CONF / "config.yaml")
+    main = read_mapping(CONF / "config.yaml")
     shared = {group for entry in main["defaults"] if isinstance(entry, dict) for group in entry}
     groups = {name: choice for name, choice in frozen.choices.items() if name != "experiment" and "@" not in name}
     nodes = {f"{group}/{choice}": _at(frozen.values, group.split("/")) for group, choice in groups.items()}
@@ -117,11 +117,17 @@ def unfold(frozen: Frozen, folder: Path) -> None:
         _write(folder, place, {"defaults": [*own, *nested, "_self_"], **rest})
     for path in (CONF / "evaluation").glob("*.yaml"):
         if f"evaluation/{path.stem}" not in {**frozen.others, **nodes}:
-            _write(folder, f"evaluation/{path.stem}", _with_choices(_mapping(path), parts))
+            _write(folder, f"evaluation/{path.stem}", _with_choices(read_mapping(path), parts))
     _write(folder, "config", _main(frozen, main, folder))
     if "experiment" in frozen.choices:  # its values are in the options
         _write(folder, f"experiment/{frozen.choices['experiment']}", {}, package="_global_")
     (folder / SOURCE).write_text(frozen.name + "\n", encoding="utf-8")
+
+
+def source_of(folder: Path) -> str | None:
+    """The frozen file that was unfolded for a run or sweep; None where it ran on the configuration of the program."""
+    path = folder / UNFOLDED / SOURCE
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else None
 
 
 def _main(frozen: Frozen, main: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -172,7 +178,7 @@ def _yaml(values: Mapping[str, Any]) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(dict(values)))
 
 
-def _mapping(path: Path) -> dict[str, Any]:
+def read_mapping(path: Path) -> dict[str, Any]:
     """A YAML file as plain values, interpolations as they stand."""
     from yaml import YAMLError
 

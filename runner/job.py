@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 
 from runner.config import evaluation_name, resolved, run_fingerprint
 from runner.engine import Stop
+from runner.frozen import source_of
 from runner.metadata import SCHEMA, git_state, now, read_json, versions, without_credentials, write_json
 from runner.waves import WAVES, Wave
 
@@ -87,6 +88,7 @@ def head_of(job: Job) -> dict[str, Any]:
         "evaluation_type": evaluation_name(job.cfg),
         "k": job.cfg.get("k"),
         "fingerprint": run_fingerprint(job.cfg),
+        "frozen": source_of(job.folder.parent if job.sweep_id else job.folder),
         "overrides": list(job.overrides),
         "choices": dict(job.choices),
         "config": without_credentials(resolved(job.cfg)),

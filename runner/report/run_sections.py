@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from runner.report import metric
@@ -31,7 +32,9 @@ def command(document: Document) -> str:
     """What to repeat: not where the results went, nor where packages keep their configuration."""
     given = map(str, document.run.get("overrides") or ())
     kept = [override for override in given if not override.startswith(("out=", "hydra."))]
-    return shlex.join(["python", "-m", "runner", *kept])
+    frozen = document.run.get("frozen")
+    base = ["-cd", str(Path(frozen).parent), "-cn", Path(frozen).stem] if frozen else []
+    return shlex.join(["python", "-m", "runner", *base, *kept])
 
 
 def notes(document: Document) -> list[tuple[str, bool]]:

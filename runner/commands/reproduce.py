@@ -1,0 +1,90 @@
+"""Run a record again and compare with what was found: identical, within noise, or different and where.
+
+  python -m runner reproduce experiments/NAME [OPTION=VALUE GROUP=CHOICE ...]
+
+Indexes and rankings are made anew; cold_start=false takes stored ones. Answers of models come from the cache where
+it has them; cache=refresh asks for all of them again. Exit code 0: identical or within noise, 4: different,
+5: not comparable.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner import arguments, terminal
+from runner.errors import InputError
+
+if TYPE_CHECKING:
+    from runner.compose import Plan
+    from runner.freezing.record import Record, Recorded
+
+HAS_RESULTS = (0, 4, 5)  # exit codes of runs that can be compared
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises InputError for what is no record or no run of it, ConfigError for wrong overrides."""
+    if not argv or argv[0] in ("-h", "--help"):
+        sys.stdout.write(f"{__doc__}\n")
+        return 0
+    from runner.freezing.record import open_record
+    from runner.sweep import launched
+
+    record = open_record(Path(argv[0]))
+    plan = _plan(record, argv[1:])
+    wanted = _wanted(record, plan)
+    if plan.cells[0].cfg.dry_run:
+        from runner.dry_run import dry_run
+
+        return dry_run(plan.cells)
+    folder, code = launched(plan)
+    if code not in HAS_RESULTS:
+        terminal.note(f"it did not run to its end, so nothing is compared with {record.folder}")
+        return code
+    return _compare(record, plan, wanted, folder)
+
+
+def _plan(record: Record, words: Sequence[str]) -> Plan:
+    from runner.compose import plan_of
+
+    line = arguments.read(["-cd", str(record.folder), "-cn", "frozen", *words])
+    if line.asks_hydra:
+        raise InputError(
+            f"reproduce runs a record; for its configuration: runner -cd {record.folder} -cn frozen --cfg job"
+        )
+    if not any(arguments.parse(override).key_or_group == "cold_start" for override in line.overrides):
+        line.overrides.append("cold_start=true")
+    return plan_of(line)
+
+
+def _wanted(record: Record, plan: Plan) -> list[Recorded]:
+    """What each run is to be compared with."""
+    found = []
+    for cell in plan.cells:
+        recorded = record.run_of(cell.overrides)
+        if recorded is None:
+            runs = ", ".join(" ".join(run.swept) for run in record.runs)
+            told = " ".join(cell.swept or cell.overrides)
+            raise InputError(f"{record.folder} has no run to compare with {told}; it has {runs}")
+        found.append(recorded)
+    return found
+
+
+def _compare(record: Record, plan: Plan, wanted: Sequence[Recorded], folder: Path) -> int:
+    from runner.comparison.sides import Place, open_place
+    from runner.freezing.environment import changes
+    from runner.freezing.reproduction import Reproduction, reproduced
+    from runner.freezing.reproduction_report import show, write
+
+    folders = [folder / str(number) for number in range(len(wanted))] if plan.is_sweep else [folder]
+    runs = [
+        reproduced(recorded, open_place(Place(path, str(path))), path, seed=int(cell.cfg.seed))
+        for recorded, path, cell in zip(wanted, folders, plan.cells, strict=True)
+    ]
+    found = Reproduction(str(record.folder), folder, runs, changes(record.environment))
+    language = str(plan.cells[0].cfg.report.language)
+    write(found, language)
+    show(found, language)
+    return found.exit_code
