@@ -17,13 +17,15 @@ import orjson
 
 from runner.database import Database
 from runner.errors import StopRunError
+from runner.llm.presence import Presence, is_present
 from runner.llm.settings import CacheMode
 
 SCHEMA = """
 CREATE TABLE reply (
     digest BLOB PRIMARY KEY, request BLOB NOT NULL, reply BLOB NOT NULL, checksum INTEGER NOT NULL,
     sweep TEXT NOT NULL
-)
+);
+CREATE TABLE claim (digest BLOB PRIMARY KEY, owner TEXT NOT NULL)
 """
 SELECT = "SELECT request, reply, checksum FROM reply WHERE digest = ? AND (? = '' OR sweep = ?)"
 
@@ -35,14 +37,15 @@ class ReplyCache:
     sweep than this one has stored, and stores its own instead; `none` neither reads nor stores.
 
     A request is bytes that say everything on which its reply depends. A damaged row is a missing row.
-    `sweep` tells the name of this sweep.
+    `sweep` tells the name of this sweep. What one process is asking for, the others wait for.
     """
 
     def __init__(self, root: Path, mode: CacheMode, sweep: Callable[[], str]) -> None:
         self.mode = mode
         self.stores = mode in ("use", "refresh")
         self._sweep = sweep
-        self._path = root / "models.sqlite"
+        self._root, self._path = root, root / "models.sqlite"
+        self._presence: Presence | None = None
         self._database = Database(self._path, SCHEMA, is_replaceable=self.stores, read_only=not self.stores)
 
     def find(self, request: bytes) -> Reply | None:
@@ -50,6 +53,31 @@ class ReplyCache:
             return None
         digest, sweep = _digest(request), self._own_sweep()
         return self._database.read(lambda rows: _read(rows, digest, request, sweep))
+
+    def claim(self, request: bytes) -> tuple[bool, Reply | None]:
+        """Whether this process is to ask, which `store` or `give_up` must follow; else the reply, or None while
+        another process is asking."""
+        if not self.stores:
+            return True, None
+        digest, sweep = _digest(request), self._own_sweep()
+
+        def write(rows: sqlite3.Connection) -> tuple[bool, Reply | None]:
+            if (found := _read(rows, digest, request, sweep)) is not None:
+                return False, found
+            if self._presence is None:
+                self._presence = Presence(self._root)
+            owner = rows.execute("SELECT owner FROM claim WHERE digest = ?", (digest,)).fetchone()
+            if owner is not None and owner[0] != self._presence.name and is_present(self._root, owner[0]):
+                return False, None
+            rows.execute("INSERT OR REPLACE INTO claim VALUES (?, ?)", (digest, self._presence.name))
+            return True, None
+
+        return self._database.write(write)
+
+    def give_up(self, request: bytes) -> None:
+        """There will be no reply."""
+        if self.stores:
+            self._database.write(lambda rows: _unclaim(rows, _digest(request)))
 
     def store(self, request: bytes, reply: Reply) -> Reply:
         """The reply to go on with, which is on disk for every process: the one that another process has stored
@@ -60,6 +88,7 @@ class ReplyCache:
         row = (digest, request, encoded, _checksum(digest, request, encoded), sweep)
 
         def write(rows: sqlite3.Connection) -> Reply:
+            _unclaim(rows, digest)
             if (found := _read(rows, digest, request, sweep)) is not None:
                 return found
             rows.execute("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?)", row)
@@ -77,6 +106,9 @@ class ReplyCache:
 
     def close(self) -> None:
         self._database.close()
+        if self._presence is not None:
+            self._presence.close()
+            self._presence = None
 
     def _own_sweep(self) -> str:
         """Empty where replies of all sweeps will do."""
@@ -89,6 +121,10 @@ def _read(rows: sqlite3.Connection, digest: bytes, request: bytes, sweep: str) -
         return None
     reply: Reply = orjson.loads(row[1])
     return reply
+
+
+def _unclaim(rows: sqlite3.Connection, digest: bytes) -> None:
+    rows.execute("DELETE FROM claim WHERE digest = ?", (digest,))
 
 
 def _digest(request: bytes) -> bytes:

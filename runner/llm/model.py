@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PATIENCE_S = 0.05  # between two looks at whether another process has its answer
 UNSEEN = 64  # tokens that a server may put before what it was sent
 REHEARSED_DIM = 16
 
@@ -65,7 +67,7 @@ class Model:
             return self._from_elsewhere(reply_of_stored(stored))
         self._check_may_ask()
         reply, is_shared = await self._door.once(key, lambda: self._fetch(request, body, key))
-        if is_shared:
+        if is_shared or reply.cached:
             return self._from_elsewhere(reply)
         stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
         return reply
@@ -137,11 +139,27 @@ class Model:
         return Toll(self._door.ledger, self._account, self._cost(most))
 
     async def _fetch(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
+        """From the server, or from another process that has asked it."""
+        cache = self._door.cache
+        with self._door.under_way(f"{self.role} {self.name}"):
+            while True:
+                is_ours, stored = cache.claim(key)
+                if stored is not None:
+                    return reply_of_stored(stored)
+                if is_ours:
+                    break
+                await asyncio.sleep(PATIENCE_S)
+            try:
+                return await self._ask(request, body, key)
+            except BaseException:
+                cache.give_up(key)
+                raise
+
+    async def _ask(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
         longest = body.get("max_completion_tokens") or body.get("max_tokens") or self._unlimited(request)
         tokens = _prompt_tokens(body) + longest if self.provider.counts_tokens else 0
         toll = self._toll(Usage(_most_tokens(key), longest))
-        with self._door.under_way(f"{self.role} {self.name}"):
-            answered = await self._retry.ask("/chat/completions", body, tokens, chat_reply, toll)
+        answered = await self._retry.ask("/chat/completions", body, tokens, chat_reply, toll)
         reply, counted = answered.content
         usage = counted or Usage(_prompt_tokens(body), count_tokens(reply.text))
         try:

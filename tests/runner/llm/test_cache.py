@@ -152,3 +152,56 @@ def test_ten_thousand_answers_are_found_by_their_digest_alone(tmp_path: Path) ->
     )
     assert "USING INDEX" in plan[0][3]
     kept.close()
+
+
+# --- who asks ---------------------------------------------------------------------------------------
+
+
+def test_what_one_process_is_asking_for_the_others_wait_for(tmp_path: Path) -> None:
+    first, second = cache(tmp_path), cache(tmp_path)
+    assert first.claim(REQUEST) == (True, None)
+    assert first.claim(REQUEST) == (True, None)
+    assert second.claim(REQUEST) == (False, None)
+    assert second.claim(OTHER) == (True, None)
+    first.store(REQUEST, ONE)
+    assert second.claim(REQUEST) == (False, ONE)
+
+
+def test_what_one_gives_up_another_asks_for(tmp_path: Path) -> None:
+    first, second, third = cache(tmp_path), cache(tmp_path), cache(tmp_path)
+    first.claim(REQUEST)
+    first.give_up(REQUEST)
+    assert second.claim(REQUEST) == (True, None)
+    second.close()
+    assert third.claim(REQUEST) == (True, None)
+    third.close()
+    first.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["models.sqlite"]
+
+
+def test_what_a_killed_process_was_asking_for_is_asked_for_again(tmp_path: Path) -> None:
+    script = f"""
+import os
+from pathlib import Path
+from tests.runner.llm.test_cache import REQUEST, cache
+cache(Path({str(tmp_path)!r})).claim(REQUEST)
+os.kill(os.getpid(), 9)
+"""
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == -9
+    assert cache(tmp_path).claim(REQUEST) == (True, None)
+
+
+def test_a_refresh_waits_for_nobody_s_old_answer(filled: Path) -> None:
+    first, second = cache(filled, "refresh"), cache(filled, "refresh", "another")
+    assert first.claim(REQUEST) == (True, None)
+    assert second.claim(REQUEST) == (False, None)
+    first.store(REQUEST, TWO)
+    assert second.claim(REQUEST) == (True, None)
+
+
+@pytest.mark.parametrize("mode", ["none", "read"])
+def test_where_nothing_is_stored_everybody_asks(tmp_path: Path, mode: CacheMode) -> None:
+    first, second = cache(tmp_path, mode), cache(tmp_path, mode)
+    assert first.claim(REQUEST) == second.claim(REQUEST) == (True, None)
+    first.give_up(REQUEST)
+    assert list(tmp_path.iterdir()) == []
