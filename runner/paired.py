@@ -32,6 +32,7 @@ SWAPS = 9_999
 ALL_SWAPS = 12  # cases that differ, up to which all ways of swapping are tried
 MANY = 1_000  # cases that differ, above which the normal distribution is close enough
 LARGE = 5_000  # cases from which on nothing is resampled where that can be told without
+ROUNDING = 1e-9  # of what a number is made of, below which it is 0
 _BLOCK = 1 << 22  # signs held at once
 _NORMAL = NormalDist()
 POWER = _NORMAL.inv_cdf(0.975) + _NORMAL.inv_cdf(0.8)
@@ -92,7 +93,7 @@ def compare_weighted(
         high=high,
         p=_weighted_p(parts, float(found), seed),
         effect_size=None,
-        detectable=POWER * error if error > 0 else None,
+        detectable=POWER * error if error > ROUNDING * abs(found) else None,
     )
 
 
@@ -141,6 +142,7 @@ def mcnemar_p(lost: int, won: int) -> float:
 def _paired(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> Paired:
     n = len(differences)
     spread = float(differences.std(ddof=1)) if n > 1 else 0.0
+    spread = spread if spread > ROUNDING * float(np.abs(differences).max()) else 0.0
     difference = statistics.mean(differences) or 0.0
     return Paired(
         n=n,
@@ -246,4 +248,4 @@ def _all_signs(n_cases: int) -> NDArray[np.float64]:
 
 def _almost(observed: Floats | float) -> Floats | float:
     """Sums of the same numbers in another order differ in their last bits."""
-    return observed - 1e-9 * np.abs(observed)
+    return observed - ROUNDING * np.abs(observed)

@@ -33,6 +33,7 @@ def _texts(one: Mapping[str, Any], other: Mapping[str, Any], k: tuple[int | None
     return {
         "question": after.get("query") or before.get("query"),
         "expected": list(after.get("expected") or before.get("expected") or ()),
+        "ranks": [_rank(before), _rank(after)],
         "answers": list(after.get("answers") or before.get("answers") or ()),
         "baseline": {"answer": before.get("answer"), "refused": before.get("refused"), "error": one.get("error")},
         "candidate": {"answer": after.get("answer"), "refused": after.get("refused"), "error": other.get("error")},
@@ -55,6 +56,13 @@ def _chunks(output: Mapping[str, Any], k: int | None) -> list[dict[str, Any]]:
         }
         for rank, chunk in enumerate(found, start=1)
     ]
+
+
+def _rank(output: Mapping[str, Any]) -> int | None:
+    """Of the best expected document among those that a row keeps."""
+    expected = set(output.get("expected") or ())
+    found = enumerate(output.get("retrieved") or (), start=1)
+    return next((rank for rank, document in found if document.get("id") in expected), None)
 
 
 def _judges(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

@@ -107,7 +107,10 @@ def _behind(texts: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]
     for side in SIDES:
         if texts[side]["error"]:
             yield say("compare.flip.error", side=say(f"compare.{side}")), shorten(str(texts[side]["error"]), REASON)
-    yield say("compare.flip.expected"), ", ".join(map(str, texts["expected"]))
+    if texts["expected"]:
+        ranks = " → ".join(say("none") if rank is None else str(rank) for rank in texts["ranks"])
+        rank = say("compare.flip.rank", ranks=ranks)
+        yield say("compare.flip.expected"), f"{', '.join(map(str, texts['expected']))} {rank}"
     for name in ("went", "came"):
         yield say(f"compare.flip.{name}"), "; ".join(_chunk(chunk, say) for chunk in texts[name])
     for rubric, sides in texts["judges"].items():

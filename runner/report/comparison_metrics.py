@@ -24,12 +24,12 @@ from runner.report.wording import Wording
 SAME = 24  # metrics without any difference that are named
 
 
-def main_metrics(record: Record, say: Wording) -> str:
+def main_metrics(record: Record, say: Wording, level: int = 2) -> str:
     found = of_role(record, "main")
     if not found:
-        return section(say("compare.head.main"), escape(say("compare.none")))
+        return section(say("compare.head.main"), escape(say("compare.none")), level=level)
     notes = "\n\n".join(map(escape, notes_of(found, record, say)))
-    return section(say("compare.head.main"), _table(found, record, say), notes)
+    return section(say("compare.head.main"), _table(found, record, say), notes, level=level)
 
 
 def other_metrics(record: Record, say: Wording) -> str:

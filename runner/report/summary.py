@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runner.report import (
+    comparison_section,
     diagnosis_section,
     judge_section,
     metric_sections,
@@ -20,6 +21,7 @@ from runner.report.folder import open_run
 SECTIONS: tuple[Callable[[Document], str], ...] = (
     run_sections.head,
     metric_sections.main,
+    comparison_section.comparison,
     metric_sections.legs,
     metric_sections.cutoffs,
     diagnosis_section.pattern,

@@ -64,7 +64,7 @@ def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
         name=_run_name(folder, run),
         description=_run_description(run, summary, baselines),
         status=str(run["status"]),
-        tags=_run_tags(run, summary, baselines),
+        tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
         metrics=_metrics(summary, slices),
         dataset=_dataset(run, summary),
@@ -171,6 +171,17 @@ def _run_tags(run: Mapping[str, Any], summary: Mapping[str, Any], baselines: str
         "baselines": baselines,
     }
     return _texts(tags)
+
+
+def _comparison_tags(folder: Path) -> dict[str, str]:
+    """Of the comparison with a baseline, where there was one."""
+    path = folder / "compare.json"
+    if not path.is_file():
+        return {}
+    record = read_json(path, "run")
+    fired = "fired" if record["gate"]["fired"] else "none"
+    tags = {"verdict": record["verdict"], "baseline": record["baseline"]["label"], "regression": fired}
+    return _texts({**tags, "baseline_run": record["baseline"]["id"]})
 
 
 def _baselines(facts: Mapping[str, Any]) -> str:

@@ -1,0 +1,280 @@
+"""Statistics of pairs: by hand, against scipy, and the laws that they keep."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from runner import paired, statistics
+from runner.paired import compare_means, compare_weighted, difference_intervals, holm, mcnemar_p, swap_p
+
+
+def of_one(baseline: list[float], candidate: list[float]) -> paired.Paired:
+    (found,) = compare_means(np.array(baseline)[:, None], np.array(candidate)[:, None], seed=1)
+    return found
+
+
+def test_by_hand() -> None:
+    """Differences 1, 1, 1, 0: their mean is 3/4, their standard deviation 1/2; of the 8 ways of swapping the three
+    that differ, the two extreme ones give as much."""
+    found = of_one([0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0])
+    assert (found.n, found.baseline, found.candidate, found.difference) == (4, 0.25, 1.0, 0.75)
+    assert found.p == 2 / 8
+    assert found.effect_size == 1.5
+    assert found.detectable == pytest.approx(2.8016 * 0.5 / 2, abs=1e-4)  # (1.9600 + 0.8416) standard errors
+    assert 0 <= found.low < 0.75 < found.high <= 1
+
+
+def test_nothing_differs() -> None:
+    found = of_one([0.5, 1.0, 0.0], [0.5, 1.0, 0.0])
+    assert (found.difference, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
+    assert found.effect_size is None and found.detectable is None
+
+
+def test_one_case_and_equal_differences() -> None:
+    one = of_one([0.2], [0.7])
+    assert (one.n, one.difference, one.p, one.effect_size) == (1, pytest.approx(0.5), 1.0, None)
+    assert one.low == one.high == pytest.approx(0.5)
+    equal = of_one([0.0] * 6, [0.25] * 6)
+    assert (equal.low, equal.high, equal.p, equal.effect_size) == (0.25, 0.25, 2 / 2**6, None)
+
+
+def test_metrics_do_not_touch_each_other() -> None:
+    random = np.random.default_rng(1)
+    one, other = random.random((60, 3)), random.random((60, 3))
+    together = compare_means(one, other, seed=5)
+    assert together[1] == of_one_seeded(one[:, 1], other[:, 1], seed=5)
+
+
+def of_one_seeded(one: np.ndarray, other: np.ndarray, seed: int) -> paired.Paired:
+    return compare_means(one[:, None], other[:, None], seed=seed)[0]
+
+
+@pytest.mark.parametrize(
+    ("chances", "expected"),
+    [([], []), ([0.2], [0.2]), ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]), ([0.5, 0.9], [1.0, 1.0])],
+)
+def test_holm_by_hand(chances: list[float], expected: list[float]) -> None:
+    assert holm(chances) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("lost", "won", "p"), [(0, 0, 1.0), (8, 0, 2 / 2**8), (0, 8, 2 / 2**8), (1, 5, 2 * 7 / 64), (3, 3, 1.0)]
+)
+def test_mcnemar_by_hand(lost: int, won: int, p: float) -> None:
+    assert mcnemar_p(lost, won) == pytest.approx(p)
+
+
+def test_mcnemar_is_the_swap_test_of_yes_and_no() -> None:
+    one, other = np.zeros(30), np.zeros(30)
+    one[:2], other[2:11] = 1, 1
+    assert swap_p((other - one)[:, None], seed=1)[0] == pytest.approx(mcnemar_p(2, 9))  # 11 differ: all swaps
+
+
+# --- against scipy --------------------------------------------------------------------------------
+
+
+def differences_of(kind: str, n: int) -> np.ndarray:
+    random = np.random.default_rng(n)
+    if kind == "yes or no":
+        return random.choice([-1.0, 0.0, 1.0], n, p=[0.12, 0.7, 0.18])
+    if kind == "seldom":
+        return np.where(random.random(n) < 0.05, random.choice([-0.5, 1.0], n), 0.0)
+    return random.normal(0.05, 0.4, n).round(2)
+
+
+def mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
+    return np.mean(values, axis=axis)
+
+
+def test_p_of_few_cases_is_exact() -> None:
+    values = np.array([0.3, -0.1, 0.25, 0.0, 0.5, -0.05, 0.4, 0.1, 0.2])
+    expected = stats.permutation_test((values,), mean, permutation_type="samples", vectorized=True, n_resamples=np.inf)
+    assert swap_p(values[:, None], seed=1)[0] == pytest.approx(expected.pvalue)
+
+
+@pytest.mark.parametrize("kind", ["yes or no", "seldom", "numbers"])
+@pytest.mark.parametrize("n", [60, 300, 4000])
+def test_p_against_scipy(kind: str, n: int) -> None:
+    values = differences_of(kind, n)
+    resamples = 9_999 if n < 1000 else 4_999
+    expected = stats.permutation_test(
+        (values,), mean, permutation_type="samples", vectorized=True, n_resamples=resamples, rng=7, batch=500
+    ).pvalue
+    error = math.sqrt(max(expected * (1 - expected), 1 / resamples) / resamples)
+    assert swap_p(values[:, None], seed=1)[0] == pytest.approx(expected, abs=5 * error + 0.002)
+
+
+@pytest.mark.parametrize("kind", ["yes or no", "seldom", "numbers"])
+@pytest.mark.parametrize("n", [60, 600, 6000])
+def test_intervals_against_scipy(kind: str, n: int) -> None:
+    """From 5,000 cases on without resampling, or resampling only what differs."""
+    values = differences_of(kind, n)
+    expected = stats.bootstrap(
+        (values,), mean, method="BCa", n_resamples=9_999, vectorized=True, batch=200, rng=np.random.default_rng(3)
+    )
+    low, high = difference_intervals(values[:, None], seed=1)[0]
+    error = expected.standard_error
+    assert low == pytest.approx(expected.confidence_interval.low, abs=0.2 * error)
+    assert high == pytest.approx(expected.confidence_interval.high, abs=0.2 * error)
+
+
+def test_an_interval_of_many_cases_of_which_few_differ() -> None:
+    """Three of 10,000 cases won: the number of wins in a resample is close to Poisson with mean 3, whose quantiles
+    are 0 and 7; BCa moves both up."""
+    values = np.zeros(10_000)
+    values[:3] = 1.0
+    low, high = difference_intervals(values[:, None], seed=1)[0] * 10_000
+    expected = stats.bootstrap(
+        (values,), mean, method="BCa", n_resamples=4_000, vectorized=True, batch=200, rng=np.random.default_rng(3)
+    ).confidence_interval
+    assert (low, high) == (
+        pytest.approx(expected.low * 10_000, abs=1.01),
+        pytest.approx(expected.high * 10_000, abs=1.01),
+    )
+    same = difference_intervals(np.zeros((6000, 1)), seed=1)
+    assert same.tolist() == [[0.0, 0.0]]
+
+
+def test_skewed_differences_of_many_cases() -> None:
+    values = np.random.default_rng(4).exponential(1.0, 6000) ** 2
+    expected = stats.bootstrap(
+        (values,), mean, method="BCa", n_resamples=9_999, vectorized=True, batch=200, rng=np.random.default_rng(3)
+    )
+    low, high = difference_intervals(values[:, None], seed=1)[0]
+    assert low == pytest.approx(expected.confidence_interval.low, abs=0.12 * expected.standard_error)
+    assert high == pytest.approx(expected.confidence_interval.high, abs=0.12 * expected.standard_error)
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def test_weights_by_hand() -> None:
+    """F1 as a weighted mean. Baseline: one hit of weight 2 and two misses, 2/4. Candidate: two hits, 4/5."""
+    one, other = np.array([1.0, 0.0, 0.0]), np.array([1.0, 1.0, 0.0])
+    found = compare_weighted(one, other, np.array([2.0, 1.0, 1.0]), np.array([2.0, 2.0, 1.0]), seed=1)
+    assert found is not None
+    assert (found.n, found.baseline, found.candidate) == (3, 0.5, 0.8)
+    assert found.difference == pytest.approx(0.3)
+    assert found.p == pytest.approx(1.0, abs=0.03)  # one case differs: both ways of swapping it give 0.3
+    assert found.effect_size is None
+
+
+def test_a_run_without_any_weight() -> None:
+    zero, one = np.zeros(3), np.ones(3)
+    assert compare_weighted(zero, one, zero, one, seed=1) is None
+    assert compare_weighted(one, zero, one, zero, seed=1) is None
+
+
+def test_a_case_that_counts_in_one_run_only() -> None:
+    """Precision of what each run calls unanswerable: 1/2 of cases 0 and 1 against 1/1 of case 2."""
+    one, other = np.array([1.0, 0.0, 0.0, 9.0]), np.array([0.0, 0.0, 1.0, 9.0])
+    found = compare_weighted(one, other, np.array([1.0, 1, 0, 0]), np.array([0.0, 0, 1, 0]), seed=1)
+    assert found is not None
+    assert (found.n, found.baseline, found.candidate, found.difference) == (3, 0.5, 1.0, 0.5)
+    assert found.low <= 0.5 <= found.high
+
+
+def test_one_weighted_case() -> None:
+    found = compare_weighted(np.array([0.2]), np.array([0.6]), np.array([2.0]), np.array([1.0]), seed=1)
+    assert found is not None
+    assert found.low == found.high == pytest.approx(0.4) == found.difference
+    assert found.detectable is None
+
+
+def test_p_with_weights_against_all_swaps() -> None:
+    random = np.random.default_rng(3)
+    values, weights = random.random((2, 9)), random.integers(1, 4, (2, 9)) * 1.0
+    found = compare_weighted(values[0], values[1], weights[0], weights[1], seed=1)
+    assert found is not None
+    sums = np.stack([values * weights, weights])  # [v w or w, run, case]
+
+    def ratio(swaps: tuple[int, ...]) -> float:
+        mixed = np.where(np.array(swaps) == 1, sums[:, ::-1], sums).sum(axis=2)
+        return float(mixed[0, 1] / mixed[1, 1] - mixed[0, 0] / mixed[1, 0])
+
+    every = np.abs([ratio(swaps) for swaps in itertools.product((0, 1), repeat=9)])
+    exact = (every >= abs(found.difference) - 1e-12).mean()
+    assert found.p == pytest.approx(exact, abs=5 * math.sqrt(0.25 / 9_999))
+
+
+def test_weights_of_one_change_nothing() -> None:
+    random = np.random.default_rng(8)
+    one, other = random.random(200), random.random(200)
+    plain, weighted = of_one_seeded(one, other, 2), compare_weighted(one, other, np.ones(200), np.ones(200), seed=2)
+    assert weighted is not None
+    assert weighted.difference == pytest.approx(plain.difference)
+    assert weighted.p == pytest.approx(plain.p, abs=0.02)
+    assert (weighted.low, weighted.high) == (pytest.approx(plain.low, abs=1e-3), pytest.approx(plain.high, abs=1e-3))
+    assert weighted.detectable == pytest.approx(plain.detectable, rel=0.1)
+
+
+def test_many_weighted_cases_need_no_resampling() -> None:
+    random = np.random.default_rng(9)
+    n = 6000
+    values = (random.random((2, n)) < [[0.45], [0.48]]) * 1.0
+    weights = np.where(values == 1, 2.0, 1.0) * (random.random((2, n)) < 0.8)
+    found = compare_weighted(values[0], values[1], weights[0], weights[1], seed=1)
+    assert found is not None
+    parts = np.column_stack([values[0] * weights[0], weights[0], values[1] * weights[1], weights[1]])
+    sums = statistics.resampled_sums(parts, seed=1)
+    resampled = sums[:, 2] / sums[:, 3] - sums[:, 0] / sums[:, 1]
+    total = parts.sum(axis=0)
+    without = total - parts
+    jackknife = without[:, 2] / without[:, 3] - without[:, 0] / without[:, 1]
+    low, high = statistics.bca_interval(resampled, found.difference, jackknife)
+    error = float(resampled.std())
+    assert (found.low, found.high) == (pytest.approx(low, abs=0.25 * error), pytest.approx(high, abs=0.25 * error))
+    assert found.detectable == pytest.approx(paired.POWER * error, rel=0.06)
+    flips = np.random.default_rng(2).integers(0, 2, (2000, n)).astype(bool)
+    swapped = np.array([_swapped(parts, flip) for flip in flips])
+    expected = (np.abs(swapped) >= abs(found.difference)).mean()
+    assert found.p == pytest.approx(expected, abs=5 * math.sqrt(max(expected, 0.001) / 2000))
+
+
+def _swapped(parts: np.ndarray, flip: np.ndarray) -> float:
+    sums = np.where(flip[:, None], parts[:, [2, 3, 0, 1]], parts).sum(axis=0)
+    return float(sums[2] / sums[3] - sums[0] / sums[1])
+
+
+# --- laws -----------------------------------------------------------------------------------------
+
+SCORES = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([0.0, 0.25, 0.5, 1.0])), min_size=1, max_size=40
+)
+
+
+@given(SCORES)
+@settings(max_examples=60, deadline=None)
+def test_exchanging_the_runs_turns_the_difference_round(scores: list[tuple[float, float]]) -> None:
+    one, other = [first for first, _ in scores], [second for _, second in scores]
+    forth, back = of_one(one, other), of_one(other, one)
+    assert back.difference == pytest.approx(-forth.difference, abs=1e-12)
+    assert back.p == forth.p
+    assert (back.low, back.high) == (pytest.approx(-forth.high, abs=1e-9), pytest.approx(-forth.low, abs=1e-9))
+
+
+@given(SCORES, st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_cases_changes_neither_difference_nor_exact_p(scores, random) -> None:
+    mixed = list(scores)
+    random.shuffle(mixed)
+    before, after = (of_one([a for a, _ in cases], [b for _, b in cases]) for cases in (scores, mixed))
+    assert after.difference == pytest.approx(before.difference, abs=1e-12)
+    assert after.effect_size == pytest.approx(before.effect_size, abs=1e-9)
+    moved = sum(a != b for a, b in scores)
+    assert after.p == pytest.approx(before.p, abs=0 if moved <= paired.ALL_SWAPS else 0.03)
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_never_lowers_and_keeps_the_order(chances: list[float]) -> None:
+    adjusted = holm(chances)
+    assert all(p <= q <= 1 for p, q in zip(chances, adjusted, strict=True))
+    ranked = [adjusted[place] for place in sorted(range(len(chances)), key=lambda place: chances[place])]
+    assert ranked == sorted(ranked)
