@@ -31,6 +31,7 @@ from runner.report.comparison import write
 from runner.report.comparison_junit import write_junit
 from runner.report.comparison_panels import comparison_panels
 from runner.report.comparison_words import Record
+from runner.report.html import write_comparison
 from runner.report.wording import LANGUAGES, Wording, wording_of
 from runner.snapshot import write_bytes
 
@@ -128,3 +129,4 @@ def _write(folder: Path, records: Sequence[Record], say: Wording) -> None:
     value = records[0] if len(records) == 1 else {"schema": 1, "kind": SEVERAL, "comparisons": records}
     write_bytes(folder / "compare.json", orjson.dumps(value, option=orjson.OPT_INDENT_2))
     write(folder / "compare.md", records, say)
+    write_comparison(folder, records, say)

@@ -20,6 +20,8 @@ ENGLISH_HTML: dict[str, str] = {
     "html.cases.detailed": "Answers, contexts and judgements are kept here for {detailed} cases, the worst first; for all others they are in per_item.jsonl.",
     "html.cases.text": "Words in id or question",
     "html.cases.outcome": "Outcome",
+    "html.cases.language": "Language",
+    "html.cases.change": "Against the baseline",
     "html.cases.all": "all",
     "html.cases.failing": "failing",
     "html.cases.more": "Details",

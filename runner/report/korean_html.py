@@ -20,6 +20,8 @@ KOREAN_HTML: dict[str, str] = {
     "html.cases.detailed": "답변, 컨텍스트, 판정은 나쁜 순서로 사례 {detailed}개만 이 파일에 담았습니다. 나머지는 per_item.jsonl에 있습니다.",
     "html.cases.text": "id나 질문에 든 단어",
     "html.cases.outcome": "결과",
+    "html.cases.language": "언어",
+    "html.cases.change": "기준과 비교",
     "html.cases.all": "전체",
     "html.cases.failing": "실패",
     "html.cases.more": "자세히",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from runner.report.html.markup import Html, tag
 from runner.report.metric import Value
 
-WIDTH, HEIGHT = 132, 14
+WIDTH, SIGNED, HEIGHT = 132, 100, 14
 
 
 def interval_bar(value: Value, width: int = WIDTH) -> Html:
@@ -23,6 +26,25 @@ def interval_bar(value: Value, width: int = WIDTH) -> Html:
         tag("line", x1=point, x2=point, y1=1, y2=HEIGHT - 1, class_="point"),
     ]
     return _svg(shapes, width)
+
+
+def difference_bar(entry: Mapping[str, Any], widest: float, margin: float) -> Html:
+    """A difference on a line from -`widest` to `widest` with its interval; the band around 0 is what hardly matters."""
+
+    def x(value: float) -> float:
+        return _x((value / widest + 1) / 2, SIGNED)
+
+    if entry["difference"] is None:
+        return Html("")
+    low = entry["difference"] if entry["ci_low"] is None else entry["ci_low"]
+    high = entry["difference"] if entry["ci_high"] is None else entry["ci_high"]
+    shapes = [
+        tag("rect", x=x(-margin), y=0, width=x(margin) - x(-margin), height=HEIGHT, class_="band"),
+        tag("line", x1=x(0), x2=x(0), y1=0, y2=HEIGHT, class_="zero"),
+        tag("rect", x=x(low), y=HEIGHT / 2 - 3, width=x(high) - x(low), height=6, class_="range"),
+        tag("line", x1=x(entry["difference"]), x2=x(entry["difference"]), y1=1, y2=HEIGHT - 1, class_="point"),
+    ]
+    return tag("span", _svg(shapes, SIGNED), class_=f"drawn verdict {entry['verdict']}")
 
 
 def share_bar(start: float, length: float, kind: str) -> Html:

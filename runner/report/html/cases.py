@@ -24,20 +24,28 @@ FIRST = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_re
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """Which of a few names each case has."""
+
+    names: Sequence[str]
+    numbers: Sequence[int]
+
+    def __getitem__(self, case: int) -> str:
+        return self.names[self.numbers[case]]
+
+
+@dataclass(frozen=True, slots=True)
 class Cases:
     """Columns of the cases that are listed, worst first; `n` is the number of all. `places` are those of their rows
-    in per_item.jsonl, `outcomes` and `languages` numbers of the names beside them, and `values` float64 [n_listed]
-    with NaN for nothing, by the names of summary.json."""
+    in per_item.jsonl; `choices` the outcome, the language (or "") and how the case changed (`lost`, `won` or "");
+    `values` float64 [n_listed] with NaN for nothing, by the names of summary.json."""
 
     n: int
     path: Path
     places: Sequence[int]
     ids: Sequence[str]
     questions: Sequence[str]
-    outcomes: Sequence[int]
-    outcome_names: Sequence[str]
-    languages: Sequence[int]
-    language_names: Sequence[str]
+    choices: Mapping[str, Choice]
     values: Mapping[str, np.ndarray[Any, np.dtype[np.float64]]]
 
     def __len__(self) -> int:
@@ -53,8 +61,9 @@ class Cases:
                     yield number, row
 
 
-def cases_of(document: Document) -> Cases:
-    columns = _Columns(_metrics(document.metrics))
+def cases_of(document: Document, changes: Mapping[str, str]) -> Cases:
+    """`changes` maps ids to `lost` or `won`, where a comparison tells so."""
+    columns = _Columns(_metrics(document.metrics), changes)
     path = document.folder.path / "per_item.jsonl"
     for place, row in lines_at(path):
         columns.add(place, row)
@@ -79,14 +88,15 @@ class _Names:
 
 
 class _Columns:
-    def __init__(self, metrics: Sequence[str]) -> None:
+    def __init__(self, metrics: Sequence[str], changes: Mapping[str, str]) -> None:
         own = {name: short for short, name in SUMMARY_NAMES.items()}
         self._metrics = {name: own.get(name, name) for name in metrics}
         self._merits: list[Any] = []
         self._places = array("q")
         self._ids: list[str] = []
         self._questions: list[str] = []
-        self._outcomes, self._languages = _Names(), _Names()
+        self._changes = changes
+        self._choices = {name: _Names() for name in ("outcome", "language", "change")}
         self._values = {name: array("d") for name in metrics}
 
     def add(self, place: int, row: Mapping[str, Any]) -> None:
@@ -96,8 +106,9 @@ class _Columns:
         self._places.append(place)
         self._ids.append(cut(str(row.get("id")), QUESTION))
         self._questions.append(cut(" ".join(str(question or "").split()), QUESTION))
-        self._outcomes.add(outcome(row))
-        self._languages.add(str(row.get("language") or ""))
+        chosen = (outcome(row), str(row.get("language") or ""), self._changes.get(str(row.get("id")), ""))
+        for names, name in zip(self._choices.values(), chosen, strict=True):
+            names.add(name)
         values = row.get("metrics") or {}
         for name, short in self._metrics.items():
             value = values.get(short)
@@ -111,10 +122,10 @@ class _Columns:
             places=[self._places[number] for number in order],
             ids=[self._ids[number] for number in order],
             questions=[self._questions[number] for number in order],
-            outcomes=[self._outcomes.column[number] for number in order],
-            outcome_names=list(self._outcomes.numbers),
-            languages=[self._languages.column[number] for number in order],
-            language_names=list(self._languages.numbers),
+            choices={
+                name: Choice(list(names.numbers), [names.column[number] for number in order])
+                for name, names in self._choices.items()
+            },
             values={name: np.round(np.array(column)[order], 3) for name, column in self._values.items()},
         )
 

@@ -21,12 +21,12 @@ RIGHT = frozenset({"none", "ok"})
 WORDS = ("range", "nothing", "no_details", "previous", "next")
 
 
-def cases_section(document: Document, cases: Cases, first: Sequence[int] = ()) -> tuple[Section, Mapping[str, Any]]:
-    """The section, and what the script reads. The cases numbered in `first` are the first to be told in detail."""
+def cases_section(document: Document, cases: Cases) -> tuple[Section, Mapping[str, Any]]:
+    """The section, and what the script reads."""
     say = document.say
     if not cases.n:
         return Section("cases", say("html.cases"), paragraph(say("metrics.none"))), {}
-    store = _store(document, cases, first)
+    store = _store(document, cases)
     blocks = [
         paragraph(say("html.cases.explain")),
         *(paragraph(text, "left-out") for text in _left_out(cases, store, say)),
@@ -37,10 +37,11 @@ def cases_section(document: Document, cases: Cases, first: Sequence[int] = ()) -
     return Section("cases", say("html.cases"), joined(blocks)), _data(document, cases, store)
 
 
-def _store(document: Document, cases: Cases, first: Sequence[int]) -> Store:
-    """The cases that come first, then the worst, as long as there is room."""
+def _store(document: Document, cases: Cases) -> Store:
+    """Cases that changed, then the worst, as long as there is room."""
     store = Store(DETAIL_BYTES)
-    wanted = list(dict.fromkeys([*first, *range(len(cases))]))[:DETAILED]
+    changed = [number for number in range(len(cases)) if cases.choices["change"][number]]
+    wanted = list(dict.fromkeys([*changed, *range(len(cases))]))[:DETAILED]
     for number, row in cases.rows(wanted):
         if not store.add(number, details_of(row, document.k, document.say)):
             break
@@ -54,25 +55,53 @@ def _left_out(cases: Cases, store: Store, say: Wording) -> Iterable[str]:
         yield say("html.cases.detailed", detailed=f"{len(store.documents):,}")
 
 
+# --- columns and filters --------------------------------------------------------------------------
+
+
+def _told(kind: str, name: str, say: Wording) -> str:
+    """An outcome, a language or a change in words."""
+    if kind == "change":
+        return say(f"compare.flips.{name}") if name else ""
+    if kind == "language":
+        return name
+    if name in RIGHT:
+        return say("html.right")
+    return say.texts.get(f"lost_at.{name}") or say.name("status", name)
+
+
+def _kinds(cases: Cases) -> list[str]:
+    """Choices by which cases differ; the outcome always."""
+    return [kind for kind, choice in cases.choices.items() if kind == "outcome" or len(choice.names) > 1]
+
+
+def _headers(document: Document, cases: Cases) -> list[tuple[str, str]]:
+    """(kind of column, title)"""
+    say = document.say
+    choices = [(kind, say(f"html.cases.{kind}")) for kind in _kinds(cases)]
+    values = [("value", metric.label(name, document.k, say)) for name in cases.values]
+    return [("case", say("html.case")), *choices, *values]
+
+
 def _filters(cases: Cases, say: Wording) -> Html:
     """Hidden until a script is there to obey them."""
-    outcomes, languages = Counter(cases.outcomes), Counter(cases.languages)
-    everything = _option("", say("html.cases.all"), len(cases))
-    failing = sum(outcomes[number] for number, name in enumerate(cases.outcome_names) if name not in RIGHT)
-    by_outcome = [
-        everything,
-        _option("failing", say("html.cases.failing"), failing),
-        *(_option(n, _outcome(name, say), outcomes[n]) for n, name in enumerate(cases.outcome_names)),
-    ]
-    by_language = (_option(n, name or say("none"), languages[n]) for n, name in enumerate(cases.language_names))
-    fields = [
-        _field(say("html.cases.text"), tag("input", type="search", data_filter="text", autocomplete="off")),
-        _field(say("html.cases.outcome"), tag("select", *by_outcome, data_filter="outcome")),
-    ]
-    if len(cases.language_names) > 1:
-        fields.append(_field(say("slice.language"), tag("select", everything, *by_language, data_filter="language")))
+    text = tag("input", type="search", data_filter="text", autocomplete="off")
+    fields = [_field(say("html.cases.text"), text)]
+    for kind in _kinds(cases):
+        options = joined(_options(cases, kind, say))
+        fields.append(_field(say(f"html.cases.{kind}"), tag("select", options, data_filter=kind)))
     count = tag("output", aria_live="polite", data_count=True)
     return tag("div", *fields, count, class_="filters", hidden=True, role="search")
+
+
+def _options(cases: Cases, kind: str, say: Wording) -> Iterable[Html]:
+    choice = cases.choices[kind]
+    counts = Counter(choice.numbers)
+    yield _option("", say("html.cases.all"), len(cases))
+    if kind == "outcome":
+        failing = sum(counts[number] for number, name in enumerate(choice.names) if name not in RIGHT)
+        yield _option("failing", say("html.cases.failing"), failing)
+    for number, name in enumerate(choice.names):
+        yield _option(number, _told(kind, name, say) or say("none"), counts[number])
 
 
 def _option(value: str | int, text: str, count: int) -> Html:
@@ -83,19 +112,7 @@ def _field(name: str, control: Html) -> Html:
     return tag("label", tag("span", name), control)
 
 
-def _outcome(name: str, say: Wording) -> str:
-    """`right` for a question that was lost nowhere."""
-    if name in RIGHT:
-        return say("html.right")
-    return say.texts.get(f"lost_at.{name}") or say.name("status", name)
-
-
-def _headers(document: Document, cases: Cases) -> list[tuple[str, str]]:
-    """(kind of column, title)"""
-    say = document.say
-    language = [("language", say("slice.language"))] if len(cases.language_names) > 1 else []
-    values = [("value", metric.label(name, document.k, say)) for name in cases.values]
-    return [("case", say("html.case")), ("outcome", say("html.cases.outcome")), *language, *values]
+# --- rows -----------------------------------------------------------------------------------------
 
 
 def _table(document: Document, cases: Cases) -> Html:
@@ -104,28 +121,26 @@ def _table(document: Document, cases: Cases) -> Html:
         tag("th", title, scope="col", class_="number" if kind == "value" else None) for kind, title in headers
     )
     worst = cases.rows(range(min(SHOWN, len(cases))))
-    body = joined(_rows(number, row, headers, document, cases) for number, row in worst)
+    body = joined(_rows(number, row, len(headers), document, cases) for number, row in worst)
     return tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="cases", data_cases=True)
 
 
-def _rows(
-    number: int, row: Mapping[str, Any], headers: Sequence[tuple[str, str]], document: Document, cases: Cases
-) -> Html:
+def _rows(number: int, row: Mapping[str, Any], width: int, document: Document, cases: Cases) -> Html:
     """One case as the script shows it, but for its details, which open by themselves."""
-    say = document.say
-    name, language = cases.outcome_names[cases.outcomes[number]], cases.language_names[cases.languages[number]]
+    say, language = document.say, language_tag(cases.choices["language"][number])
     question = found_in_data(cases.questions[number], class_="question") if cases.questions[number] else Html("")
-    cells = [
-        tag("th", found_in_data(cases.ids[number], class_="id"), question, scope="row", lang=language_tag(language)),
-        tag("td", _outcome(name, say), class_=None if name in RIGHT else "failing"),
-    ]
-    if len(cases.language_names) > 1:
-        cells.append(tag("td", language))
+    cells = [tag("th", found_in_data(cases.ids[number], class_="id"), question, scope="row", lang=language)]
+    for kind in _kinds(cases):
+        name = cases.choices[kind][number]
+        cells.append(tag("td", _told(kind, name, say), class_="failing" if _is_bad(kind, name) else None))
     cells += [tag("td", _value(column[number]), class_="number") for column in cases.values.values()]
-    details = shown(details_of(row, document.k, say))
-    more = tag("details", tag("summary", say("html.cases.more")), details)
-    detail = tag("tr", tag("td", more, colspan=len(headers)), class_="detail", lang=language_tag(language))
+    more = tag("details", tag("summary", say("html.cases.more")), shown(details_of(row, document.k, say)))
+    detail = tag("tr", tag("td", more, colspan=width), class_="detail", lang=language)
     return joined([tag("tr", *cells), detail])
+
+
+def _is_bad(kind: str, name: str) -> bool:
+    return name == "lost" if kind == "change" else kind == "outcome" and name not in RIGHT
 
 
 def _value(value: float) -> str:
@@ -138,13 +153,20 @@ def _data(document: Document, cases: Cases, store: Store) -> dict[str, Any]:
         "words": {name: say(f"html.cases.{name}") for name in WORDS},
         "language": say.language,
         "columns": _headers(document, cases),
-        "outcome_names": [[_outcome(name, say), name not in RIGHT] for name in cases.outcome_names],
-        "language_names": [[name, language_tag(name)] for name in cases.language_names],
+        "choices": {kind: _choice(kind, cases, say) for kind in cases.choices},
+        "language_tags": [language_tag(name) for name in cases.choices["language"].names],
         "ids": cases.ids,
         "questions": cases.questions,
-        "outcomes": cases.outcomes,
-        "languages": cases.languages,
         "values": list(cases.values.values()),
         "texts": store.texts,
         "details": store.documents,
+    }
+
+
+def _choice(kind: str, cases: Cases, say: Wording) -> Mapping[str, Sequence[Any]]:
+    choice = cases.choices[kind]
+    return {
+        "names": [_told(kind, name, say) for name in choice.names],
+        "bad": [_is_bad(kind, name) for name in choice.names],
+        "numbers": choice.numbers,
     }

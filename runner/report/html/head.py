@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from runner.report.document import Document
-from runner.report.html.markup import Html, found_in_data, joined, tag
+from runner.report.html.markup import Html, found_in_data, tag
 from runner.report.panels import cases_line, models_line
 from runner.report.run_sections import command, facts, notes
 from runner.report.wording import Wording
@@ -53,6 +53,3 @@ def _main_facts(document: Document) -> list[tuple[str, str]]:
 def _moment(written: str | None, say: Wording) -> str | None:
     """`2026-01-02T03:04:05Z` to the minute."""
     return written and str(written)[:16].replace("T", " ") + (" UTC" if str(written).endswith("Z") else "")
-
-
-__all__ = ["head", "joined", "pairs", "told"]

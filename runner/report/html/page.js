@@ -28,7 +28,7 @@
   const count = document.querySelector("[data-count]");
   const number = new Intl.NumberFormat(data.language);
   const collator = new Intl.Collator(data.language, { numeric: true });
-  const wanted = { text: "", outcome: "", language: "" };
+  const wanted = { text: "" }; // and, by kind of choice, "failing" or the number of a name
   let sorting = null; // {column, descending}
   let page = 0;
   let matching = [];
@@ -51,14 +51,18 @@
     return folded;
   };
 
+  const fits = (choice, value, place) => {
+    const number = choice.numbers[place];
+    return value === "failing" ? choice.bad[number] : +value === number;
+  };
+
   const filtered = () => {
+    const chosen = Object.keys(data.choices).filter((kind) => wanted[kind]).map((kind) => [data.choices[kind], wanted[kind]]);
     const words = fold(wanted.text).split(/\s+/).filter(Boolean);
     const all = words.length ? texts() : null;
     const found = [];
     for (let place = 0; place < data.ids.length; place++) {
-      const outcome = data.outcomes[place];
-      if (wanted.outcome === "failing" ? !data.outcome_names[outcome][1] : wanted.outcome && +wanted.outcome !== outcome) continue;
-      if (wanted.language && +wanted.language !== data.languages[place]) continue;
+      if (!chosen.every(([choice, value]) => fits(choice, value, place))) continue;
       if (all && !words.every((word) => all[place].includes(word))) continue;
       found.push(place);
     }
@@ -67,8 +71,8 @@
 
   const values = data.columns.map(([kind], column) => {
     if (kind === "case") return data.ids;
-    if (kind === "outcome") return data.outcomes.map((each) => data.outcome_names[each][0]);
-    if (kind === "language") return data.languages.map((each) => data.language_names[each][0]);
+    const choice = data.choices[kind];
+    if (choice) return choice.numbers.map((number) => choice.names[number]);
     return data.values[column - data.columns.findIndex(([each]) => each === "value")];
   });
 
@@ -111,17 +115,16 @@
   };
 
   const cellOf = (kind, column, place) => {
-    if (kind === "outcome") {
-      const [name, failing] = data.outcome_names[data.outcomes[place]];
-      return element("td", { className: failing ? "failing" : "", textContent: name });
-    }
-    if (kind === "language") return element("td", { textContent: values[column][place] });
     const value = values[column][place];
+    if (kind !== "value") {
+      const isBad = data.choices[kind].bad[data.choices[kind].numbers[place]];
+      return element("td", { className: isBad ? "failing" : "", textContent: value });
+    }
     return element("td", { className: "number", textContent: value === null ? "" : value.toFixed(2) });
   };
 
   const rowOf = (place) => {
-    const language = data.language_names[data.languages[place]][1];
+    const language = data.language_tags[data.choices.language.numbers[place]];
     const question = data.questions[place];
     const id = inOwnDirection("span", data.ids[place]);
     id.className = "id";
@@ -179,7 +182,7 @@
     waiting = setTimeout(select, event.target.type === "search" ? 120 : 0);
   });
 
-  // Once up, once down (numbers: the highest first the second time), then the worst first again.
+  // Once up, once down, then the worst first again.
   const sortBy = (column) => {
     if (sorting?.column !== column) sorting = { column, descending: false };
     else sorting = sorting.descending ? null : { column, descending: true };

@@ -18,6 +18,7 @@ from runner.report.wording import Wording
 
 # Whatever gets past the escaping finds scripts, styles, images and requests of every kind forbidden.
 POLICY = "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'"
+FILE = "report.html"
 VIEWPORT = "width=device-width, initial-scale=1"
 _IN_SCRIPT = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}  # each stands in strings only
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from runner.report.document import Document
-from runner.report.folder import open_run
-from runner.report.html import loss_sections, metric_sections, trust_sections
+from runner.report.folder import open_run, read_json
+from runner.report.html import comparison_sections, loss_sections, metric_sections, trust_sections
 from runner.report.html.cases import cases_of
 from runner.report.html.cases_section import cases_section
 from runner.report.html.head import head
-from runner.report.html.page import Page, Section
+from runner.report.html.page import FILE, Page, Section
 
-FILE = "report.html"
 SECTIONS: tuple[Callable[[Document], Section | None], ...] = (
     metric_sections.panels,
     loss_sections.diagnosis,
@@ -33,6 +33,17 @@ def write(folder: Path) -> None:
     `folder` is no run folder."""
     document = Document.of(open_run(folder))
     found = [section for each in SECTIONS if (section := each(document)) is not None]
-    cases, data = cases_section(document, cases_of(document))
+    record = _comparison(folder)
+    if record is not None:
+        found[1:1] = comparison_sections.sections(record, document.say)
+    flips = (record or {}).get("flips") or {}
+    changes = {flip["id"]: kind for kind in ("lost", "won") for flip in flips.get(kind) or ()}
+    cases, data = cases_section(document, cases_of(document, changes))
     title = document.say("title", experiment=document.run.get("experiment", ""))
     Page(document.say, title, head(document), [*found, cases], data).write(folder / FILE)
+
+
+def _comparison(folder: Path) -> Mapping[str, Any] | None:
+    """compare.json, where the run was compared with a baseline."""
+    path = folder / "compare.json"
+    return read_json(path, "run") if path.is_file() else None

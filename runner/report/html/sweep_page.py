@@ -11,11 +11,9 @@ from runner.report.figures import series_along, x_axis
 from runner.report.html.head import pairs, told
 from runner.report.html.markup import Html, found_in_data, joined, paragraph, scrolled, table, tag
 from runner.report.html.metric_sections import slice_cell
-from runner.report.html.page import Page, Section
+from runner.report.html.page import FILE, Page, Section
 from runner.report.html.plot import NARROW, WIDE, legend, plot
 from runner.report.sweep import Cell, Sweep, View
-
-FILE = "report.html"
 
 
 def write_sweep(folder: Path, sweep: Sweep) -> None:
