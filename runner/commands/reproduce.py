@@ -52,7 +52,7 @@ def _plan(record: Record, words: Sequence[str]) -> Plan:
     line = arguments.read(["-cd", str(record.folder), "-cn", "frozen", *words])
     if line.asks_hydra:
         raise InputError(
-            f"reproduce runs a record; for its configuration: runner -cd {record.folder} -cn frozen --cfg job"
+            f"reproduce runs a record; to print it: python -m runner -cd {record.folder} -cn frozen --cfg job"
         )
     if not any(arguments.parse(override).key_or_group == "cold_start" for override in line.overrides):
         line.overrides.append("cold_start=true")
@@ -66,7 +66,9 @@ def _wanted(record: Record, plan: Plan) -> list[Recorded]:
         recorded = record.run_of(cell.overrides)
         if recorded is None:
             runs = ", ".join(" ".join(run.swept) for run in record.runs)
-            told = " ".join(cell.swept or cell.overrides)
+            told = " ".join(
+                word for word in cell.overrides if word.lstrip("+").partition("=")[0] in record.frozen.sweep
+            )
             raise InputError(f"{record.folder} has no run to compare with {told}; it has {runs}")
         found.append(recorded)
     return found

@@ -24,7 +24,7 @@ from runner.regression import Regression
 Outcome = Literal["identical", "within_noise", "different", "not_comparable"]
 # By gravity.
 EXIT_CODES: Mapping[Outcome, int] = {"identical": 0, "within_noise": 0, "different": 4, "not_comparable": 5}
-NUMBERS = ("values", "unscored", "weights", "noise")
+NUMBERS = {"values": np.nan, "unscored": False, "weights": 1.0, "noise": np.nan}  # and what a case has that has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +115,11 @@ def _cases(was: Cases, now: Cases) -> Iterator[str]:
     """Cases of both that are not the same in everything that the record has, by ascending id."""
     _, before, after = np.intersect1d(np.array(was.ids), np.array(now.ids), assume_unique=True, return_indices=True)
     differ = was.failed[before] != now.failed[after]
-    for kind in NUMBERS:
+    for kind, nothing in NUMBERS.items():
         columns, others = getattr(was, kind), getattr(now, kind)
-        for name, column in columns.items():
-            nothing = np.full(len(now), np.nan if column.dtype == np.float64 else False)
-            differ |= _unequal(column[before], others.get(name, nothing)[after])
+        for name in {*columns, *(others.keys() & was.values.keys())}:
+            one, other = columns.get(name, np.full(len(was), nothing)), others.get(name, np.full(len(now), nothing))
+            differ |= _unequal(one[before], other[after])
     texts = {name: (getattr(was, name), getattr(now, name)) for name in ("content", "gold")}
     texts |= {name: (column, now.labels.get(name, [None] * len(now))) for name, column in was.labels.items()}
     for one, other in texts.values():
