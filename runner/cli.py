@@ -80,7 +80,7 @@ def _ask_hydra(line: Line, words: Sequence[str]) -> int:
     frozen, folders = frozen_of(line)
     with unfolded(frozen) as folder:
         if folder is not None:
-            words = [*line.words, *with_search_path([], folders, frozen)]
+            words = [*with_search_path([], folders, frozen), *line.words]
         return hydra_main([arguments.quoted(word) for word in words], folder)
 
 

@@ -1,0 +1,108 @@
+"""What a record says is run again as it was, and with changes, by whole commands."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.cli import main
+from tests.record_folders import copy_of, small_runs
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("records")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        small_runs(Path("자료 (1)"))
+        assert main(["freeze", "run", "experiments/하나"]) == 0
+        assert main(["freeze", "sweep", "experiments/둘"]) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy_of(records, tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+
+ONE = ["-cd", "experiments/하나", "-cn", "frozen"]
+TWO = ["-cd", "experiments/둘", "-cn", "frozen"]
+
+
+def read(path: str) -> Any:
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def test_the_same_again() -> None:
+    assert main([*ONE, "out=x"]) == 0
+    was, now = read("run/run.json"), read("x/run.json")
+    assert now["fingerprint"] == was["fingerprint"]
+    assert now["choices"] == was["choices"]
+    assert now["frozen"] == "experiments/하나/frozen.yaml"
+    assert was["frozen"] is None
+    assert read("x/summary.json")["metrics"] == read("run/summary.json")["metrics"]
+
+
+def test_it_takes_the_default_folder_of_the_run() -> None:
+    assert main(ONE) == 0
+    (folder,) = Path("outputs").iterdir()
+    assert folder.name.endswith(f"full_rag-{read('run/run.json')['fingerprint'][:8]}")
+
+
+def test_a_sweep_with_another_choice_in_other_processes() -> None:
+    """Wherever a job is composed, it sees what was frozen."""
+    launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
+    assert main([*TWO, "k=1,2", "generator.max_sentences=1", *launcher, "out=x"]) == 0
+    runs = [read(f"x/{number}/run.json") for number in range(4)]
+    assert [(run["choices"]["retriever"], run["k"]) for run in runs] == [
+        ("keyword", 1), ("keyword", 2), ("hybrid", 1), ("hybrid", 2),
+    ]  # fmt: skip
+    assert {run["config"]["generator"]["max_sentences"] for run in runs} == {1}
+    assert {run["frozen"] for run in runs} == {"experiments/둘/frozen.yaml"}
+
+
+def test_an_interrupted_one_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*ONE, "out=x"]) == 0
+    rows = Path("x/per_item.jsonl").read_bytes()
+    capsys.readouterr()
+    assert main([*ONE, "out=x"]) == 0
+    assert Path("x/per_item.jsonl").read_bytes() == rows
+    assert "resuming: 8 of 8 cases are done" in capsys.readouterr().err
+
+
+def test_what_is_composed_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*ONE, "k=9", "retriever=semantic", "--cfg", "job"]) == 0
+    shown = capsys.readouterr().out
+    assert "\nk: 9\n" in shown
+    assert "_target_: plugins.retriever.semantic.SemanticRetriever" in shown
+    assert "corpus: 자료 (1)/corpus.jsonl\n" in shown
+    assert not Path("outputs").exists()
+
+
+def test_plans_and_calibrations_take_records(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *ONE]) == 0
+    assert main(["calibrate", "labels.jsonl", *TWO]) == 1
+    assert "calibrate takes one judge" in capsys.readouterr().err
+    assert main(["generate", "corpus=x", "out=y", *ONE]) == 1
+    assert "generate takes settings" in capsys.readouterr().err
+
+
+def test_runs_are_compared_with_records(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*ONE, "k=1", "compare=experiments/하나", "out=x"]) == 0
+    assert "compare.md" in os.listdir("x")
+    assert main(["compare", "experiments/둘/0", "experiments/둘/1", "--out", "y"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "experiments/둘", "x"]) == 1
+    told = "experiments/둘/0 (retriever=keyword), experiments/둘/1 (retriever=hybrid)"
+    assert f"'experiments/둘' is a sweep; name one of its runs: {told}" in capsys.readouterr().err
+
+
+def test_a_record_does_not_come_with_the_comparison_it_was_run_with() -> None:
+    assert main([*ONE, "compare=experiments/하나", "save_snapshot=s.json", "out=x"]) == 0
+    assert main(["freeze", "x", "experiments/셋"]) == 0
+    text = Path("experiments/셋/frozen.yaml").read_text(encoding="utf-8")
+    assert "\ncompare: null\n" in text
+    assert "\nsave_snapshot: null\n" in text
