@@ -24,7 +24,6 @@ from runner.commands.compare import rules_of
 from runner.comparison.differences import PairedRuns
 from runner.comparison.expense import latencies
 from runner.comparison.gate import gate_of
-from runner.comparison.pairing import pair
 from runner.comparison.snapshots import Cases, Snapshot
 
 GATES = ("default", "strict")
@@ -55,7 +54,7 @@ def simulate(options: argparse.Namespace, loss: float) -> dict[str, Counter[str]
     for number in range(options.pairs):
         random = np.random.default_rng([number, int(loss * 10_000)])
         one, other = pair_of_runs(random, options.cases, options.noise, loss)
-        runs = PairedRuns(one, other, pair(one.cases, other.cases), seed=number)
+        runs = PairedRuns.of(one, other, seed=number)
         times = latencies(one, other, seed=number)
         for name, regression in gates.items():
             found = gate_of(regression, runs, times, allow_incomparable=False)

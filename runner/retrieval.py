@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -208,21 +208,45 @@ def relevant_chunks(query: Query, corpus: Corpus) -> dict[str, int]:
 
 
 def _overlapping(corpus: Corpus, document_id: str, start: int, end: int) -> list[str]:
-    return [
-        chunk.id
-        for chunk in corpus.chunks_of(document_id)
-        if 2 * (min(end, chunk.end) - max(start, chunk.start)) >= min(end - start, chunk.end - chunk.start)
-    ]
+    chunks = corpus.chunks_of(document_id)
+    return [chunk.id for chunk in chunks if overlap((chunk.start, chunk.end), (start, end))]
+
+
+def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two stretches (start, end) of a document share at least half of the shorter one."""
+    shared = min(one[1], other[1]) - max(one[0], other[0])
+    return 2 * shared >= min(one[1] - one[0], other[1] - other[0])
 
 
 def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[str, Any]:
-    """What the row of a case keeps of retrieval: the question, its gold documents and the best max(k, 10) hits."""
+    """What the row of a case keeps of retrieval: the question, its gold documents and the best max(k, 10) hits, and
+    where gold chunks stand that are labelled by id, so that they can be found again in a corpus cut otherwise."""
     return {
+        **({"chunk_gold": _chunk_gold(query, found, corpus)} if query.expected_chunks else {}),
         "query": query.text,
         "answerable": query.answerable,
         "expected": list(query.relevance),
         "gold": gold_digest(query),
         "retrieved": _hits(found, corpus, max(k, 10)),
+    }
+
+
+def _chunk_gold(query: Query, found: Retrieved, corpus: Corpus) -> dict[str, Any]:
+    """`labels`: the place of each labelled chunk, [document, start, end], or null where there is no such chunk;
+    `spans`: chunks that are relevant by a span; `chunks`: places of all chunks of these documents, with the rank
+    where the ranking has them."""
+    by_span = relevant_chunks(replace(query, expected_chunks=()), corpus)
+    documents = {id.rpartition("#")[0] for id in (*query.expected_chunks, *by_span)}
+    places = {
+        chunk.id: [chunk.document_id, chunk.start, chunk.end]
+        for document in sorted(documents)
+        for chunk in corpus.chunks_of(document)
+    }
+    ranks = {id: rank for rank, id in enumerate(found.ranking.ids, start=1)}
+    return {
+        "labels": {id: places.get(id) for id in query.expected_chunks},
+        "spans": list(by_span),
+        "chunks": {id: [*place, ranks.get(id)] for id, place in places.items()},
     }
 
 

@@ -7,7 +7,8 @@
 Columns of `cases` have one entry for each finished case, by ascending id. `content` and `gold` are hashes of the
 question and of its labels (null where a case failed before it told them). `latency_ms` is null for what came from
 a cache. `unscored`, `weights` and `noise` map metrics to {place: number}, where there is one; `noise` is the
-standard error of the score of a judge that was asked several times.
+standard error of the score of a judge that was asked several times. `chunk_gold` maps places of cases to where
+their gold chunks stand (runner.retrieval.record_of), where those are labelled by id.
 """
 
 from __future__ import annotations
@@ -144,6 +145,7 @@ class _Columns:
         self._numbers: dict[str, array[float]] = {}
         self._labels: dict[str, list[str | None]] = {}
         self._sparse: dict[str, dict[str, dict[int, float]]] = {"unscored": {}, "weights": {}, "noise": {}}
+        self._chunk_gold: dict[int, Any] = {}
         self._known: dict[str, str] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -160,6 +162,9 @@ class _Columns:
                 self._fill(self._numbers.setdefault(name, array("d")), place, float("nan")).append(value)
         for name, label in (row.get("labels") or {}).items():
             self._fill(self._labels.setdefault(name, []), place, None).append(self._known.setdefault(label, label))
+        output = row.get("output")
+        if isinstance(output, Mapping) and output.get("chunk_gold"):
+            self._chunk_gold[place] = output["chunk_gold"]
         unscored = ((name, 1) for name in row.get("unscored") or ())
         noise = noise_of(row.get("judgements") or {})
         for kind, entries in (("unscored", unscored), ("weights", row.get("weights")), ("noise", noise)):
@@ -182,6 +187,7 @@ class _Columns:
             "values": {name: np.array(column, dtype=np.float64)[order] for name, column in numbers.items()},
             **{kind: _placed(columns, places) for kind, columns in self._sparse.items()},
             "labels": {name: [column[place] for place in order] for name, column in labels.items()},
+            "chunk_gold": {str(places[row]): found for row, found in self._chunk_gold.items()},
         }
 
     @staticmethod

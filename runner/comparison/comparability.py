@@ -51,6 +51,8 @@ def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
     found = [*_missing(runs, metric), *_other_k(runs, metric)]
     depends = {*runs.baseline.depends.get(metric, ()), *runs.candidate.depends.get(metric, ())}
     one, other = runs.baseline.identity, runs.candidate.identity
+    if runs.anchored is not None:
+        depends.discard("chunks")
     differ = tuple(name for name in sorted(depends - PER_CASE.keys()) if one.get(name) != other.get(name))
     if differ:
         found.append(Reason("identity", differ))

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.comparison import comparability, expense
+from runner.comparison.anchoring import Anchored
 from runner.comparison.comparability import Reason, comparable_pairs
 from runner.comparison.configs import Setting, config_difference
 from runner.comparison.differences import Difference, PairedRuns
 from runner.comparison.expense import Expense
 from runner.comparison.flips import Flips, flips_of
 from runner.comparison.gate import Gate, gate_of
-from runner.comparison.pairing import Pairing, pair
+from runner.comparison.pairing import Pairing
 from runner.comparison.sides import Side
 from runner.comparison.slices import slices_of
 from runner.comparison.snapshots import Bools
@@ -60,6 +61,7 @@ class Comparison:
     baseline: Side
     candidate: Side
     pairing: Pairing
+    anchored: Anchored | None
     verdict: Overall
     metrics: Sequence[Compared]
     not_comparable: Sequence[NotComparable]
@@ -119,7 +121,7 @@ class _Numbers:
     def __init__(self, baseline: Side, candidate: Side, seed: int, allow_incomparable: bool) -> None:
         self._sides, self._seed, self._allow = (baseline, candidate), seed, allow_incomparable
         one, other = baseline.snapshot, candidate.snapshot
-        self._runs = PairedRuns(one, other, pair(one.cases, other.cases), seed)
+        self._runs = PairedRuns.of(one, other, seed=seed)
         names = dict.fromkeys([*other.metrics, *one.metrics])
         valued = {name for run in (one, other) for name in run.cases.values}
         self._reasons = {name: tuple(comparability.reasons(self._runs, name)) for name in names if name in valued}
@@ -164,6 +166,7 @@ class _Numbers:
             baseline=self._sides[0],
             candidate=self._sides[1],
             pairing=self._runs.pairing,
+            anchored=self._runs.anchored,
             verdict=overall(each.verdict for each in metrics if each.role == "main"),
             metrics=metrics,
             not_comparable=list(self._not_comparable()),

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from runner import paired
-from runner.comparison.pairing import Pairing, Places
+from runner.comparison.anchoring import Anchored, anchored
+from runner.comparison.pairing import Pairing, Places, pair
 from runner.comparison.snapshots import Bools, Cases, Snapshot
 from runner.paired import Paired
 from runner.statistics import Floats
@@ -53,6 +54,12 @@ class PairedRuns:
     candidate: Snapshot
     pairing: Pairing
     seed: int
+    anchored: Anchored | None = None
+
+    @classmethod
+    def of(cls, baseline: Snapshot, candidate: Snapshot, *, seed: int) -> PairedRuns:
+        pairing = pair(baseline.cases, candidate.cases)
+        return cls(baseline, candidate, pairing, seed, anchored(baseline, candidate, pairing))
 
     def differences(self, metrics: Iterable[str], chosen: Bools | None = None) -> dict[str, Difference]:
         """Over all pairs, or those that are `chosen`, bool [n_pairs]. Metrics that count for the same pairs share
@@ -79,9 +86,11 @@ class PairedRuns:
         return column.baseline.values, column.candidate.values
 
     def _column(self, name: str, mask: Bools) -> _Column:
+        instead = None if self.anchored is None else self.anchored.values.get(name)
+        sides = ((self.baseline, self.pairing.baseline), (self.candidate, self.pairing.candidate))
         one, other = (
-            _Half.of(run.cases, places, name)
-            for run, places in ((self.baseline, self.pairing.baseline), (self.candidate, self.pairing.candidate))
+            _Half.of(run.cases, places, name, None if instead is None else instead[side])
+            for side, (run, places) in enumerate(sides)
         )
         applies = mask & (one.has | other.has | one.flagged | other.flagged)
         left_out = applies & (one.is_missing | other.is_missing)
@@ -112,9 +121,11 @@ class _Half:
     failed: Bools  # the case did not end well, so that it need not tell which metrics apply
 
     @classmethod
-    def of(cls, cases: Cases, places: Places, name: str) -> _Half:
+    def of(cls, cases: Cases, places: Places, name: str, instead: Floats | None) -> _Half:
+        """`instead`: values of the pairs that stand for those of the cases."""
         n = len(cases)
         values = cases.values[name][places] if name in cases.values else np.full(len(places), np.nan)
+        values = values if instead is None else instead
         has = ~np.isnan(values)
         weights = cases.weights.get(name, np.ones(n))[places]
         return cls(

@@ -22,6 +22,7 @@ from runner.comparison.verdicts import ALPHA, direction
 
 SCHEMA = 1
 KIND = "runner.comparison"
+ANCHORED = ("cases", "moved", "vanished")
 OF_RUN = ("id", "experiment", "evaluation_type", "k", "status", "created_at", "git", "choices", "sweep_id")
 
 
@@ -70,6 +71,7 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def _pairing(comparison: Comparison) -> dict[str, Any]:
+    anchored = comparison.anchored
     pairing, ids = comparison.pairing, comparison.candidate.snapshot.cases.ids
     return {
         "n_paired": len(pairing),
@@ -78,6 +80,7 @@ def _pairing(comparison: Comparison) -> dict[str, Any]:
         "only_baseline": list(pairing.only_baseline),
         "only_candidate": list(pairing.only_candidate),
         "new_question": [ids[place] for place in pairing.candidate[pairing.new_question]],
+        "anchored": None if anchored is None else {name: getattr(anchored, name) for name in ANCHORED},
         "new_gold": [ids[place] for place in pairing.candidate[pairing.new_gold]],
     }
 

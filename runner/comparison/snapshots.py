@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,16 @@ Bools = NDArray[np.bool_]
 MAYBE = (str, type(None))
 AGAIN = "make it again from its run folder: python -m runner snapshot RUN"
 OTHER_FILES = ("fingerprint", "evaluation_type", "cells", "per_query")  # keys of run.json, summary.json and the like
+
+
+class ChunkGold(BaseModel):
+    """Where gold chunks of a case stand (runner.retrieval.record_of): document, start, end, and rank."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    labels: dict[str, tuple[str, int, int] | None]
+    spans: list[str]
+    chunks: dict[str, tuple[str, int, int, int | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,7 @@ class Cases:
     weights: Mapping[str, Floats]
     noise: Mapping[str, Floats]
     labels: Mapping[str, Sequence[str | None]]
+    chunk_gold: Mapping[int, ChunkGold] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -160,10 +171,24 @@ class _Columns:
             weights=dict(self._sparse("weights", 1.0)),
             noise=dict(self._sparse("noise", np.nan)),
             labels={name: self._labels(name, column) for name, column in self._group("labels")},
+            chunk_gold=dict(self._chunk_gold()),
         )
 
     def _column(self, name: str, types: tuple[type, ...]) -> list[Any]:
         return self._texts(name, self._columns.get(name), types, self._n)
+
+    def _chunk_gold(self) -> Iterator[tuple[int, ChunkGold]]:
+        for place, found in self._group("chunk_gold"):
+            try:
+                yield self._place("chunk_gold", place), ChunkGold.model_validate(found)
+            except ValidationError as error:
+                where = ".".join(map(str, (place, *error.errors()[0]["loc"])))
+                raise _DamagedError(f"chunk_gold.{where}: {_lower(error.errors()[0]['msg'])}") from None
+
+    def _place(self, column: str, place: str) -> int:
+        if not place.isdecimal() or int(place) >= self._n:
+            raise _DamagedError(f"{column}: no case has the place '{place}'")
+        return int(place)
 
     def _labels(self, name: str, column: Any) -> list[Any]:
         return self._texts(f"labels.{name}", column, MAYBE, self._n)
@@ -201,11 +226,10 @@ class _Columns:
                 raise _DamagedError(f"{kind}.{name}: expected an object, found {_kind(entries)}")
             array = np.full(self._n, default)
             for place, number in entries.items():
-                if not place.isdecimal() or int(place) >= self._n:
-                    raise _DamagedError(f"{kind}.{name}: no case has the place '{place}'")
+                index = self._place(f"{kind}.{name}", place)
                 if type(number) not in (int, float) or number < 0:
                     raise _DamagedError(f"{kind}.{name}.{place}: expected a number of at least 0, found {number!r}")
-                array[int(place)] = number
+                array[index] = number
             yield name, array
 
 

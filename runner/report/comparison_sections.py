@@ -73,13 +73,16 @@ def _commit(git: Mapping[str, Any] | None, say: Wording) -> str:
 def pairs_of(record: Record, say: Wording) -> list[str]:
     pairing = record["pairing"]
     lines = [say("compare.paired", n=pairing["n_paired"], by_id=pairing["by_id"], by_content=pairing["by_content"])]
-    alone = {side: len(pairing[f"only_{side}"]) for side in SIDES}
-    if any(alone.values()):
-        lines.append(say("compare.unpaired", **alone))
+    for side in SIDES:
+        if alone := pairing[f"only_{side}"]:
+            told = {"n": len(alone), "side": say(f"compare.{side}"), "cases": listed(alone, say, CASES)}
+            lines.append(say("compare.unpaired", **told))
     for name in ("new_question", "new_gold"):
         if pairing[name]:
             cases = listed(pairing[name], say, CASES)
             lines.append(say(f"compare.{name}", n=len(pairing[name]), cases=cases))
+    if (pairing["anchored"] or {}).get("cases"):
+        lines.append(say("compare.anchored", **pairing["anchored"]))
     return lines
 
 
