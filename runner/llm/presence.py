@@ -9,15 +9,22 @@ import secrets
 from pathlib import Path
 
 
+PREFIX = ".present-"
+
+
 class Presence:
     """Lasts until it is closed or its process ends, however it ends. `folder`: None for this process alone."""
 
     def __init__(self, folder: Path | None) -> None:
         self.name = secrets.token_hex(8)
-        self._path = None if folder is None else _path(folder, self.name)
-        if self._path is not None:
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._path: Path | None = None
+        if folder is not None:
+            for left in folder.glob(f"{PREFIX}*"):
+                is_present(folder, left.name.removeprefix(PREFIX))
+            joining = folder / f".joining-{self.name}"
+            self._descriptor = os.open(joining, os.O_RDWR | os.O_CREAT, 0o644)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            self._path = joining.rename(_path(folder, self.name))  # seen by others only with its lock
 
     def close(self) -> None:
         if self._path is not None:
@@ -26,6 +33,7 @@ class Presence:
 
 
 def is_present(folder: Path | None, name: str) -> bool:
+    """Who is not leaves no file."""
     if folder is None:
         return True
     try:
@@ -44,4 +52,4 @@ def is_present(folder: Path | None, name: str) -> bool:
 
 
 def _path(folder: Path, name: str) -> Path:
-    return folder / f".present-{name}"
+    return folder / f"{PREFIX}{name}"

@@ -46,6 +46,15 @@ def test_a_process_is_present_until_it_is_killed_whatever_its_number_is_used_for
     assert list(tmp_path.iterdir()) == []  # what it left is cleared away
 
 
+def test_who_comes_clears_away_what_killed_processes_have_left(tmp_path: Path) -> None:
+    (tmp_path / ".present-dead").touch()
+    first, second = Presence(tmp_path), Presence(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {f".present-{each.name}" for each in (first, second)}
+    assert is_present(tmp_path, first.name)
+    first.close()
+    second.close()
+
+
 def test_in_memory_there_is_nobody_else() -> None:
     presence = Presence(None)
     assert is_present(None, presence.name)
