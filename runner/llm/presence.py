@@ -8,7 +8,6 @@ import os
 import secrets
 from pathlib import Path
 
-
 PREFIX = ".present-"
 
 
