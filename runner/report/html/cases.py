@@ -61,13 +61,13 @@ class Cases:
                     yield number, row
 
 
-def cases_of(document: Document, changes: Mapping[str, str]) -> Cases:
-    """`changes` maps ids to `lost` or `won`, where a comparison tells so."""
+def cases_of(document: Document, changes: Mapping[str, str], most: int = LISTED) -> Cases:
+    """`changes` maps ids to `lost` or `won`, where a comparison tells so; `most` are listed."""
     columns = _Columns(_metrics(document.metrics), changes)
     path = document.folder.path / "per_item.jsonl"
     for place, row in lines_at(path):
         columns.add(place, row)
-    return columns.worst_first(path)
+    return columns.worst_first(path, most)
 
 
 def _metrics(metrics: Mapping[str, Any]) -> list[str]:
@@ -114,8 +114,8 @@ class _Columns:
             value = values.get(short)
             self._values[name].append(float("nan") if value is None else value)
 
-    def worst_first(self, path: Path) -> Cases:
-        order = sorted(range(len(self._ids)), key=self._merits.__getitem__)[:LISTED]
+    def worst_first(self, path: Path, most: int) -> Cases:
+        order = sorted(range(len(self._ids)), key=self._merits.__getitem__)[:most]
         return Cases(
             n=len(self._ids),
             path=path,

@@ -22,7 +22,7 @@ class Html(str):
 
 def clean(text: str) -> str:
     """Control, surrogate and invisible direction characters become U+FFFD; line ends are line feeds."""
-    if text.isascii() and text.isprintable():
+    if text.replace("\n", " ").replace("\t", " ").isprintable():
         return text
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(character if character in "\n\t" else visible(character) for character in lines)

@@ -1,0 +1,329 @@
+import json
+import random
+import re
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.comparison.compare import compare
+from runner.comparison.record import record_of
+from runner.comparison.sides import Place, open_place
+from runner.errors import InputError
+from runner.regression import Regression
+from runner.report import html
+from runner.report.wording import LANGUAGES
+from runner.snapshot import write_snapshot
+from tests.html_pages import Element, parse
+from tests.run_folders import (
+    HOSTILE,
+    MODELS_RUN,
+    MODELS_SUMMARY,
+    ROWS,
+    SUMMARY,
+    dump,
+    estimate,
+    merged,
+    row,
+    write_run,
+)
+
+KOREAN = {"config": {"report": {"language": "ko"}}}
+
+
+def written(folder: Path) -> str:
+    html.write(folder)
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def page(folder: Path) -> Element:
+    return parse(written(folder).removeprefix("<!doctype html>"))
+
+
+def data_of(root: Element) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(root.one("script", id="data").text)
+    return found
+
+
+def section(root: Element, anchor: str) -> Element:
+    return root.one("section", id=anchor)
+
+
+def test_the_head_says_what_ran(tmp_path: Path) -> None:
+    header = page(write_run(tmp_path)).one("header")
+    assert header.one("h1").text == "Evaluation report: full_rag"
+    found = header.one("dl", class_="key")
+    key = {each.text: other.text for each, other in zip(found.all("dt"), found.all("dd"), strict=True)}
+    assert key["Status"] == "completed"
+    assert key["k"] == "5"
+    assert key["Cases"] == "10 (ok 9, failed 0, timeout 1)"
+    assert key["Started"] == "2026-01-02 03:04 UTC"
+    assert header.one("pre").text == "python -m runner +experiment=full_rag k=5"
+    assert "Baselines without a language model" in header.one("div", class_="notes").text
+
+
+def test_panels_show_values_intervals_counts_and_grades(tmp_path: Path) -> None:
+    table = section(page(write_run(tmp_path)), "metrics").one("table")
+    rows = {cells[0]: cells[1:] for cells in table.rows()}
+    assert [cells[0] for cells in table.rows() if len(cells) == 1] == [
+        "Retrieval", "Generation Metrics", "Unanswerable questions",
+    ]  # fmt: skip
+    assert rows["Recall@5"] == ["0.8500", "", "[0.8000, 0.9000]", "8 / 8", "", "excellent", ""]
+    assert rows["Precision@5"] == ["0.2400", "", "[0.1900, 0.2900]", "8 / 8", "", "", ""]
+    faithfulness = rows["Faithfulness"]
+    assert faithfulness[:6] == ["0.8250", "", "[0.7750, 0.8750]", "9 / 10", "0.9167", "excellent"]
+    assert faithfulness[6] == "Answers rest on the context."
+    assert len(table.all("svg")) == len([cells for cells in table.rows() if "[" in " ".join(cells)])
+
+
+def test_questions_go_down_a_waterfall(tmp_path: Path) -> None:
+    lost_at = {"none": 5, "not_retrieved": 1, "wrong_answer": 4}
+    write_run(tmp_path)
+    dump(tmp_path / "summary.json", {**SUMMARY, "counts": {"lost_at": lost_at}})
+    table = section(page(tmp_path), "lost").one("table")
+    rows = [[cells[0], *cells[2:]] for cells in table.rows()[1:]]
+    assert rows[0] == ["all questions", "10", "100.0%"]
+    assert rows[1][1:] == ["−1", "10.0%"]
+    assert rows[2][1:] == ["−4", "40.0%"]
+    assert rows[3] == ["right", "5", "50.0%"]
+    bars = [(each.attributes["class"], each.attributes["x"], each.attributes["width"]) for each in table.all("rect")]
+    assert bars == [("whole", "0", "1000"), ("loss", "900", "100"), ("loss", "500", "400"), ("rest", "0", "500")]
+
+
+def test_where_nothing_was_lost_there_is_no_waterfall(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    dump(tmp_path / "summary.json", {**SUMMARY, "counts": {"lost_at": {"none": 10}}})
+    assert "No question failed." in section(page(tmp_path), "lost").text
+
+
+def test_the_two_by_two_of_unanswerable_questions(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    counts = {"true_positive": 2, "false_negative": 1, "false_positive": 3, "true_negative": 4}
+    dump(tmp_path / "summary.json", {**SUMMARY, "counts": {"answerability": counts}})
+    assert section(page(tmp_path), "unanswerable").one("table").rows() == [
+        ["question is", "called unanswerable", "answered"],
+        ["unanswerable", "2", "1"],
+        ["answerable", "3", "4"],
+    ]
+
+
+def test_the_diagnosis_marks_its_corner(tmp_path: Path) -> None:
+    found = section(page(write_run(tmp_path)), "diagnosis")
+    assert "Context mismatch" in found.all("p")[0].text
+    patterns, cross = found.all("table")
+    assert patterns.one("td", class_="own").text.startswith("Context mismatch")
+    assert cross.one("td", class_="own").text.startswith("The problem is in generation")
+
+
+def test_slices_show_interval_and_count(tmp_path: Path) -> None:
+    tables = section(page(write_run(tmp_path)), "slices").all("table")
+    assert [table.rows()[0][0] for table in tables] == ["Language", "Difficulty", "Tag"]
+    assert tables[0].rows()[1][:2] == ["en", "0.85[0.80, 0.90] (8)"]
+    assert {cells[0] for cells in tables[2].rows()[1:]} == {"billing", "결제", "a|b/c"}
+
+
+def test_judges_cost_and_latency(tmp_path: Path) -> None:
+    root = page(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY))
+    controls, votes, citations = section(root, "judge").all("table")
+    assert controls.rows()[1] == ["Faithfulness", "2/9 (22.2%)", "0/8 (0.0%)", "1/6 (16.7%)", "0/23 (0.0%)"]
+    assert votes.rows()[1][:6] == ["Faithfulness", "10", "3", "0", "0.7125", "[0.5500, 0.8312]"]
+    assert citations.rows()[1] == ["cite sources that were given", "7", "70.0%"]
+    cost = section(root, "cost").one("table").rows()
+    assert cost[-1] == ["Total", "", "1,124", "3", "1,159,000", "51,000", "$0.0132", "2,000", "$0.0410"]
+    assert root.one("div", class_="notes").all("p", class_="grave")
+    assert section(root, "latency").one("table").rows()[0][:3] == ["Stage", "p50 (ms)", "p95 (ms)"]
+
+
+def test_a_run_without_models_has_no_such_sections(tmp_path: Path) -> None:
+    anchors = [each.attributes["id"] for each in page(write_run(tmp_path)).all("section")]
+    assert "judge" not in anchors
+    assert "cost" not in anchors
+    assert anchors[0] == "metrics"
+    assert anchors[-1] == "cases"
+
+
+def test_korean(tmp_path: Path) -> None:
+    root = page(write_run(tmp_path, KOREAN))
+    assert root.one("html").attributes["lang"] == "ko"
+    assert root.one("title").text == "평가 보고서: full_rag"
+    assert data_of(root)["words"]["range"] == "{n}개 중 {from}–{to}"
+    shown = {each.text for each in root.all("h2")} | {each.text for each in root.all("a")}
+    assert not [text for text in shown if not re.search("[가-힣]", text)]
+
+
+def test_the_worst_cases_can_be_read_without_a_script(tmp_path: Path) -> None:
+    found = section(page(write_run(tmp_path)), "cases")
+    assert found.one("div", role="search").attributes["hidden"] is None
+    ids = [each.text for each in found.all("span", class_="id")]
+    assert ids[0] == "q-7"
+    assert set(ids) == {row["id"] for row in ROWS}
+    first = found.one("tbody").all("dl")[1]
+    assert [each.text for each in first.all("dt")][:2] == ["Question", "Expected"]
+
+
+def test_what_the_script_reads(tmp_path: Path) -> None:
+    data = data_of(page(write_run(tmp_path)))
+    assert [kind for kind, _ in data["columns"]] == ["case", "outcome", "language", *["value"] * 6]
+    titles = [title for _, title in data["columns"][3:]]
+    assert titles == ["Recall@5", "nDCG@5", "MRR", "Faithfulness", "Answer Relevancy", "Token F1"]
+    number = data["ids"].index("q-4")
+    outcome = data["choices"]["outcome"]
+    assert outcome["names"][outcome["numbers"][number]] == "answer wrong"
+    assert outcome["bad"][outcome["numbers"][number]]
+    assert [column[number] for column in data["values"]] == [1.0, None, None, 0.0, 0.25, None]
+    assert data["values"][0][data["ids"].index("q-5")] is None
+    assert set(data["details"]) == {str(place) for place in range(len(ROWS))}
+
+
+def test_what_users_wrote_is_shown_as_it_is(tmp_path: Path) -> None:
+    hostile = f"{HOSTILE}</script><img src=x onerror=alert(1)>\"'`"
+    bad = row(
+        hostile,
+        language='ko" onfocus="alert(1)',
+        labels={"lost_at": hostile},
+        output={
+            "query": hostile,
+            "answer": hostile,
+            "expected": [hostile],
+            "contexts": [{"id": hostile, "text": hostile}],
+        },
+        judgements={hostile: {"score": 0.0, "reasoning": hostile, "error": None, "details": {}}},
+        error=hostile,
+    )
+    run = {"experiment": hostile, "error_message": hostile, "overrides": [hostile], "choices": {"dataset": hostile}}
+    summary = merged(
+        SUMMARY,
+        {"slices": {"tag": {hostile: SUMMARY["slices"]["tag"]["billing"]}}, "counts": {"lost_at": {hostile: 2}}},
+    )
+    root = page(write_run(tmp_path, run, summary, rows=[bad]))
+    assert not [each.name for each in root if each.name in ("img", "iframe", "object", "link", "base", "form")]
+    assert len(root.all("script")) == 2
+    assert not [key for each in root for key in each.attributes if key.startswith("on")]
+    assert {each.attributes["lang"] for each in root if "lang" in each.attributes} == {"en"}
+    assert "<script>alert(1)</script>" in root.one("h1").text
+    assert "<script>alert(1)</script>" in data_of(root)["questions"][0]
+
+
+@pytest.mark.parametrize("text", ["\0\x1b[31m", "a\ud800b", "\u202eabc\u2066", "\ufeff"])
+def test_odd_characters_do_not_stop_the_report(tmp_path: Path, text: str) -> None:
+    folder = write_run(tmp_path, rows=[])
+    line = json.dumps(row("q", output={"query": text, "answer": text}))  # ASCII only: \ud800 stands in the file
+    (folder / "per_item.jsonl").write_text(line + "\n", encoding="ascii")
+    root = page(folder)
+    assert "\ufffd" in data_of(root)["questions"][0]
+    assert not re.search("[\0\x1b\u202e\u2066]", written(folder))
+
+
+def test_a_failed_run_says_so_first(tmp_path: Path) -> None:
+    run = {"status": "failed", "error_message": "10 of 10 cases failed"}
+    metrics = {name: estimate(None, value["n"], 0) for name, value in SUMMARY["metrics"].items()}
+    folder = write_run(tmp_path, run, rows=[])
+    dump(folder / "summary.json", {**SUMMARY, "metrics": metrics, "slices": {}, "counts": {}})
+    root = page(folder)
+    assert "This run failed" in root.all("p", class_="grave")[0].text
+    assert "Reason: 10 of 10 cases failed" in root.one("header").text
+    assert section(root, "cases").text.endswith("No case was scored, so there are no metrics.")
+    assert not root.all("script", id="data")
+
+
+def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+    one = written(write_run(tmp_path / "a"))
+    other = written(write_run(tmp_path / "b", rows=random.Random(1).sample(ROWS, len(ROWS))))
+    assert one == written(tmp_path / "a")
+    assert len(one) == len(other)
+
+
+def test_details_stay_within_their_limit_and_the_page_says_what_is_left_out(tmp_path: Path) -> None:
+    long = [row(f"q-{n}", output={"answer": f"{n} " + "x" * 2900, "query": f"Question {n}?"}) for n in range(1500)]
+    text = written(write_run(tmp_path, rows=long))
+    root = parse(text.removeprefix("<!doctype html>"))
+    data = data_of(root)
+    kept = len(data["details"])
+    assert 500 < kept < 700
+    assert f"are kept here for {kept} cases" in section(root, "cases").one("p", class_="left-out").text
+    assert len(data["ids"]) == 1500
+    assert len(text) < 2_500_000
+
+
+def test_memory_and_size_keep_in_proportion(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [row(f"q-{n}", metrics={"recall_at_k": n / 4000}) for n in range(4000)]
+    folder = write_run(tmp_path, rows=rows)  # 4 MB
+    del rows
+    html.write(folder)
+    tracemalloc.start()
+    html.write(folder)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 15_000_000  # of which details take most, whatever the number of cases
+    data = data_of(page(folder))
+    listed = {name: len(json.dumps(data[name])) for name in ("ids", "questions", "choices", "values")}
+    assert sum(listed.values()) < 100 * 4000
+
+
+def test_a_folder_of_something_else(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"not a run folder: no run\.json in it"):
+        html.write(tmp_path)
+
+
+# --- compared with a baseline ---------------------------------------------------------------------
+
+
+def compared(folder: Path, language: str = "en") -> Path:
+    """A run that lost one question, won another and kept ten, beside its baseline."""
+    names = [f"q-{n:02}" for n in range(12)]
+    baseline = [_answered(name, right=name != "q-01") for name in names]
+    candidate = [_answered(name, right=name != "q-00") for name in names]
+    run = {"config": {"report": {"language": language}}}
+    sides = []
+    for name, rows in (("baseline", baseline), ("candidate", candidate)):
+        path = write_run(folder / name, run, rows=rows)
+        write_snapshot(path)
+        sides.append(open_place(Place(path, f"<{name}>")))
+    rules = Regression(rules=[{"metric": "recall_at_k", "margin": 0.5}], must_not_break=["q-02"])
+    record = record_of(compare(*sides, rules, seed=1), fail_on_regression=False)
+    dump(folder / "candidate" / "compare.json", record)
+    return folder / "candidate"
+
+
+def _answered(id: str, *, right: bool) -> dict[str, Any]:
+    place, recall = ("none", 1.0) if right else ("below_k", 0.0)
+    return row(id, metrics={"recall_at_k": recall}, labels={"lost_at": place}, output={"answer": f"<b>{place}</b>"})
+
+
+def test_the_comparison_stands_below_the_metrics(tmp_path: Path) -> None:
+    root = page(compared(tmp_path))
+    anchors = [each.attributes["id"] for each in root.all("section")]
+    assert anchors[:4] == ["metrics", "comparison", "flips", "compared"]
+    found = section(root, "comparison")
+    assert found.one("h2").text == "Comparison with <baseline>"
+    rows = {cells[0]: cells[1:] for cells in found.all("table")[0].rows()}
+    assert rows["Recall@5"][1:3] == ["0.9167", "0.9167"]
+    assert rows["Recall@5"][3].startswith("0")
+
+
+def test_questions_that_changed_sides_open_to_both_answers(tmp_path: Path) -> None:
+    root = page(compared(tmp_path))
+    flips = section(root, "flips")
+    assert [cells[2] for cells in flips.one("table").rows()[1:]] == ["10", "1", "1", "0"]
+    assert [each.text.split(" ")[0] for each in flips.all("span", class_="id")] == ["q-00", "q-01"]
+    lost = flips.all("details", class_="flip")[0]
+    told = dict(zip([each.text for each in lost.all("dt")], [each.text for each in lost.all("dd")], strict=True))
+    assert told["Answer, Baseline"] == "<b>none</b>"
+    assert told["Answer, Candidate"] == "<b>below_k</b>"
+    assert told["Lost at"] == "not lost → retrieved below k"
+
+
+def test_cases_say_how_they_changed(tmp_path: Path) -> None:
+    data = data_of(page(compared(tmp_path)))
+    change = data["choices"]["change"]
+    told = {id: change["names"][number] for id, number in zip(data["ids"], change["numbers"], strict=True)}
+    assert {id: text for id, text in told.items() if text} == {"q-00": "right → wrong", "q-01": "wrong → right"}
+    assert ["change", "Against the baseline"] in data["columns"]
+
+
+def test_a_korean_comparison(tmp_path: Path) -> None:
+    root = page(compared(tmp_path, "ko"))
+    say = LANGUAGES["ko"]
+    assert section(root, "flips").one("h2").text == say("compare.head.flips")
+    assert ["change", "기준과 비교"] in data_of(root)["columns"]
