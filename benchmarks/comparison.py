@@ -62,9 +62,9 @@ def step(name: str, folder: str) -> None:
         rules = [{"metric": "recall_at_10", "margin": 0.05}]
         result = compare(*sides, Regression(rules=rules, must_not_break=[]), seed=42)
         found = f"  verdict {result.verdict}, {len(result.slices)} rows of slices, reading {read_s:.1f} s"
-    seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{name:<10} {seconds:6.1f} s   peak {peak:6.0f} MiB{found}")
+    seconds, used = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)
+    cpu_s = used.ru_utime + used.ru_stime
+    print(f"{name:<10} {seconds:6.1f} s   CPU {cpu_s:5.1f} s   peak {used.ru_maxrss / 1024:6.0f} MiB{found}")
 
 
 def names(n: int) -> list[str]:

@@ -32,6 +32,7 @@ from runner.report.folder import RunFolder, open_run
 SCHEMA = 1
 KIND = "runner.snapshot"
 FILE = "snapshot.json"
+NOTHING = float("nan")
 RUN = (
     "id", "experiment", "evaluation_type", "k", "status", "created_at", "updated_at", "git", "versions", "choices",
     "overrides", "sweep_id", "fingerprint", "models",
@@ -157,34 +158,41 @@ class _Columns:
         for name, text in _texts(row).items():
             self._texts[name].append(self._known.setdefault(text, text) if isinstance(text, str) else text)
         self._latency.append(_latency(row))
-        for name, value in _named(row.get("metrics")):
-            if value is not None:
-                self._fill(self._numbers.setdefault(name, array("d")), place, float("nan")).append(value)
-        for name, label in (row.get("labels") or {}).items():
+        self._add_numbers(place, row["metrics"])
+        for name, label in row["labels"].items():
             self._fill(self._labels.setdefault(name, []), place, None).append(self._known.setdefault(label, label))
         output = row.get("output")
         if isinstance(output, Mapping) and output.get("chunk_gold"):
             self._chunk_gold[place] = output["chunk_gold"]
-        unscored = ((name, 1) for name in row.get("unscored") or ())
-        noise = noise_of(row.get("judgements") or {})
-        for kind, entries in (("unscored", unscored), ("weights", row.get("weights")), ("noise", noise)):
-            for name, number in _named(dict(entries or {})):
+        unscored = dict.fromkeys(row["unscored"], 1)
+        noise = noise_of(row["judgements"])
+        for kind, entries in (("unscored", unscored), ("weights", row["weights"]), ("noise", noise)):
+            for name, number in entries.items():
                 self._sparse[kind].setdefault(name, {})[place] = number
-        for name in self._sparse["unscored"]:
-            self._numbers.setdefault(name, array("d"))
+
+    def _add_numbers(self, place: int, metrics: Mapping[str, float | None]) -> None:
+        for name, value in metrics.items():
+            if value is not None:
+                column = self._numbers.get(name)
+                if column is None:
+                    column = self._numbers[name] = array("d")
+                if len(column) < place:
+                    self._fill(column, place, NOTHING)
+                column.append(value)
 
     def by_id(self) -> dict[str, Any]:
         ids = sorted(self._ids)
         n, order = len(ids), np.fromiter((self._ids[id] for id in ids), dtype=np.intp, count=len(ids))
         places = np.empty(n, dtype=np.intp)
         places[order] = np.arange(n)
-        numbers = {name: self._fill(column, n, float("nan")) for name, column in sorted(self._numbers.items())}
+        unscored = {name: array("d") for name in self._sparse["unscored"]}
+        numbers = {name: self._fill(column, n, NOTHING) for name, column in sorted((unscored | self._numbers).items())}
         labels = {name: self._fill(column, n, None) for name, column in sorted(self._labels.items())}
         return {
             "ids": ids,
             **{name: [column[place] for place in order] for name, column in self._texts.items()},
             "latency_ms": np.array(self._latency, dtype=np.float64)[order],
-            "values": {name: np.array(column, dtype=np.float64)[order] for name, column in numbers.items()},
+            "values": {_named(name): np.array(column, dtype=np.float64)[order] for name, column in numbers.items()},
             **{kind: _placed(columns, places) for kind, columns in self._sparse.items()},
             "labels": {name: [column[place] for place in order] for name, column in labels.items()},
             "chunk_gold": {str(places[row]): found for row, found in self._chunk_gold.items()},
@@ -217,14 +225,14 @@ def _latency(row: Mapping[str, Any]) -> float:
     return float(ms)
 
 
-def _named(values: Mapping[str, Any] | None) -> Iterable[tuple[str, Any]]:
-    """By the names of summary.json."""
-    return ((SUMMARY_NAMES.get(name, name), value) for name, value in (values or {}).items())
+def _named(metric: str) -> str:
+    """As summary.json calls it."""
+    return SUMMARY_NAMES.get(metric, metric)
 
 
 def _placed(columns: Mapping[str, Mapping[int, float]], places: Sequence[int] | Any) -> dict[str, dict[str, float]]:
     """Metric -> place in the order of ids, as JSON writes it -> number."""
     return {
-        name: {str(places[row]): number for row, number in sorted(column.items(), key=lambda entry: places[entry[0]])}
+        _named(name): {str(place): number for place, number in sorted((places[row], column[row]) for row in column)}
         for name, column in sorted(columns.items())
     }
