@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import os
+import select
 import shutil
 import signal
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -57,6 +57,8 @@ class Browser:
 
     def _message(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self.read], [], [], PATIENCE_S)
+            assert ready, f"the browser has said nothing for {PATIENCE_S} s"
             part = os.read(self.read, 1 << 20)
             assert part, "the browser has ended"
             self._buffer += part
@@ -82,9 +84,7 @@ class Browser:
         self._wait_for("Page.loadEventFired")
 
     def _wait_for(self, method: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
         while not any(event.get("method") == method for event in self.events):
-            assert time.monotonic() < deadline, f"{method} did not come"
             self.events.append(self._message())
 
     def resize(self, width: int, height: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ def _metrics(metrics: Mapping[str, Any]) -> list[str]:
 
 
 class _Names:
-    """Texts by number, in the order of their appearance."""
+    """Texts by number."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -85,6 +86,13 @@ class _Names:
 
     def add(self, name: str) -> None:
         self.column.append(self.numbers.setdefault(name, len(self.numbers)))
+
+    def choice(self, order: Sequence[int]) -> Choice:
+        """Of these cases; the most frequent names first, whatever the order in which they came."""
+        names, counts = list(self.numbers), Counter(self.column)
+        ranked = sorted(range(len(names)), key=lambda number: (-counts[number], names[number]))
+        places = {number: place for place, number in enumerate(ranked)}
+        return Choice([names[number] for number in ranked], [places[self.column[number]] for number in order])
 
 
 class _Columns:
@@ -122,10 +130,7 @@ class _Columns:
             places=[self._places[number] for number in order],
             ids=[self._ids[number] for number in order],
             questions=[self._questions[number] for number in order],
-            choices={
-                name: Choice(list(names.numbers), [names.column[number] for number in order])
-                for name, names in self._choices.items()
-            },
+            choices={kind: names.choice(order) for kind, names in self._choices.items()},
             values={name: np.round(np.array(column)[order], 3) for name, column in self._values.items()},
         )
 
