@@ -14,9 +14,9 @@ from runner.errors import ConfigError, InputError, Problem, did_you_mean
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-# Options that are text: `case=1_000` is a name, `out=2024` a folder, and a folder is not swept.
-TEXT_KEYS = frozenset({"case", "out", "cache_dir", "compare", "save_snapshot", "junit"})
-FOLDER_KEYS = TEXT_KEYS - {"case"}
+# Options that are text: `case=1_000` is a name, `out=2024` a folder. What names folders or runs is not swept.
+TEXT_KEYS = frozenset({"case", "out", "cache_dir", "compare", "save_snapshot", "junit", "baseline"})
+NOT_SWEPT = TEXT_KEYS - {"case"}
 SET_BY_RUNNER = frozenset(
     {"hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir", "hydra.output_subdir", "hydra.mode"}
 )
@@ -94,7 +94,7 @@ def quoted(argument: str) -> str:
     if _names_a_file(value):
         return f"{key}={single_quoted(value)}"
     name = key.lstrip("+~")
-    if name in FOLDER_KEYS:
+    if name in NOT_SWEPT:
         return f"{key}={_piece(value, text=True)}"
     text = name in TEXT_KEYS
     return f"{key}=" + ",".join(_piece(piece, text) for piece in _split(value))

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 from omegaconf import DictConfig
 
+from runner.comparison.chosen import chosen_baseline
 from runner.comparison.compare import compare
 from runner.comparison.gate import demand_known
 from runner.comparison.record import record_of
@@ -51,10 +52,11 @@ class Baseline:
 
 
 def look_up(cells: Sequence[Cell]) -> Baseline:
-    """Everything about `compare`, `save_snapshot` and `junit` that can be wrong before the first run starts. Raises
-    ConfigError, and InputError or TrackingError for a reference that names no run."""
+    """Everything about `compare`, `baseline`, `save_snapshot` and `junit` that can be wrong before the first run
+    starts. Raises ConfigError, and InputError or TrackingError for a reference that names no run."""
     cfg = cells[0].cfg
     _check(cells)
+    chosen_baseline(cells)
     if cfg.compare is None:
         return Baseline(None)
     finder = Finder(Path(cfg.cache_dir) / DOWNLOADS, _store(cfg), None if cfg.out is None else Path(cfg.out))

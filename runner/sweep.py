@@ -18,10 +18,13 @@ from omegaconf import DictConfig
 from runner import terminal, waves
 from runner.arguments import single_quoted
 from runner.comparing import look_up
+from runner.comparison.chosen import chosen_baseline
+from runner.comparison.sweep import compare_sweep
+from runner.components import build
 from runner.compose import Plan
 from runner.cost import agree_on_cost
 from runner.engine import INTERRUPTED
-from runner.errors import InputError
+from runner.errors import InputError, RunnerError
 from runner.folders import check_cache, run_folder
 from runner.frozen import UNFOLDED, unfold
 from runner.job import OUTCOME, Job, Outcome
@@ -172,8 +175,6 @@ def _prepare(plan: Plan, folder: Path) -> None:
 
 def _prepare_tracking(cfg: DictConfig) -> None:
     """Once, in the parent: several processes that create one store would race."""
-    from runner.components import build
-
     try:
         build(cfg.tracking).root.prepare()
     except Exception as error:
@@ -205,9 +206,8 @@ def _final(folder: Path) -> Outcome | None:
 
 def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> None:
     from runner import report
-    from runner.components import build
 
-    report.write_sweep(folder)
+    report.write_sweep(folder, _compared(plan, folder, cells))
     terminal.show(*report.sweep_panels(folder))
     for cell in cells:
         if cell["exit_code"]:
@@ -218,3 +218,15 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -
     except Exception as error:
         terminal.note(f"warning: {tracking_failure(error, folder)}")
     terminal.note(f"sweep in {folder}")
+
+
+def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What comparing says must not cost the results of the runs."""
+    cfg, statuses = plan.cells[0].cfg, {str(cell["folder"]): str(cell["status"]) for cell in cells}
+    baseline = list(statuses)[chosen_baseline(plan.cells)]
+    try:
+        margin = build(cfg.regression).root.margin
+        return compare_sweep(folder, statuses, baseline=baseline, seed=cfg.seed, margin=margin)
+    except RunnerError as error:
+        terminal.note(f"warning: the runs could not be compared: {error}")
+        return None

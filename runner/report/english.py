@@ -231,7 +231,7 @@ ENGLISH: dict[str, str] = {
     "sweep.cells": "{done} of {total} runs completed.",
     "sweep.folder": "Run",
     "sweep.status": "Status",
-    "sweep.explain": "Value, 95 % interval, and the number of cases in brackets. Bold: the highest value of a column.",
+    "sweep.explain": "Value, 95 % interval, and the number of cases in brackets.",
     "sweep.differs": "The highest value of a column is bold; overlapping intervals may be noise.",
     "sweep.failures": "Runs without a complete result",
     "sweep.reports": "The report of each run is in its folder: {example}.",

@@ -231,7 +231,7 @@ KOREAN: dict[str, str] = {
     "sweep.cells": "실행 {total}개 중 {done}개 완료.",
     "sweep.folder": "실행",
     "sweep.status": "상태",
-    "sweep.explain": "값과 95 % 구간, 괄호 안은 사례 수입니다. 굵은 글씨는 열에서 가장 높은 값입니다.",
+    "sweep.explain": "값과 95 % 구간, 괄호 안은 사례 수입니다.",
     "sweep.differs": "굵은 글씨는 열에서 가장 높은 값입니다. 구간이 겹치면 우연일 수 있습니다.",
     "sweep.failures": "결과가 완전하지 않은 실행",
     "sweep.reports": "각 실행의 보고서는 해당 폴더에 있습니다: {example}.",

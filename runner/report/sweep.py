@@ -78,12 +78,14 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """`paired` where runs have stopped before their end, so that their own means cover different cases."""
+    """`paired` where runs have stopped before their end, so that their own means cover different cases.
+    `comparison` is the record of runner.comparison.sweep."""
 
     head: Mapping[str, Any]
     cells: Sequence[Cell]
     say: Wording
     paired: Paired | None = None
+    comparison: Mapping[str, Any] | None = None
 
     @property
     def params(self) -> list[str]:
@@ -117,6 +119,22 @@ class Sweep:
             return [View(own.metrics, together.note)]
         return [own, together] if own.metrics else [together]
 
+    def stands_out(self, view: View, folder: str, name: str) -> bool:
+        """Whether a run may be the best one of a metric: within noise of the best where runs were compared, else the
+        one with the highest value."""
+        if self.comparison is None:
+            value = metric.value_of(view.metrics.get(folder, {}), name).value
+            return value is not None and value == view.best(name)
+        found = (entry for entry in self.comparison["metrics"] if entry["name"] == name and not entry["same"])
+        return any(folder in entry["within_noise_of_best"] for entry in found)
+
+    @property
+    def bold_means(self) -> str:
+        """What `stands_out` says."""
+        if self.comparison is None:
+            return self.say("sweep.differs")
+        return self.say("sweep.near", margin=f"{self.comparison['margin']:g}")
+
     @property
     def warnings(self) -> list[str]:
         """What speaks against the judges of the runs, each once."""
@@ -140,8 +158,9 @@ def _called(cell: Cell) -> str:
     return " ".join(f"{name}={value}" for name, value in cell.params.items()) or cell.folder
 
 
-def read_sweep(folder: Path) -> Sweep:
-    """Raises InputError when `folder` is no sweep folder. Cells that never started have no metrics."""
+def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Sweep:
+    """`comparison`: in place of what summary.json has. Raises InputError when `folder` is no sweep folder. Cells that
+    never started have no metrics."""
     head = open_sweep(folder)
     listed = head.get("cells") or []
     overrides = [_pairs(cell.get("overrides") or ()) for cell in listed]
@@ -158,7 +177,8 @@ def read_sweep(folder: Path) -> Sweep:
     ]
     language = next((wording_of(cell.run).language for cell in cells if cell.run.get("config")), None)
     say = LANGUAGES[language or written.get("language") or "en"]
-    return Sweep(head, cells, say, _paired(folder, cells, written.get("paired")))
+    compared = comparison or written.get("comparison")
+    return Sweep(head, cells, say, _paired(folder, cells, written.get("paired")), compared)
 
 
 def _paired(folder: Path, cells: Sequence[Cell], written: Mapping[str, Any] | None) -> Paired | None:

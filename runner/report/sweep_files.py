@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from runner.report import html, metric, sweep_cost
+from runner.report import html, metric, sweep_comparison, sweep_cost
 from runner.report.markdown import Markdown, bold, escape, quote, table
 from runner.report.metric_sections import slice_cell
 from runner.report.summary import replace_text
@@ -16,10 +18,11 @@ from runner.report.sweep import Cell, Sweep, View, read_sweep
 SCHEMA = 1
 
 
-def write_sweep(folder: Path) -> None:
+def write_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> None:
     """Write summary.json, summary.md, cells.csv and report.html of a sweep from sweep.json and the folders of its runs.
-    The same files give the same bytes."""
-    sweep = read_sweep(folder)
+    `comparison` is what runner.comparison.sweep says; by default what an earlier summary.json has. The same files
+    give the same bytes."""
+    sweep = read_sweep(folder, comparison)
     record = {
         "schema": SCHEMA,
         **{name: sweep.head.get(name) for name in ("id", "experiment", "status")},
@@ -27,6 +30,7 @@ def write_sweep(folder: Path) -> None:
         "params": sweep.params,
         "cells": [cell.record() for cell in sweep.cells],
         **({"paired": sweep.paired.record()} if sweep.paired else {}),
+        **({"comparison": sweep.comparison} if sweep.comparison else {}),
     }
     replace_text(folder / "summary.json", json.dumps(record, ensure_ascii=False, indent=2) + "\n")
     replace_text(folder / "summary.md", _markdown(sweep))
@@ -42,8 +46,9 @@ def _markdown(sweep: Sweep) -> str:
         quote(_notes(sweep)),
         escape(say("sweep.cells", done=done, total=len(sweep.cells))),
         *(block for view in sweep.views for block in (escape(view.note), _cells_table(sweep, view))),
-        escape(say("sweep.explain")),
+        escape(f"{say('sweep.explain')} {sweep.bold_means}"),
         _failures(sweep),
+        *sweep_comparison.sections(sweep),
         sweep_cost.section(sweep),
         escape(say("sweep.reports", example=f"{sweep.cells[0].folder}/summary.md")) if sweep.cells else "",
     ]
@@ -78,8 +83,7 @@ def _markdown_cell(sweep: Sweep, view: View, cell: Cell, name: str) -> str:
     """Nothing for a run whose numbers are not comparable."""
     metrics = view.metrics.get(cell.folder, {})
     text = slice_cell(metrics, name, sweep.say("none"))
-    value = metric.value_of(metrics, name).value
-    if value is None or value != view.best(name):
+    if not sweep.stands_out(view, cell.folder, name):
         return text
     number, _, rest = text.partition(" ")
     return Markdown(f"{bold(Markdown(number))} {rest}")

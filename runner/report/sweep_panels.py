@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from runner.report import metric, sweep_cost
+from runner.report import metric, sweep_comparison, sweep_cost
 from runner.report.sweep import Cell, Sweep, View, read_sweep
 
 SHOWN = 5  # metrics; more do not fit 80 columns
@@ -23,8 +23,13 @@ def sweep_panels(folder: Path) -> list[RenderableType]:
     title = say("sweep.panel", id=sweep.head.get("id", ""))
     tables = [_table(sweep, view, title if number == 0 else "") for number, view in enumerate(sweep.views)]
     notes = [Text(warning, style="bold red") for warning in sweep.warnings]
-    notes += [Text(note, style="dim") for note in [say("sweep.differs"), *_notes(sweep)]]
-    return [*(part for parts in tables for part in parts), *notes, *sweep_cost.panel(sweep)]
+    notes += [Text(note, style="dim") for note in [sweep.bold_means, *_notes(sweep)]]
+    return [
+        *(part for parts in tables for part in parts),
+        *notes,
+        *sweep_comparison.panels(sweep),
+        *sweep_cost.panel(sweep),
+    ]
 
 
 def _table(sweep: Sweep, view: View, title: str) -> list[RenderableType]:
@@ -54,7 +59,7 @@ def _numbers(sweep: Sweep, view: View, cell: Cell, names: Sequence[str]) -> Iter
         return
     for name in names:
         value = metric.value_of(metrics, name)
-        style = "bold" if value.value is not None and value.value == view.best(name) else ""
+        style = "bold" if sweep.stands_out(view, cell.folder, name) else ""
         narrow = metric.interval(value.low, value.high, digits=2).replace("0.", ".").replace(", ", " ")
         yield Text.assemble((metric.four(value.value, sweep.say), style), (f"\n{narrow}" if narrow else "", "dim"))
 

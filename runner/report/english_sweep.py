@@ -1,0 +1,36 @@
+"""The words of a sweep's comparisons in English, one sentence a line."""
+# ruff: noqa: E501
+
+ENGLISH_SWEEP: dict[str, str] = {
+    "sweep.near": "Bold: within noise of the best run of the column (the difference from it may be chance, or is below {margin}).",
+    "sweep.no_winner": "Not compared: {metrics}, because they are cut off at another k in each run.",
+    "sweep.against": "Compared with {run}",
+    "sweep.against_explain": "Differences from {run} over {n} cases that all compared runs have finished. ▲ better, ▼ worse: p below 0.05, adjusted (Holm) over the runs. = within ±{margin}: no difference that matters. Without a mark: undecided.",
+    "sweep.against_full": "Each metric over the cases that all compared runs have scored (at most {n}). p is adjusted (Holm) for each metric over the runs. Within noise of the best: the difference from the best run is not significant (Holm over all pairs of runs, because the best is known only after looking) or smaller than {margin}.",
+    "sweep.near_best": "Within noise of the best: {sets}.",
+    "sweep.near_all": "all",
+    "sweep.same": "The same in all of these runs: {metrics}.",
+    "sweep.only_common": "Not compared: {runs}, which did not come to the end.",
+    "sweep.apart": "Not compared: {runs}, which share no case with {baseline}.",
+    "sweep.other_baseline": "{given} has no results to compare with; {used} takes its place.",
+    "sweep.not_comparable": "{metric} is not compared for {runs}: {reasons}.",
+    "sweep.value": "Value",
+    "sweep.n": "n",
+    "sweep.from_best": "From the best",
+    "sweep.is_near": "Within noise of the best",
+    "sweep.baseline": "baseline",
+    # the Pareto front
+    "sweep.front": "Pareto front",
+    "sweep.front_line": "Pareto front over {respects}: {runs}.",
+    "sweep.dominated_line": "Dominated: {runs}.",
+    "sweep.dominated_by": "Dominated by",
+    "sweep.dominated_one": "{run} by {others}",
+    "sweep.front_explain": "A run is dominated by another that is no worse in {respects} and better in at least one of them: within noise of the best where the other is not, cheaper, or faster beyond chance.",
+    "sweep.front_no_latency": "p95 latency does not count here, because not all runs have measured it (what comes from a cache or a shared ranking is not timed).",
+    "sweep.respect_usd": "USD per case",
+    "sweep.respect_tokens": "tokens per case",
+    "sweep.respect_k": "k",
+    "sweep.respect_p95": "p95 latency",
+    "sweep.p95": "p95 (ms)",
+    "sweep.front_cost": "USD and tokens are those of answering, from a model or from the cache; judging is left out.",
+}

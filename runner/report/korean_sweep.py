@@ -1,0 +1,36 @@
+"""The words of a sweep's comparisons in Korean, one sentence a line."""
+# ruff: noqa: E501
+
+KOREAN_SWEEP: dict[str, str] = {
+    "sweep.near": "굵은 글씨: 열에서 가장 좋은 실행과 우열을 가릴 수 없는 값입니다(차이가 우연일 수 있거나 {margin}보다 작음).",
+    "sweep.no_winner": "비교하지 않음: {metrics} (실행마다 k가 달라 자르는 순위가 다름).",
+    "sweep.against": "{run}과(와) 비교",
+    "sweep.against_explain": "비교한 실행이 모두 끝낸 사례 {n}개에서 {run}과(와)의 차이입니다. ▲ 나음, ▼ 나쁨: p가 0.05보다 작음(여러 실행에 대해 Holm 보정). = ±{margin} 이내: 의미 있는 차이 없음. 표시 없음: 판단 불가.",
+    "sweep.against_full": "지표마다 비교한 실행이 모두 채점한 사례만 셉니다(최대 {n}개). p는 지표마다 여러 실행에 대해 Holm 방법으로 보정했습니다. '최고와 동급'은 가장 좋은 실행과의 차이가 유의하지 않거나(최고는 결과를 본 뒤에야 정해지므로 모든 실행 쌍에 대해 Holm 보정) {margin}보다 작다는 뜻입니다.",
+    "sweep.near_best": "최고와 동급: {sets}.",
+    "sweep.near_all": "모두",
+    "sweep.same": "이 실행들에서 모두 같음: {metrics}.",
+    "sweep.only_common": "비교하지 않음: {runs} (끝까지 가지 못함).",
+    "sweep.apart": "비교하지 않음: {runs} ({baseline}과(와) 겹치는 사례 없음).",
+    "sweep.other_baseline": "{given}에는 비교할 결과가 없어 {used}을(를) 대신 기준으로 삼았습니다.",
+    "sweep.not_comparable": "{runs}의 {metric}은(는) 비교하지 않음: {reasons}.",
+    "sweep.value": "값",
+    "sweep.n": "n",
+    "sweep.from_best": "최고와의 차이",
+    "sweep.is_near": "최고와 동급",
+    "sweep.baseline": "기준",
+    # the Pareto front
+    "sweep.front": "파레토 최적",
+    "sweep.front_line": "파레토 최적({respects} 기준): {runs}.",
+    "sweep.dominated_line": "더 나은 실행이 있음: {runs}.",
+    "sweep.dominated_by": "더 나은 실행",
+    "sweep.dominated_one": "{run}(← {others}이/가 나음)",
+    "sweep.front_explain": "{respects} 가운데 어느 것도 뒤지지 않으면서 하나 이상에서 앞서는 실행이 있으면 '더 나은 실행이 있음'으로 봅니다. 앞선다는 것은 홀로 최고와 동급이거나, 비용이 적거나, 우연으로 볼 수 없을 만큼 빠르다는 뜻입니다.",
+    "sweep.front_no_latency": "모든 실행이 측정한 것이 아니므로 p95 지연은 따지지 않았습니다(캐시나 공유 순위에서 온 결과는 재지 않음).",
+    "sweep.respect_usd": "사례당 비용(USD)",
+    "sweep.respect_tokens": "사례당 토큰",
+    "sweep.respect_k": "k",
+    "sweep.respect_p95": "p95 지연",
+    "sweep.p95": "p95 지연(ms)",
+    "sweep.front_cost": "비용과 토큰은 답변에 든 것만 셉니다(모델이 답했든 캐시가 답했든). 판정에 든 것은 뺍니다.",
+}
