@@ -45,7 +45,7 @@ def pair(baseline: Cases, candidate: Cases) -> Pairing:
     taken = {*same.values(), *moved.values()}
     new = {one: other for one, other in by_id.items() if not (one in same or one in moved) and other not in taken}
     found = list({**same, **moved, **new}.items())
-    found.sort(key=lambda pair: sorted((baseline.ids[pair[0]], candidate.ids[pair[1]])))
+    found.sort(key=lambda pair: _order(baseline, candidate, *pair))
     places = np.array(found, dtype=np.intp).reshape(-1, 2)
     paired = (set(places[:, 0].tolist()), set(places[:, 1].tolist()))
     return Pairing(
@@ -58,6 +58,11 @@ def pair(baseline: Cases, candidate: Cases) -> Pairing:
         only_baseline=[id for place, id in enumerate(baseline.ids) if place not in paired[0]],
         only_candidate=[id for place, id in enumerate(candidate.ids) if place not in paired[1]],
     )
+
+
+def _order(baseline: Cases, candidate: Cases, one: int, other: int) -> tuple[list[str], str]:
+    """The same whichever run is which; of two cases that exchanged their ids, the question decides."""
+    return sorted((baseline.ids[one], candidate.ids[other])), baseline.content[one] or ""
 
 
 def _places(ids: Sequence[str]) -> dict[str, int]:
