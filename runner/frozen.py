@@ -17,7 +17,7 @@ frozen, all others are those of today.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,8 +67,9 @@ class Frozen:
         if all(isinstance(part, dict) for part in parts):
             choices, sweep, others = parts
             frozen = cls(str(path), choices, values, sweep, others)
-            if head.get("digest") == frozen._digest():
-                return frozen
+            with suppress(TypeError, ValueError):  # of values that no configuration has
+                if head.get("digest") == frozen._digest():
+                    return frozen
         raise InputError(
             f"{path}: not as it was frozen: damaged, cut off or edited "
             "(a frozen file is not edited: give OPTION=VALUE and GROUP=CHOICE on top of it)"

@@ -197,6 +197,8 @@ def test_yaml_of_ones_own_beside_it(record: Path, tmp_path: Path) -> None:
         (lambda text: text.replace("k: 7", "k: 8"), "not as it was frozen: damaged, cut off or edited"),
         (lambda text: text[: text.index("judge:\n  _target_")], "not as it was frozen: damaged, cut off or edited"),
         (lambda text: text.replace("    retriever: hybrid\n", ""), "not as it was frozen"),
+        (lambda text: text.replace("  language: ko\n", "  2: ko\n"), "not as it was frozen"),
+        (lambda text: text.replace("  weight: 0.25\n", "  weight: .nan\n"), "not as it was frozen"),
         (lambda text: text.replace("  choices:\n", "  choices: 3\n  was:\n"), "not as it was frozen"),
         (lambda text: text.replace("schema: 1", "schema: 0"), "of schema 0, this version reads 1; freeze its run"),
         (lambda text: text.replace("  schema: 1\n", ""), "of schema None, this version reads 1"),
