@@ -139,7 +139,8 @@ def _demand_ours(value: Any, name: str) -> None:
 
 
 def _lower(message: str) -> str:
-    return message[:1].lower() + message[1:].replace("Input should be", "expected")
+    told = message.replace("Input should be", "expected")
+    return told[:1].lower() + told[1:]
 
 
 # --- columns --------------------------------------------------------------------------------------
@@ -212,7 +213,7 @@ class _Columns:
             raise _DamagedError(f"{name}: {len(column)} entries for {n} cases")
         wrong = set(map(type, column)) - set(types)
         if wrong:
-            expected = " or ".join(_NAMES[each] for each in types)
+            expected = " or ".join(dict.fromkeys(_NAMES[each] for each in types))
             raise _DamagedError(f"{name}: expected {expected}, found {_NAMES.get(wrong.pop(), 'something else')}")
         return column
 

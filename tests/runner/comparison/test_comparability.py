@@ -6,7 +6,7 @@ from tests.comparison_runs import cases, paired, snapshot
 
 NAMES = ("recall_at_k", "recall_at_5", "mrr", "keyword/mrr", "chunk/recall_at_5", "mean_faithfulness", "exact_match")
 IDS = ["a", "b"]
-VALUES = dict.fromkeys(NAMES, [0.5, 0.5])
+VALUES = {key: [0.5, 0.5] for key in NAMES}
 
 
 def why(candidate: dict, columns: dict | None = None) -> dict[str, list[str]]:
@@ -43,7 +43,7 @@ def test_another_k() -> None:
     ],
 )
 def test_what_was_measured_differently(identity: str, concerned: set[str]) -> None:
-    assert why({"identity": {identity: "other"}}) == dict.fromkeys(concerned, ["identity"])
+    assert why({"identity": {identity: "other"}}) == {key: ["identity"] for key in concerned}
 
 
 def test_chunks_that_hold_other_documents_are_not_found_again() -> None:
@@ -53,7 +53,7 @@ def test_chunks_that_hold_other_documents_are_not_found_again() -> None:
 
 def test_questions_and_labels_case_by_case() -> None:
     ranking = {"recall_at_k", "recall_at_5", "mrr", "keyword/mrr", "chunk/recall_at_5", "exact_match"}
-    assert why({}, {"content": ["text of a", "changed"]}) == dict.fromkeys(NAMES, ["question"])
+    assert why({}, {"content": ["text of a", "changed"]}) == {key: ["question"] for key in NAMES}
     one = snapshot(cases(IDS, VALUES, gold=["g", "g"]))
     runs = paired(one, snapshot(cases(IDS, VALUES, gold=["g", "h"])))
     found = {name: reasons(runs, name) for name in NAMES}

@@ -1,0 +1,184 @@
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.comparison.expense import latencies
+from runner.comparison.gate import Gate, demand_known, gate_of
+from runner.errors import InputError
+from runner.regression import Regression, Rule
+from tests.comparison_runs import cases, paired, snapshot
+
+IDS = [f"{number:02d}" for number in range(20)]
+HALF = [0.0, 1.0] * 10
+
+
+def rule(metric: str = "mrr_at_10", margin: float = 0.05, **settings: Any) -> dict[str, Any]:
+    return {"metric": metric, "margin": margin, **settings}
+
+
+def gate(
+    rules: list[dict[str, Any]], baseline: Any = None, candidate: Any = None, cases_: list[str] | None = None,
+    allow: bool = False,
+) -> Gate:  # fmt: skip
+    one, other = baseline or run(HALF), candidate or run(HALF)
+    runs = paired(one, other)
+    regression = Regression(rules=rules, must_not_break=cases_ or [])  # type: ignore[arg-type]
+    return gate_of(regression, runs, latencies(one, other, seed=1), allow_incomparable=allow)
+
+
+def run(values: list[float], p95_ms: float | None = None, **columns: Any) -> Any:
+    changes = {name: columns.pop(name) for name in ("run", "identity") if name in columns}
+    timing = {"latency": {"case": {"p50_ms": p95_ms, "p95_ms": p95_ms, "n": 0 if p95_ms is None else 20}}}
+    latency = [np.nan if p95_ms is None else p95_ms] * 20
+    found = cases(IDS, {"mrr_at_10": values, "recall_at_k": values}, latency_ms=latency, **columns)
+    return snapshot(found, timing=timing, metrics=["mrr_at_10", "recall_at_k", "mean_faithfulness"], **changes)
+
+
+def loses(share: float) -> Any:
+    """Half the cases are right in the baseline; the candidate has `share` of all less."""
+    n = round(share * 20)
+    return run([0.0 if number < 2 * n else value for number, value in enumerate(HALF)])
+
+
+@pytest.mark.parametrize(("share", "status"), [(0.0, "passed"), (0.05, "passed"), (0.1, "fired")])
+def test_a_loss_beyond_the_margin_fires(share: float, status: str) -> None:
+    """A loss of exactly the margin does not: a drop of more than 5 points is a regression."""
+    (result,) = gate([rule()], candidate=loses(share)).rules
+    assert (result.status, result.n, result.baseline) == (status, 20, 0.5)
+    assert result.loss == pytest.approx(share)
+
+
+def test_a_gain_is_no_loss() -> None:
+    found = gate([rule(margin=0.0)], candidate=run([1.0] * 20))
+    assert not found.fired and found.rules[0].loss == pytest.approx(-0.5)
+
+
+def test_relative_margins() -> None:
+    """Losing .1 of .5 is 20 %."""
+    assert not gate([rule(margin=0.21, relative=True)], candidate=loses(0.1)).fired
+    found = gate([rule(margin=0.19, relative=True)], candidate=loses(0.1))
+    assert found.fired and found.rules[0].loss == pytest.approx(0.2)
+    nothing = run([0.0] * 20)
+    assert not gate([rule(margin=0.5, relative=True)], nothing, nothing).fired
+
+
+def test_lower_may_be_better() -> None:
+    found = gate([rule(direction="lower")], candidate=loses(0.2))
+    assert not found.fired and found.rules[0].loss == pytest.approx(-0.2)
+    assert gate([rule(direction="lower")], loses(0.2), run(HALF)).fired
+
+
+def test_significance_is_demanded() -> None:
+    """Two of 20 questions lost: one-sided p = 1/4. Six lost: 1/64."""
+    few = gate([rule(margin=0.05, significant=True)], candidate=loses(0.1))
+    assert not few.fired and few.rules[0].p == few.rules[0].p_holm == 0.25
+    many = gate([rule(margin=0.05, significant=True)], candidate=loses(0.3))
+    assert many.fired and many.rules[0].p == pytest.approx(1 / 64)
+    assert gate([rule(margin=0.05)], candidate=loses(0.1)).fired
+
+
+def test_rules_that_demand_significance_are_adjusted_together() -> None:
+    """Five lost: one-sided p = 1/32, twice that for two rules; the rule that demands nothing does not count."""
+    one = gate([rule(margin=0.0, significant=True), rule(margin=0.0)], candidate=loses(0.25))
+    assert [result.status for result in one.rules] == ["fired", "fired"]
+    assert (one.rules[0].p_holm, one.rules[1].p_holm) == (pytest.approx(1 / 32), None)
+    two = gate([rule(margin=0.0, significant=True)] * 2, candidate=loses(0.25))
+    assert [result.p_holm for result in two.rules] == pytest.approx([1 / 16, 1 / 16])
+    assert not two.fired
+
+
+def test_a_slice() -> None:
+    """The Korean half loses everything."""
+    languages = ["ko", "ko", "en", "en"] * 5
+    candidate = run([0.0 if language == "ko" else value for language, value in zip(languages, HALF, strict=True)])
+    candidate = snapshot(cases(IDS, {"mrr_at_10": candidate.cases.values["mrr_at_10"]}, language=languages))
+    korean, english, french = gate(
+        [rule(slice={"language": name}) for name in ("ko", "en", "fr")], candidate=candidate
+    ).rules
+    assert (korean.status, korean.n, korean.loss) == ("fired", 10, pytest.approx(0.5))
+    assert (english.status, english.loss) == ("passed", 0.0)
+    assert (french.status, french.n, french.loss) == ("not_evaluated", 0, None)
+
+
+def test_a_metric_that_no_run_has_is_an_error() -> None:
+    with pytest.raises(
+        InputError, match=r"^regression\.rules\.1: the baseline has no metric 'mrr_at_1O'; did you mean 'mrr_at_10'\?$"
+    ):
+        gate([rule(), rule("mrr_at_1O")])
+    with pytest.raises(
+        InputError, match=r"^regression\.rules\.0: neither run has 'latency\.cace\.p95_ms'; did you mean"
+    ):
+        gate([rule("latency.cace.p95_ms")])
+    baseline = run(HALF)
+    candidate = snapshot(cases(IDS, {"recall_at_k": HALF}))
+    with pytest.raises(InputError, match=r"the candidate has no metric 'mrr_at_10'"):
+        gate([rule()], baseline, candidate)
+
+
+def test_before_a_run_starts() -> None:
+    regression = Regression(rules=[rule("latency.case.p95_ms"), rule("hit_rate_at_7")], must_not_break=[])
+    with pytest.raises(InputError, match=r"^regression\.rules\.1: the baseline has no metric 'hit_rate_at_7'; did you"):
+        demand_known(regression, {"hit_rate_at_1": 1}, "baseline")
+
+
+def test_a_metric_without_a_value_is_not_evaluated() -> None:
+    found = gate([rule("mean_faithfulness"), rule("latency.case.p95_ms", 500.0), rule("cost.usd", 0.0)])
+    assert [result.status for result in found.rules] == ["not_evaluated"] * 3
+    assert not found.fired
+
+
+def test_latency() -> None:
+    found = gate([rule("latency.case.p95_ms", 500.0)], run(HALF, 100.0), run(HALF, 601.0)).rules[0]
+    assert (found.status, found.loss, found.rule.direction) == ("fired", 501.0, "lower")
+    assert not gate([rule("latency.case.p95_ms", 500.0)], run(HALF, 100.0), run(HALF, 600.0)).fired
+    assert not gate([rule("latency.case.p95_ms", 0.0)], run(HALF, 600.0), run(HALF, 100.0)).fired
+    certain = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 600.0))
+    assert certain.fired and certain.rules[0].p == pytest.approx(1 / 2001)
+    with pytest.raises(
+        InputError, match=r"rules\.0: 'latency\.case\.p95_ms' is that of all cases; leave out the slice"
+    ):
+        gate([rule("latency.case.p95_ms", 1.0, slice={"language": "ko"})], run(HALF, 1.0), run(HALF, 1.0))
+
+
+def test_a_metric_that_is_not_comparable_has_not_passed() -> None:
+    other = run([0.0] * 20, identity={"documents": "other"})
+    (result,) = gate([rule()], candidate=other).rules
+    assert (result.status, [reason.kind for reason in result.reasons]) == ("not_comparable", ["identity"])
+    assert gate([rule()], candidate=other, allow=True).fired
+    (own_k,) = gate([rule("recall_at_k")], candidate=run(HALF, run={"k": 3}), allow=True).rules
+    assert own_k.status == "not_comparable"
+
+
+def test_cases_that_must_not_break() -> None:
+    def labelled(**wrong: str) -> Any:
+        labels = [wrong.get(f"q{id}", "none") for id in IDS]
+        return run(HALF, labels={"lost_at": labels})
+
+    found = gate([], labelled(q02="below_k"), labelled(q01="below_k", q02="wrong_answer"), ["00", "01", "02"])
+    assert [(case.status, case.was_right, case.lost_at) for case in found.cases] == [
+        ("passed", True, "none"),
+        ("fired", True, "below_k"),
+        ("fired", False, "wrong_answer"),
+    ]
+    assert found.fired
+    with pytest.raises(InputError, match=re.escape("regression.must_not_break: no case has the id 'nobody'")):
+        gate([], labelled(), labelled(), ["nobody"])
+    with pytest.raises(InputError, match=r"must_not_break: nothing in these runs tells a right case from a wrong one"):
+        gate([], cases_=["00"])
+
+
+def test_a_case_that_the_candidate_did_not_run() -> None:
+    labels = {"lost_at": ["none"]}
+    one, other = snapshot(cases(["a"], labels=labels)), snapshot(cases(["b"], labels=labels))
+    (found,) = gate([], one, other, ["a"]).cases
+    assert (found.status, found.was_right) == ("not_evaluated", True)
+
+
+def test_settings() -> None:
+    regression = Regression(
+        rules=[rule("cost.usd", 1, slice=None), rule("mrr", 0.1, direction="lower")], must_not_break=["\u1100\u1161"]
+    )
+    assert list(regression.rules) == [Rule("cost.usd", "lower", 1), Rule("mrr", "lower", 0.1)]
+    assert list(regression.must_not_break) == ["\uac00"] and regression.margin == 0.02
