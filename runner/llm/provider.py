@@ -129,7 +129,7 @@ class Provider:
                 api_key=self._key or "none",
                 base_url=self._url,
                 http_client=DefaultAioHttpClient(),
-                timeout=Timeout(self._timeout_s, connect=min(self._timeout_s, CONNECT_S)),
+                timeout=Timeout(self._timeout_s, connect=min(self._timeout_s / 2, CONNECT_S)),
                 max_retries=0,
             )
             if self.settings.get("api_key_env") != "OPENAI_API_KEY":  # nor are these for another server

@@ -75,6 +75,24 @@ def test_a_task_that_outlives_its_case_waits_on() -> None:
     virtual_time.run(main())
 
 
+def test_a_task_that_outlives_a_case_that_ended_well() -> None:
+    async def request() -> None:
+        with in_line():
+            await asyncio.sleep(5)
+        await asyncio.sleep(20)
+        with in_line():
+            await asyncio.sleep(5)
+
+    async def main() -> None:
+        async with deadline(10):
+            task = asyncio.create_task(request())
+            await asyncio.sleep(1)
+        await task
+        assert now() == 30
+
+    virtual_time.run(main())
+
+
 def test_who_is_cancelled_in_line() -> None:
     async def main() -> None:
         async def case() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from email.utils import formatdate
@@ -182,6 +183,19 @@ async def test_the_deadline_is_for_the_whole_answer(answer: bytes) -> None:
 async def test_nobody_listens(closed_port: int) -> None:
     found = verdict_on(await raised(f"http://127.0.0.1:{closed_port}/v1"))
     assert found == Verdict("again", f"no connection to 127.0.0.1:{closed_port} (connection refused)", is_down=True)
+
+
+async def test_somebody_listens_and_never_lets_anybody_in() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        port = server.getsockname()[1]
+        crowd = [socket.socket() for _ in range(4)]
+        for each in crowd:
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", port))
+        found = verdict_on(await raised(f"http://127.0.0.1:{port}/v1", 0.6))
+        for each in crowd:
+            each.close()
+    assert found == Verdict("again", "no connection in time", is_down=True)
 
 
 async def test_a_name_that_is_not_known() -> None:
