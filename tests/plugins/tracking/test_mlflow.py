@@ -48,7 +48,7 @@ def test_a_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     (dataset,) = run.inputs.dataset_inputs
     assert (dataset.dataset.name, dataset.tags[0].value) == ("demo", "eval")
     assert artifacts(client, run.info.run_id) == [
-        "errors.jsonl", "figures", "per_item.jsonl", "run.json", "summary.json", "summary.md",
+        "errors.jsonl", "figures", "per_item.jsonl", "report.html", "run.json", "summary.json", "summary.md",
     ]  # fmt: skip
     assert artifacts(client, run.info.run_id, "figures") == [
         "figures/latency.png", "figures/metrics_at_cutoffs.png", "figures/metrics_by_tag.png",
