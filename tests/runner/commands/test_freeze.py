@@ -123,6 +123,13 @@ def test_a_sweep_is_one_record() -> None:
         assert kept["config"]["retriever"]["_target_"] == f"plugins.retriever.{name}"
 
 
+def test_what_a_sweep_is_held_against_is_no_part_of_its_record() -> None:
+    change("sweep/sweep.json", references=[{"folder": "gold", "overrides": ["retriever=oracle"]}])
+    assert freeze.main(["sweep", "x"]) == 0
+    assert set(files("x")) == set(files("experiments/s"))
+    assert set(read("x/sweep.json")) == set(read("experiments/s/sweep.json"))
+
+
 def test_one_run_of_a_sweep_is_a_record_of_its_own() -> None:
     assert freeze.main(["sweep/1", "x"]) == 0
     assert set(files("x")) == FILES
