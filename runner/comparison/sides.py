@@ -114,9 +114,10 @@ class Finder:
     def _in_outputs(self, experiment: str) -> Iterator[tuple[int, Path]]:
         """(when it began, in milliseconds, folder)."""
         for folder, run in _runs_here():
-            is_own = self.own is not None and folder.resolve() == self.own.resolve()
+            is_own = self.own is not None and folder.resolve().is_relative_to(self.own.resolve())
             one_case = (run.get("config") or {}).get("case") is not None
-            if run.get("experiment") == experiment and run.get("status") == "completed" and not (is_own or one_case):
+            out = is_own or one_case or "reference" in run
+            if run.get("experiment") == experiment and run.get("status") == "completed" and not out:
                 yield int(datetime.fromisoformat(run["created_at"]).timestamp() * 1000), folder
 
     def _in_mlflow(self, experiment: str, *, fails: bool) -> tuple[int, str] | None:
@@ -130,7 +131,8 @@ class Finder:
                 found = client.get_experiment_by_name(experiment)
                 query = "tags.status = 'completed' and tags.evaluation != ''"
                 order = ["attributes.start_time DESC"]
-                runs = client.search_runs([found.experiment_id], query, max_results=1, order_by=order) if found else []
+                runs = client.search_runs([found.experiment_id], query, max_results=50, order_by=order) if found else []
+                runs = [run for run in runs if "reference" not in run.data.tags]
         except TrackingError as error:
             if fails:
                 raise

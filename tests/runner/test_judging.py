@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from runner import statistics
-from runner.judging import judging_of
+from runner.judging import judging_of, noise_of
 from runner.metrics.agreement import krippendorff_alpha, pooled_sd
 
 
@@ -121,3 +121,21 @@ def test_repeats_of_a_panel_are_kept_apart_from_the_differences_of_its_judges():
     wavering = entry["judges"]["local:org/b"]
     assert wavering["noise_sd"] == pytest.approx(pooled_sd(np.array([[0.4, 0.8], [0.5, 0.7]])))
     assert (wavering["n"], wavering["votes"], wavering["failed"]) == (2, 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("votes", "expected"),
+    [
+        ({"1": 0.4, "2": 0.6}, 0.1),  # standard deviation .1414 over the root of 2
+        ({"1": 0.4, "2": 0.6, "3": None}, 0.1),
+        ({"1": 0.5}, None),
+        ({"1": 0.5, "2": None}, None),
+        ({}, None),
+        ({"first": 0.2, "second": 0.8}, None),  # two judges that were asked once: their disagreement is no noise
+        ({"first/1": 0.4, "first/2": 0.6, "second/1": 0.4, "second/2": 0.6}, 0.1 / 2**0.5),  # the mean of both
+        ({"first/1": 0.4, "first/2": 0.6, "second": 0.4}, None),
+    ],
+)
+def test_by_how_much_a_score_would_move(votes: dict[str, float | None], expected: float | None) -> None:
+    found = noise_of(row(faithfulness=votes)["judgements"])
+    assert found == ({} if expected is None else {"faithfulness": pytest.approx(expected)})
