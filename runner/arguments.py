@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,7 @@ NOT_SWEPT = TEXT_KEYS - {"case"}
 SET_BY_RUNNER = frozenset(
     {"hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir", "hydra.output_subdir", "hydra.mode"}
 )
+WHERE = ("out=", "cache_dir=", "hydra.")
 NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
 FUNCTION = re.compile(
     r"(choice|range|glob|interval|sort|shuffle|tag|int|float|str|bool|json_str|extend_list)\(.*\)", re.S
@@ -184,6 +186,28 @@ def single_quoted(text: str) -> str:
     escaped = re.sub(r"(\\*)'", lambda match: match.group(1) * 2 + r"\'", text)
     trailing = len(escaped) - len(escaped.rstrip("\\"))
     return "'" + escaped + "\\" * trailing + "'"
+
+
+def typed(override: str) -> str:
+    """As a person types it: without the quotes that were put around it for Hydra."""
+    key, _, value = override.partition("=")
+    if value[:1] not in ("'", '"'):
+        return override
+    plain = f"{key}={parse(override).value()}"
+    return plain if quoted(plain) == override else override
+
+
+def command_of(overrides: Sequence[str], frozen: str | None) -> str:
+    """What to type to run the same: but for where results and stored files go, which is not part of it. `frozen`:
+    the file that the overrides are on top of."""
+    kept = [typed(word) for word in overrides if not word.lstrip("+").startswith(WHERE)]
+    base = ["-cd", str(Path(frozen).parent), "-cn", Path(frozen).stem] if frozen else []
+    return " ".join(map(shell, ["python", "-m", "runner", *base, *kept]))
+
+
+def shell(word: str) -> str:
+    """A word as a shell takes it; letters of any script need no quotes."""
+    return word if re.fullmatch(r"[\w@%+=:,./-]+", word) else shlex.quote(word)
 
 
 def _split(value: str) -> Iterator[str]:

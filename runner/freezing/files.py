@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from runner.arguments import WHERE, typed
 from runner.comparison.snapshots import parse_snapshot
 from runner.compose import Cell
 from runner.config import resolved
@@ -21,7 +22,7 @@ from runner.freezing.configuration import frozen_of, variables
 from runner.freezing.environment import FILE as ENVIRONMENT
 from runner.freezing.environment import environment
 from runner.freezing.portable import outside, portable, portable_text
-from runner.freezing.readme import Told, kept, readme
+from runner.freezing.readme import Told, readme
 from runner.freezing.source import Run, Source
 from runner.frozen import FILE as FROZEN
 from runner.frozen import Frozen
@@ -111,7 +112,8 @@ def _snapshot(run: Run, cell: Cell) -> str:
     parse_snapshot(data, str(path))
     snapshot = orjson.loads(data)
     snapshot["config"] = without_credentials(resolved(cell.cfg))
-    snapshot["run"] = portable({**snapshot["run"], "overrides": kept(snapshot["run"].get("overrides") or ())})
+    told = [word for word in snapshot["run"].get("overrides") or () if not word.lstrip("+").startswith(WHERE)]
+    snapshot["run"] = portable({**snapshot["run"], "overrides": [portable_text(typed(word)) for word in told]})
     return orjson.dumps(snapshot, option=orjson.OPT_APPEND_NEWLINE).decode()
 
 

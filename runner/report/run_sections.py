@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from runner.arguments import command_of
 from runner.report import metric
 from runner.report.document import Document, section
 from runner.report.folder import identities
@@ -29,18 +28,15 @@ def head(document: Document) -> str:
 
 
 def command(document: Document) -> str:
-    """What to repeat: not where the results went, nor where packages keep their configuration."""
-    given = map(str, document.run.get("overrides") or ())
-    kept = [override for override in given if not override.startswith(("out=", "hydra."))]
-    frozen = document.run.get("frozen")
-    base = ["-cd", str(Path(frozen).parent), "-cn", Path(frozen).stem] if frozen else []
-    return shlex.join(["python", "-m", "runner", *base, *kept])
+    return command_of(list(map(str, document.run.get("overrides") or ())), document.run.get("frozen"))
 
 
 def notes(document: Document) -> list[tuple[str, bool]]:
     """(text, whether it is grave): what a reader must know before the numbers."""
     say, status, cases = document.say, document.run.get("status"), document.cases
     found: list[tuple[str, bool]] = []
+    if document.run.get("reference"):
+        found.append((say(f"reference.{document.run['reference']}"), True))
     if status in UNFINISHED:
         found.append((say(f"note.{status}", done=cases["done"], total=cases["total"]), True))
     if document.run.get("error_message"):

@@ -1,8 +1,9 @@
+import shlex
 from pathlib import Path
 
 import pytest
 
-from runner.arguments import cells, checked, is_sweep, parse, quoted
+from runner.arguments import cells, checked, command_of, is_sweep, parse, quoted
 from runner.errors import ConfigError
 
 
@@ -75,3 +76,13 @@ def test_what_is_no_override_is_named() -> None:
         "  =5: expected KEY=VALUE, +KEY=VALUE or ~KEY\n"
         "  k: expected KEY=VALUE, +KEY=VALUE or ~KEY"
     )
+
+
+def test_a_command_is_told_as_it_was_typed() -> None:
+    words = ["+experiment=full_rag", "k=3", "case=1_000", "dataset.corpus=자료 (1)/c.jsonl", "x=it's", "judge=가나"]
+    where = ["out=/x", "cache_dir=c", "hydra.searchpath=[]"]
+    told = command_of([quoted(word) for word in [*where, *words]], None)
+    assert shlex.split(told) == ["python", "-m", "runner", *words]
+    assert told.endswith("judge=가나")
+    frozen = command_of(["k=3"], "experiments/기록 1/frozen.yaml")
+    assert frozen == "python -m runner -cd 'experiments/기록 1' -cn frozen k=3"
