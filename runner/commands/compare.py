@@ -43,7 +43,6 @@ def main(argv: Sequence[str]) -> int:
     """Raises InputError for what names no run and for rules that do not fit, TrackingError for MLflow."""
     options = _parser().parse_args(argv)
     regression = rules_of(options.rules)
-    folder = options.out or _new_folder()
     with tempfile.TemporaryDirectory() as scratch:
         finder = Finder(Path(scratch), options.uri)
         baseline, *candidates = (finder.open(name) for name in [options.baseline, *options.candidate])
@@ -51,6 +50,7 @@ def main(argv: Sequence[str]) -> int:
         found = compare_all(baseline, candidates, regression, seed=seed, allow_incomparable=allow)
     say = LANGUAGES[options.language] if options.language else wording_of({"config": candidates[0].snapshot.config})
     records = [record_of(each, fail_on_regression=options.fail_on_regression) for each in found]
+    folder = options.out or _new_folder()
     _write(folder, records, say)
     if options.junit is not None:
         options.junit.parent.mkdir(parents=True, exist_ok=True)
@@ -116,9 +116,16 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _new_folder() -> Path:
+    """A folder that this process has made; a second start in the same second gets the next number."""
     start = time.strftime("%Y%m%d-%H%M%S")
-    names = (Path("outputs") / f"{start}{'' if n == 1 else f'.{n}'}-compare" for n in count(1))
-    return next(folder for folder in names if not folder.exists())
+    for number in count(1):
+        folder = Path("outputs") / f"{start}{'' if number == 1 else f'.{number}'}-compare"
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("counting does not end")
 
 
 def _write(folder: Path, records: Sequence[Record], say: Wording) -> None:

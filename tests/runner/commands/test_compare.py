@@ -1,0 +1,176 @@
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from runner.commands import compare
+from runner.commands.compare import rules_of
+from runner.errors import ConfigError, DataError, InputError
+from runner.regression import Rule
+from tests.comparison_runs import graded, run_folder
+
+GOOD = [graded(f"q{n:02d}", 1.0) for n in range(20)]
+BAD = [graded(f"q{n:02d}", 0.0 if n < 12 else 1.0) for n in range(20)]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, rows in (("good", GOOD), ("bad", BAD), ("same", GOOD)):
+        run_folder(Path(name), rows)
+    return tmp_path
+
+
+def read(path: str) -> dict[str, Any]:
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def test_worse(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.main(["good", "bad", "--out", "c"]) == 0
+    shown = capsys.readouterr()
+    assert "bad against good: worse" in shown.out and "▼ worse" in shown.out
+    assert shown.err == "comparison in c\n"
+    record = read("c/compare.json")
+    assert (record["verdict"], record["exit_code"], record["gate"]["fired"]) == ("worse", 0, True)
+    assert Path("c/compare.md").read_text(encoding="utf-8").startswith("# Comparison: bad against good\n")
+
+
+def test_a_regression_ends_with_4(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.main(["good", "bad", "--out", "c", "--fail-on-regression"]) == 4
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "error: bad: Regression: 3 of 4 rules fired (Hit Rate@3, MRR@10, Precision@5). See compare.md."
+    )
+    assert compare.main(["good", "same", "--out", "d", "--fail-on-regression"]) == 0
+    assert compare.main(["bad", "good", "--out", "e", "--fail-on-regression"]) == 0
+
+
+def test_several_candidates() -> None:
+    assert compare.main(["good", "bad", "same", "--out", "c"]) == 0
+    found = read("c/compare.json")
+    assert found["kind"] == "runner.comparisons"
+    assert [record["verdict"] for record in found["comparisons"]] == ["worse", "within_noise"]
+    text = Path("c/compare.md").read_text(encoding="utf-8")
+    assert text.startswith("# Comparisons with good\n") and text.count("\n# Comparison: ") == 2
+
+
+def test_korean(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare.main(["good", "bad", "--out", "c", "--language", "ko"]) == 0
+    assert "▼ 악화" in capsys.readouterr().out
+    assert "후보가 더 나쁩니다" in Path("c/compare.md").read_text(encoding="utf-8")
+    run_folder(Path("korean"), BAD, {"config": {"report": {"language": "ko"}}})
+    assert compare.main(["good", "korean", "--out", "d"]) == 0
+    assert "후보가 더 나쁩니다" in Path("d/compare.md").read_text(encoding="utf-8")
+
+
+def test_not_comparable_ends_with_5(capsys: pytest.CaptureFixture[str]) -> None:
+    run_folder(Path("elsewhere"), BAD, {"identity": {"documents": "x" * 64}})
+    assert compare.main(["good", "elsewhere", "--out", "c", "--fail-on-regression"]) == 5
+    assert "error: elsewhere: Not comparable: the two runs were not measured in the same way (different documents)" in (
+        capsys.readouterr().err
+    )
+    assert compare.main(["good", "elsewhere", "--out", "d", "--allow-incomparable"]) == 0
+    assert "Recall@5 \\*" in Path("d/compare.md").read_text(encoding="utf-8")
+    assert compare.main(["good", "elsewhere", "bad", "--out", "e", "--fail-on-regression"]) == 5
+
+
+def test_junit() -> None:
+    compare.main(["good", "bad", "same", "--out", "c", "--junit", "reports/gate.xml"])
+    root = ElementTree.parse("reports/gate.xml").getroot()
+    assert {name: root.get(name) for name in ("tests", "failures", "skipped")} == {
+        "tests": "10", "failures": "3", "skipped": "0",
+    }  # fmt: skip
+    first, second = root
+    assert first.get("name") == "bad against good" and second.get("failures") == "0"
+    failed = [case.get("name") for case in first if case.find("failure") is not None]
+    assert failed == ["Hit Rate@3", "MRR@10", "Precision@5"]
+    message = first.find("testcase/failure").get("message")  # type: ignore[union-attr]
+    assert message == "Baseline 1.0000, Candidate 0.4000, Loss 0.6000, Accepted 0.05"
+
+
+def test_the_default_folder_is_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        compare.main(["good", "bad"])
+    folders = sorted(Path("outputs").iterdir())
+    assert len(folders) == 2 and all(re.fullmatch(r"\d{8}-\d{6}(\.2)?-compare", folder.name) for folder in folders)
+
+
+def test_a_folder_that_holds_a_run() -> None:
+    with pytest.raises(InputError, match=r"^--out: bad holds a run; choose another folder$"):
+        compare.main(["good", "bad", "--out", "bad"])
+    assert not Path("bad/compare.json").exists()
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def test_rules_of_conf() -> None:
+    default, strict, none = (rules_of(name) for name in ("default", "strict", "none"))
+    assert list(default.rules) == [
+        Rule("hit_rate_at_3", "higher", 0.05),
+        Rule("mrr_at_10", "higher", 0.05),
+        Rule("precision_at_5", "higher", 0.05),
+        Rule("latency.case.p95_ms", "lower", 500),
+    ]
+    assert [(rule.metric, rule.margin, rule.significant) for rule in strict.rules] == [
+        ("hit_rate_at_3", 0, True), ("mrr_at_10", 0, True), ("precision_at_5", 0, True),
+        ("latency.case.p95_ms", 500, True),
+    ]  # fmt: skip
+    assert list(none.rules) == [] and none.margin == default.margin == 0.02
+
+
+def test_rules_of_a_file() -> None:
+    Path("규칙.yaml").write_text(
+        "rules:\n  - {metric: mrr, margin: 0.7}\n  - {metric: mrr, margin: 0.5, slice: {language: en}}\n"
+        "must_not_break: [q19, q00]\nmargin: 0.1\n",
+        encoding="utf-8",
+    )
+    assert compare.main(["good", "bad", "--rules", "규칙.yaml", "--out", "c", "--fail-on-regression"]) == 4
+    gate = read("c/compare.json")["gate"]
+    assert [rule["status"] for rule in gate["rules"]] == ["passed", "fired"]
+    assert [case["status"] for case in gate["cases"]] == ["passed", "fired"]
+
+
+CASES = "\nmust_not_break: []"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("rules: [{metric: mrr, margin: -1}]" + CASES, ConfigError, "regression.rules.0.margin: expected"),
+        ("rules: [{metric: mrr}]" + CASES, ConfigError, "regression.rules.0.margin: a value is required"),
+        ("rules: [{metric: mrr, margin: 0, sice: x}]" + CASES, ConfigError, "did you mean 'slice'"),
+        ("rules: []\nmust_not_break: []\nmargni: 1", ConfigError, "did you mean 'margin'"),
+        ("rules: [{metric: mrr, margin: 0, slice: {lang: ko}}]" + CASES, ConfigError, "regression.rules.0.slice"),
+        ("rules: [{metric: mrrr, margin: 0}]" + CASES, InputError, "did you mean 'mrr'?"),
+        ("- a\n- b", InputError, "--rules: expected a mapping with rules and must_not_break"),
+        ("rules: [", InputError, "--rules: rules.yaml cannot be read: "),
+    ],
+)  # fmt: skip
+def test_wrong_rules(text: str, error: type[Exception], message: str) -> None:
+    Path("rules.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(error, match=re.escape(message)):
+        compare.main(["good", "bad", "--rules", "rules.yaml", "--out", "c"])
+    assert not Path("c").exists()
+
+
+def test_no_such_rules() -> None:
+    with pytest.raises(InputError, match=r"^--rules: no rules 'stricd' and no such file; did you mean 'strict'\?$"):
+        compare.main(["good", "bad", "--rules", "stricd"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (["good"], InputError, "the following arguments are required: CANDIDATE"),
+        (["good", "none"], InputError, "'none' is no run: expected a snapshot.json"),
+        (["good", "bad", "--language", "fr"], InputError, "argument --language: invalid choice: 'fr'"),
+        (["good", "good/run.json"], DataError, "good/run.json: not a snapshot of a run"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=rf"^{re.escape(message)}"):
+        compare.main(arguments)
+    assert not Path("outputs").exists()
