@@ -1,9 +1,9 @@
 """Snapshots and comparison of two large runs: seconds and peak memory, each step in a process of its own.
 
-    python benchmarks/comparison.py [--cases 100000] [--metrics 40] [--tags 20]
+python benchmarks/comparison.py [--cases 100000] [--metrics 40] [--tags 20]
 
-    snapshot   per_item.jsonl of a run to its snapshot.json
-    compare    two snapshots to a comparison: pairing, every metric with interval and p, slices, gate, flips
+snapshot   per_item.jsonl of a run to its snapshot.json
+compare    two snapshots to a comparison: pairing, every metric with interval and p, slices, gate, flips
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def main() -> None:
         for name, shift in (("baseline", 0.0), ("candidate", 0.01)):
             write_run(Path(scratch) / name, shift, options)
         for words in (["snapshot", f"{scratch}/baseline"], ["snapshot", f"{scratch}/candidate"], ["compare", scratch]):
-            done = subprocess.run([sys.executable, __file__, "--step", *words], check=True, capture_output=True, text=True)
+            done = subprocess.run(
+                [sys.executable, __file__, "--step", *words], check=True, capture_output=True, text=True
+            )
             print(done.stdout.strip())
         size = (Path(scratch) / "baseline/snapshot.json").stat().st_size
         print(f"snapshot.json: {size / 2**20:.0f} MiB, {size / options.cases / options.metrics:.1f} bytes a value")
@@ -84,7 +86,8 @@ def write_run(folder: Path, shift: float, options: argparse.Namespace) -> None:
         for case in range(options.cases):
             file.write(row(case, dict(zip(metrics, values[case].tolist(), strict=True)), options.tags))
     estimate = {"value": 0.5, "n": options.cases, "n_scored": options.cases, "ci_low": 0.4, "ci_high": 0.6}
-    run = {"id": folder.name, "evaluation_type": "retrieval_only", "experiment": "benchmark", "k": 5, "status": "completed"}
+    named = {"id": folder.name, "evaluation_type": "retrieval_only", "experiment": "benchmark"}
+    run = {**named, "k": 5, "status": "completed"}
     summary = {"metrics": dict.fromkeys(metrics, estimate), "cases": {"total": options.cases}}
     (folder / "run.json").write_text(json.dumps(run))
     (folder / "summary.json").write_text(json.dumps(summary))
