@@ -7,14 +7,10 @@ from typing import Any
 
 import pytest
 
-from runner.comparison.compare import compare
-from runner.comparison.record import record_of
-from runner.comparison.sides import Place, open_place
 from runner.errors import InputError
-from runner.regression import Regression
 from runner.report import html
 from runner.report.wording import LANGUAGES
-from runner.snapshot import write_snapshot
+from tests.compared_runs import compared
 from tests.html_pages import Element, parse
 from tests.run_folders import (
     HOSTILE,
@@ -269,30 +265,15 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
 # --- compared with a baseline ---------------------------------------------------------------------
 
 
-def compared(folder: Path, language: str = "en") -> Path:
-    """A run that lost one question, won another and kept ten, beside its baseline."""
-    names = [f"q-{n:02}" for n in range(12)]
-    baseline = [_answered(name, right=name != "q-01") for name in names]
-    candidate = [_answered(name, right=name != "q-00") for name in names]
-    run = {"config": {"report": {"language": language}}}
-    sides = []
-    for name, rows in (("baseline", baseline), ("candidate", candidate)):
-        path = write_run(folder / name, run, rows=rows)
-        write_snapshot(path)
-        sides.append(open_place(Place(path, f"<{name}>")))
-    rules = Regression(rules=[{"metric": "recall_at_k", "margin": 0.5}], must_not_break=["q-02"])
-    record = record_of(compare(*sides, rules, seed=1), fail_on_regression=False)
-    dump(folder / "candidate" / "compare.json", record)
-    return folder / "candidate"
-
-
-def _answered(id: str, *, right: bool) -> dict[str, Any]:
-    place, recall = ("none", 1.0) if right else ("below_k", 0.0)
-    return row(id, metrics={"recall_at_k": recall}, labels={"lost_at": place}, output={"answer": f"<b>{place}</b>"})
+def beside(folder: Path, language: str = "en") -> Element:
+    """The page of a run that was compared."""
+    candidate, record = compared(folder, language)
+    dump(candidate / "compare.json", record)
+    return page(candidate)
 
 
 def test_the_comparison_stands_below_the_metrics(tmp_path: Path) -> None:
-    root = page(compared(tmp_path))
+    root = beside(tmp_path)
     anchors = [each.attributes["id"] for each in root.all("section")]
     assert anchors[:4] == ["metrics", "comparison", "flips", "compared"]
     found = section(root, "comparison")
@@ -302,8 +283,18 @@ def test_the_comparison_stands_below_the_metrics(tmp_path: Path) -> None:
     assert rows["Recall@5"][3].startswith("0")
 
 
+def test_rules_and_cases_that_must_not_break(tmp_path: Path) -> None:
+    rules = section(beside(tmp_path), "comparison").all("table")[1]
+    assert [[cells[0], cells[-1]] for cells in rules.rows()[1:]] == [
+        ["Recall@5", "passed"],
+        ["case q-00", "wrong in the candidate (retrieved below k)"],
+        ["case q-02", "right in the candidate"],
+    ]
+    assert [each.text for each in rules.all("span", class_="failing")] == ["wrong in the candidate (retrieved below k)"]
+
+
 def test_questions_that_changed_sides_open_to_both_answers(tmp_path: Path) -> None:
-    root = page(compared(tmp_path))
+    root = beside(tmp_path)
     flips = section(root, "flips")
     assert [cells[2] for cells in flips.one("table").rows()[1:]] == ["10", "1", "1", "0"]
     assert [each.text.split(" ")[0] for each in flips.all("span", class_="id")] == ["q-00", "q-01"]
@@ -315,7 +306,7 @@ def test_questions_that_changed_sides_open_to_both_answers(tmp_path: Path) -> No
 
 
 def test_cases_say_how_they_changed(tmp_path: Path) -> None:
-    data = data_of(page(compared(tmp_path)))
+    data = data_of(beside(tmp_path))
     change = data["choices"]["change"]
     told = {id: change["names"][number] for id, number in zip(data["ids"], change["numbers"], strict=True)}
     assert {id: text for id, text in told.items() if text} == {"q-00": "right → wrong", "q-01": "wrong → right"}
@@ -323,7 +314,7 @@ def test_cases_say_how_they_changed(tmp_path: Path) -> None:
 
 
 def test_a_korean_comparison(tmp_path: Path) -> None:
-    root = page(compared(tmp_path, "ko"))
+    root = beside(tmp_path, "ko")
     say = LANGUAGES["ko"]
     assert section(root, "flips").one("h2").text == say("compare.head.flips")
     assert ["change", "기준과 비교"] in data_of(root)["columns"]
