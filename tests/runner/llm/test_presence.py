@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
+
 from runner.llm.presence import Presence, is_present
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -18,11 +20,13 @@ time.sleep(60)
 
 
 def test_present_until_it_is_closed(tmp_path: Path) -> None:
+    open_files = psutil.Process().num_fds()
     presence = Presence(tmp_path)
     assert is_present(tmp_path, presence.name)
     presence.close()
-    assert not is_present(tmp_path, presence.name)
     assert list(tmp_path.iterdir()) == []
+    assert not is_present(tmp_path, presence.name)
+    assert psutil.Process().num_fds() == open_files
 
 
 def test_two_in_one_process_are_told_apart(tmp_path: Path) -> None:
