@@ -112,7 +112,7 @@ def unfold(frozen: Frozen, folder: Path) -> None:
     for place, node in {**frozen.others, **nodes}.items():
         group = place.rpartition("/")[0]
         inner = {name.rpartition("/")[2]: choice for name, choice in groups.items() if name.rpartition("/")[0] == group}
-        own = [{f"/{part}@_global_.{part}": choice} for part, choice in parts.items()] if group == "evaluation" else []
+        own = _parts_of(place, frozen, parts) if group == "evaluation" else []
         nested = [{name: choice} for name, choice in inner.items()]
         rest = {name: value for name, value in node.items() if name not in inner}
         _write(folder, place, {"defaults": [*own, *nested, "_self_"], **rest})
@@ -123,6 +123,14 @@ def unfold(frozen: Frozen, folder: Path) -> None:
     if "experiment" in frozen.choices:  # its values are in the options
         _write(folder, f"experiment/{frozen.choices['experiment']}", {}, package="_global_")
     (folder / SOURCE).write_text(frozen.name + "\n", encoding="utf-8")
+
+
+def _parts_of(place: str, frozen: Frozen, parts: Mapping[str, str]) -> list[Any]:
+    """The components of an evaluation: as frozen, or, of another one that a sweep took, as far as both have them."""
+    path = CONF / f"{place}.yaml"
+    if place != f"evaluation/{frozen.choices['evaluation']}" and path.is_file():
+        return [part for part in _with_choices(read_mapping(path), parts)["defaults"] if part != "_self_"]
+    return [{f"/{part}@_global_.{part}": choice} for part, choice in parts.items()]
 
 
 def source_of(folder: Path) -> str | None:

@@ -151,6 +151,35 @@ def test_a_swept_setting_goes_with_the_group_it_belongs_to(tmp_path: Path, value
     assert len(plan(record, "retriever=keyword").cells) == 1
 
 
+def test_evaluations_can_be_swept(tmp_path: Path, values: dict[str, Any]) -> None:
+    """Each with its own components: those that only one has are as frozen, too."""
+    both = {"dataset", "tokenizer", "embedder", "retriever", "tracking"}
+    base = {name: value for name, value in values.items() if name not in ("generator", "judge")}
+    base["evaluation"] = composed("evaluation=retrieval_only")["evaluation"]
+    choices = {"evaluation": "retrieval_only", **{name: CHOICES[name] for name in CHOICES if name in both}}
+    others = {
+        "evaluation/full_rag": {**values["evaluation"], "high": 0.77},
+        "generator/extractive": values["generator"],
+        "judge/lexical": {**values["judge"], "supported": 0.55},
+    }
+    record = write(tmp_path / "x", Frozen("", choices, base, {"evaluation": "retrieval_only,full_rag"}, others))
+    first, second = (cell.cfg for cell in plan(record).cells)
+    assert "judge" not in first
+    assert (second.judge.supported, second.evaluation.high, second.retriever.weight) == (0.55, 0.77, 0.25)
+    assert OmegaConf.to_container(first) == base
+
+
+def test_members_of_a_panel_stay(tmp_path: Path) -> None:
+    words = ["judge=panel", "+judge@judge.judges.words=lexical", "judge.judges.first.model=openai:gpt-4o"]
+    old = composed(*RAN, *words)
+    choices = {**CHOICES, "judge": "panel", "judge@judge.judges.words": "lexical"}
+    record = write(tmp_path / "x", Frozen("", choices, old))
+    assert OmegaConf.to_container(plan(record).cells[0].cfg) == old
+    assert (
+        only(record, "judge.judges.second.model=openai:gpt-4o")["judge"]["judges"]["second"]["model"] == "openai:gpt-4o"
+    )
+
+
 def test_nested_groups_are_choices_of_their_own(tmp_path: Path, values: dict[str, Any]) -> None:
     judge = {"on_failure": "zero", "store": {"path": "x", "ttl": 5}}
     frozen = Frozen("", {**CHOICES, "judge": "stored", "judge/store": "disk"}, {**values, "judge": judge})
