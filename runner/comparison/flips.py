@@ -26,7 +26,7 @@ States = NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """`changes` maps main metrics to their two values. `judge_noise`: only scores of a judge changed, each by less
+    """`lost_at_…` is `failed` for a case that failed. `changes` maps main metrics to their two values. `judge_noise`: only scores of a judge changed, each by less
     than it would if the same answer were judged anew; None where that cannot be told. `texts` is empty without the
     rows of both runs."""
 
@@ -116,8 +116,8 @@ class _Table:
             baseline_id=left.ids[one],
             kind=kind,
             weight=sum(sizes) / len(sizes) if sizes else 0.0,
-            lost_at_baseline=left.labels[LABEL][one] if LABEL in left.labels else None,
-            lost_at_candidate=right.labels[LABEL][other] if LABEL in right.labels else None,
+            lost_at_baseline=_lost_at(left, one),
+            lost_at_candidate=_lost_at(right, other),
             changes=changes,
             judge_noise=self._is_noise(changes, one, other),
         )
@@ -141,6 +141,12 @@ class _Table:
         errors = [cases.noise[metric][place] for cases, place in sides if metric in cases.noise]
         known = [float(error) for error in errors if not np.isnan(error)]
         return math.hypot(*known) if len(known) == len(sides) else None
+
+
+def _lost_at(cases: Cases, place: int) -> str | None:
+    if cases.failed[place]:
+        return "failed"
+    return cases.labels[LABEL][place] if LABEL in cases.labels else None
 
 
 def _number(value: Any) -> float | None:

@@ -108,9 +108,10 @@ def _behind(texts: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]
         if texts[side]["error"]:
             yield say("compare.flip.error", side=say(f"compare.{side}")), shorten(str(texts[side]["error"]), REASON)
     if texts["expected"]:
+        expected = ", ".join(map(str, texts["expected"]))
         ranks = " → ".join(say("none") if rank is None else str(rank) for rank in texts["ranks"])
-        rank = say("compare.flip.rank", ranks=ranks)
-        yield say("compare.flip.expected"), f"{', '.join(map(str, texts['expected']))} {rank}"
+        known = any(rank is not None for rank in texts["ranks"])
+        yield say("compare.flip.expected"), f"{expected} {say('compare.flip.rank', ranks=ranks)}" if known else expected
     for name in ("went", "came"):
         yield say(f"compare.flip.{name}"), "; ".join(_chunk(chunk, say) for chunk in texts[name])
     for rubric, sides in texts["judges"].items():

@@ -34,6 +34,7 @@ SETTINGS = 30  # differing settings shown
 SLICES = 15  # values of a dimension shown
 CASES = 20  # ids of cases named
 SIDES = ("baseline", "candidate")
+ROUNDING = 1e-9  # as for the rules themselves
 RULE_HEADERS = ("rule", "baseline", "candidate", "loss", "allowed", "p", "result")
 
 
@@ -127,6 +128,8 @@ def rule_cells(rule: Record, record: Record, say: Wording) -> tuple[str, ...]:
     if rule["significant"]:
         allowed = say("compare.significant", margin=allowed)
     result = say.name("gate", rule["status"])
+    if rule["status"] == "passed" and (rule["loss"] or 0) > rule["margin"] + ROUNDING:
+        result = say("compare.chance")
     if rule["reasons"] and rule["status"] == "not_comparable":
         result = f"{result}: {'; '.join(reason_text(reason, say) for reason in rule['reasons'])}"
     return rule_name(rule, record, say), *numbers, loss.replace("-", "−"), allowed, chance(rule["p_holm"], say), result

@@ -85,7 +85,9 @@ ENGLISH_COMPARISON: dict[str, str] = {
     "compare.case_passed": "right in the candidate",
     "compare.case_not_evaluated": "the candidate has no result of it",
     "compare.gate_explain": "A rule fires when the candidate loses more than is accepted. Where the rule asks for evidence, p must be below 0.05 as well: one-sided, adjusted (Holm) for all such rules. A rule that was not evaluated has not passed.",
+    "compare.chance": "passed: the loss may be chance",
     # flips
+    "lost_at.failed": "case failed",
     "compare.head.flips": "Questions that changed sides",
     "compare.flips.lost": "right → wrong",
     "compare.flips.won": "wrong → right",

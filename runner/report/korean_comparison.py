@@ -27,7 +27,7 @@ KOREAN_COMPARISON: dict[str, str] = {
     "compare.say.other_better": "그 밖의 지표에서는 좋아진 것이 있습니다: {changes}.",
     "compare.change": "{metric} {difference}",
     "compare.fired": "회귀: 규칙 {total}개 중 {count}개 위반({rules}).",
-    "compare.fired_cases": "깨지면 안 되는 사례가 틀렸습니다: {cases}.",
+    "compare.fired_cases": "반드시 맞아야 하는 사례가 틀렸습니다: {cases}.",
     "compare.fired_not": "위반한 회귀 규칙이 없습니다.",
     "compare.unsure": "평가하지 못한 규칙: {rules}.",
     "compare.warn.measured": "비교 불가: 두 실행의 측정 조건이 다릅니다({reasons}). 해당 지표는 제외했습니다. 그래도 보려면 allow_incomparable=true를 지정하세요.",
@@ -85,7 +85,9 @@ KOREAN_COMPARISON: dict[str, str] = {
     "compare.case_passed": "후보에서 맞음",
     "compare.case_not_evaluated": "후보에 결과가 없음",
     "compare.gate_explain": "후보의 손실이 허용치를 넘으면 규칙 위반입니다. 증거를 요구하는 규칙은 p도 0.05보다 작아야 합니다(단측, 그런 규칙 전체에 대해 Holm 보정). 평가하지 못한 규칙은 통과한 것이 아닙니다.",
+    "compare.chance": "통과: 손실이 우연일 수 있음",
     # flips
+    "lost_at.failed": "사례 실패",
     "compare.head.flips": "결과가 뒤집힌 질문",
     "compare.flips.lost": "맞음 → 틀림",
     "compare.flips.won": "틀림 → 맞음",
