@@ -31,7 +31,7 @@ def rows() -> list[dict[str, Any]]:
         row(
             f"q-{n:02}",
             language="ko" if n % 2 else "en",
-            metrics={"recall_at_k": 1 - n / 100},
+            metrics={"recall_at_k": 1 - n / 100} | ({"ndcg_at_k": n / 100} if n in (7, 8) else {}),
             labels={"lost_at": OUTCOMES[n % 3]},
             output={
                 "query": f"{ATTACK} 공격" if n == 1 else f"질문 {n}번?" if n % 2 else f"Question {n}?",
@@ -151,9 +151,11 @@ def test_sorting_up_down_and_back(opened: Browser) -> None:
 
 
 def test_what_has_no_value_comes_last_either_way(opened: Browser) -> None:
-    for _ in range(2):
-        sort(opened, "nDCG@5")  # no case has one, so nothing moves
-        assert count(opened) == "1–25 of 60"
+    sort(opened, "nDCG@5")
+    assert ids(opened)[:2] == ["q-07", "q-08"]
+    sort(opened, "nDCG@5")
+    assert ids(opened)[:2] == ["q-08", "q-07"]
+    assert count(opened) == "1–25 of 60"
 
 
 def test_filters_work_together(opened: Browser) -> None:

@@ -9,6 +9,10 @@ import pytest
 
 from runner.errors import InputError
 from runner.report import html
+from runner.report.document import Document
+from runner.report.folder import open_run
+from runner.report.html.cases import cases_of
+from runner.report.html.cases_section import cases_section
 from runner.report.wording import LANGUAGES
 from tests.compared_runs import compared
 from tests.html_pages import Element, parse
@@ -70,6 +74,8 @@ def test_panels_show_values_intervals_counts_and_grades(tmp_path: Path) -> None:
     faithfulness = rows["Faithfulness"]
     assert faithfulness[:6] == ["0.8250", "", "[0.7750, 0.8750]", "9 / 10", "0.9167", "excellent"]
     assert faithfulness[6] == "Answers rest on the context."
+    assert [each.text for each in table.all("td", class_="excellent")][:1] == ["excellent"]
+    assert {each.text for each in table.all("td", class_="needs_work")} == {"needs work"}
     assert len(table.all("svg")) == len([cells for cells in table.rows() if "[" in " ".join(cells)])
 
 
@@ -127,6 +133,7 @@ def test_judges_cost_and_latency(tmp_path: Path) -> None:
     assert citations.rows()[1] == ["cite sources that were given", "7", "70.0%"]
     cost = section(root, "cost").one("table").rows()
     assert cost[-1] == ["Total", "", "1,124", "3", "1,159,000", "51,000", "$0.0132", "2,000", "$0.0410"]
+    assert section(root, "cost").all("table", class_="total")
     assert root.one("div", class_="notes").all("p", class_="grave")
     assert section(root, "latency").one("table").rows()[0][:3] == ["Stage", "p50 (ms)", "p95 (ms)"]
 
@@ -242,6 +249,14 @@ def test_details_stay_within_their_limit_and_the_page_says_what_is_left_out(tmp_
     assert len(text) < 2_500_000
 
 
+def test_where_not_all_cases_are_listed_the_page_says_so(tmp_path: Path) -> None:
+    document = Document.of(open_run(write_run(tmp_path)))
+    found, data = cases_section(document, cases_of(document, {}, most=3))
+    notes = [each.text for each in parse(found.body).all("p", class_="left-out")]
+    assert notes == ["Listed are the 3 worst of 7 cases; all of them are in per_item.jsonl."]
+    assert len(data["ids"]) == 3
+
+
 def test_memory_and_size_keep_in_proportion(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [row(f"q-{n}", metrics={"recall_at_k": n / 2000}) for n in range(2000)]
     folder = write_run(tmp_path, rows=rows)
@@ -311,6 +326,27 @@ def test_cases_say_how_they_changed(tmp_path: Path) -> None:
     told = {id: change["names"][number] for id, number in zip(data["ids"], change["numbers"], strict=True)}
     assert {id: text for id, text in told.items() if text} == {"q-00": "right → wrong", "q-01": "wrong → right"}
     assert ["change", "Against the baseline"] in data["columns"]
+    assert {change["names"][place]: bad for place, bad in enumerate(change["bad"])} == {
+        "": False, "right → wrong": True, "wrong → right": False,
+    }  # fmt: skip
+
+
+def test_cases_that_changed_are_the_first_to_be_told(tmp_path: Path) -> None:
+    candidate, record = compared(tmp_path)
+    rows = [
+        row(
+            f"bad-{n}",
+            labels={"lost_at": "below_k"},
+            output={"answer": f"{n} {'x' * 2900}", "query": f"{n} {'y' * 2900}"},
+        )
+        for n in range(600)
+    ]
+    dump(candidate / "compare.json", record)
+    write_run(candidate, {"overrides": []}, rows=[*rows, row("q-01"), row("q-03")])
+    data = data_of(page(candidate))
+    told = {data["ids"][int(place)] for place in data["details"]}
+    assert "q-01" in told
+    assert "q-03" not in told
 
 
 def test_a_korean_comparison(tmp_path: Path) -> None:
