@@ -1,4 +1,4 @@
-.PHONY: help install test test-llm lint types ci bench
+.PHONY: help install test test-llm lint types ci bench records
 
 PYTHON ?= .venv/bin/python
 
@@ -27,3 +27,15 @@ ci:  ## What continuous integration runs
 
 bench:  ## All benchmarks, one after the other
 	for file in benchmarks/[a-z]*.py; do $(PYTHON) $$file || exit 1; done
+
+records:  ## Make the records in experiments/ again: what the program finds today (from a clean checkout)
+	scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \
+	for language in ko en; do \
+		$(PYTHON) -m runner +experiment=full_rag k=3,5,10 dataset=demo_$$language report.language=$$language tracking=none \
+			out=$$scratch/full_rag_k_$$language cache_dir=$$scratch/cache || exit 1; \
+	done && \
+	rm -rf experiments/full_rag_k_ko experiments/full_rag_k_en && \
+	$(PYTHON) -m runner freeze $$scratch/full_rag_k_ko experiments/full_rag_k_ko --question \
+		'답변기에 넘기는 청크를 3개에서 5개, 10개로 늘리면 답변이 얼마나 좋아지는가? 병목은 검색인가, 생성인가?' && \
+	$(PYTHON) -m runner freeze $$scratch/full_rag_k_en experiments/full_rag_k_en --question \
+		'How much do answers gain from 5 or 10 chunks instead of 3, and is it retrieval or generation that limits them?'
