@@ -67,7 +67,7 @@ def run(words: Sequence[str]) -> int:
     if plan.cells[0].cfg.dry_run:
         from runner.dry_run import dry_run
 
-        return dry_run(plan.cells)
+        return dry_run(plan)
     return launch(plan)
 
 

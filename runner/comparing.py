@@ -117,7 +117,8 @@ def conclude(job: Job, outcome: Outcome) -> Outcome:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(path, (job.folder / FILE).read_bytes())
         baseline = read_json((job.folder.parent if job.sweep_id else job.folder) / BASELINE)
-        return outcome if baseline is None else _compared(job, outcome, baseline)
+        is_reference = "reference" in (read_json(job.folder / "run.json") or {})  # no candidate for anything
+        return outcome if baseline is None or is_reference else _compared(job, outcome, baseline)
     except RunnerError as error:
         return _joined(outcome, error.exit_code, str(error))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -16,6 +16,7 @@ from runner import arguments
 from runner.config import evaluation_name, problems_of, reached, run_fingerprint
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.frozen import Frozen, unfolded
+from runner.references import chosen, reference_overrides
 from runner.store import fingerprint
 
 ENTRY_POINTS = "runner.conf"
@@ -37,12 +38,18 @@ class Cell:
 @dataclass(frozen=True)
 class Plan:
     """All cells of one command, validated. `frozen`: what the overrides are on top of, where it is not the
-    configuration of the program."""
+    configuration of the program. `references` by name: no systems, but what the cells are held against."""
 
     cells: Sequence[Cell]
     overrides: Sequence[str]
     is_sweep: bool
     frozen: Frozen | None = None
+    references: Mapping[str, Cell] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> list[Cell]:
+        """The cells, then the references."""
+        return [*self.cells, *self.references.values()]
 
     @property
     def experiment(self) -> str:
@@ -67,8 +74,12 @@ def plan_of(line: arguments.Line) -> Plan:
         overrides = arguments.checked(frozen.over(overrides, keys))
     with unfolded(frozen) as main:
         overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main)
-    is_sweep = line.multirun or any(map(arguments.is_sweep, overrides))
-    return Plan(cells, overrides, is_sweep, frozen)
+        references = {
+            name: replace(compose_cells(changed, main)[1][0], swept=chosen(name))
+            for name, changed in reference_overrides(cells[0].cfg, cells[0].overrides).items()
+        }
+    is_sweep = line.multirun or any(map(arguments.is_sweep, overrides)) or bool(references)
+    return Plan(cells, overrides, is_sweep, frozen, references)
 
 
 def frozen_of(line: arguments.Line) -> tuple[Frozen | None, list[str]]:
@@ -154,7 +165,8 @@ def unused(cells: Sequence[Cell]) -> list[str]:
     """Components that were chosen or set on the command line although no cell uses them."""
     named = {override.lstrip("+").partition("=")[0].partition(".")[0] for cell in cells for override in cell.overrides}
     used = set().union(*(reached(cell.cfg) for cell in cells))
-    components = {name for name in named if OmegaConf.select(cells[0].cfg, f"{name}._target_") is not None}
+    nodes = {name: OmegaConf.select(cells[0].cfg, name) for name in named}
+    components = {name for name, node in nodes.items() if isinstance(node, DictConfig) and "_target_" in node}
     return sorted(components - used - set(NOT_COMPONENTS))
 
 

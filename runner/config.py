@@ -27,6 +27,7 @@ NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
     "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "budget", "provider", "run_timeout_ms",
     "compare", "allow_incomparable", "fail_on_regression", "junit", "save_snapshot", "baseline",
+    "baselines",
 }  # fmt: skip
 
 
@@ -72,6 +73,7 @@ class RunOptions(Strict):
     fail_on_regression: bool
     junit: Annotated[str, Field(min_length=1)] | None
     baseline: Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=0)] | None
+    baselines: Literal["none", "auto"]
     save_snapshot: Annotated[str, Field(min_length=1)] | None
     out: Annotated[str, Field(min_length=1)] | None
     cache_dir: Annotated[str, Field(min_length=1)]

@@ -5,6 +5,9 @@ I/O, and is the schema of its YAML file. It may use `Annotated[int, Field(ge=1)]
 
 A tokenizer, embedder, retriever, generator or judge may have `provenance`, a mapping of JSON values: what its results
 depend on besides its settings (the version of a library, the address of a server).
+
+A retriever with an attribute `reference`, a name, is no system but what systems are held against: it may look at the
+labels, its runs are marked, and no contexts that came with a question take the place of what it found.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner import __version__
+from runner.data.identity import gold_digest
 from runner.protocols import Retriever, Workspace
 from runner.ranking_arrays import RankingArrays, RankingPacker
 from runner.records import Corpus, Query, Ranking
@@ -85,7 +86,7 @@ def rank_all(
         "corpus": corpus.fingerprint,
         "retriever": workspace.identity(retriever),
         "provenance": getattr(retriever, "provenance", {}),
-        "queries": _query_fingerprint(queries),
+        "queries": _query_fingerprint(queries, labels=hasattr(retriever, "reference")),
         "depth": depth,
     }
     query_ids = [query.id for query in queries]
@@ -128,7 +129,7 @@ class _IncompleteError(Exception):
         self.rankings = rankings
 
 
-def _query_fingerprint(queries: Sequence[Query]) -> str:
+def _query_fingerprint(queries: Sequence[Query], *, labels: bool) -> str:
     """Over what a retriever may look at, in order."""
     seen = [
         [
@@ -140,7 +141,7 @@ def _query_fingerprint(queries: Sequence[Query]) -> str:
         ]
         for query in queries
     ]
-    return fingerprint(seen)
+    return fingerprint([seen, [gold_digest(query) for query in queries]] if labels else seen)
 
 
 @dataclass(frozen=True, slots=True)

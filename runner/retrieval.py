@@ -127,7 +127,7 @@ class Retrieval:
 
     def _contexts(self, query: Query, ranking: Ranking) -> tuple[Context, ...]:
         given = query.given.contexts
-        if given is not None:
+        if given is not None and not hasattr(self.retriever, "reference"):
             return given[: self.k]
         corpus = self.corpus
         texts = [(id, corpus.text_of(id)) for id in ranking.ids[: self.k]]

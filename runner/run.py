@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     head["identity"] = dict(case_set.identity)
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
-    head |= score_identity(built, head["config"])
+    head |= score_identity(built, head["config"]) | _reference(built.parts.values())
     code = fingerprint([code_digest(), built.identities[id(built.root)]])
     _claim(path, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
@@ -82,6 +82,12 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     summary["status"] = outcome.status
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
+
+
+def _reference(parts: Iterable[Any]) -> dict[str, str]:
+    """For run.json, of a run that is no system but what systems are held against."""
+    found = [part.reference for part in parts if hasattr(part, "reference")]
+    return {"reference": found[0]} if found else {}
 
 
 def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:

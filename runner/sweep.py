@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,10 +44,10 @@ def launch(plan: Plan) -> int:
 
 def launched(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the gravest exit code."""
-    preflight(plan.cells)
+    preflight(plan.runs)
     check_cache(Path(plan.cells[0].cfg.cache_dir))
     baseline = look_up(plan.cells)
-    agree_on_cost(plan.cells)
+    agree_on_cost(plan.runs)
     with run_folder(plan) as folder:
         _prepare(plan, folder)
         baseline.leave(folder)
@@ -66,7 +66,7 @@ def task(cfg: DictConfig) -> None:
     many = hydra.mode == RunMode.MULTIRUN
     sweep = read_json(folder.parent / "sweep.json") if many else None
     choices = {str(key): str(value) for key, value in hydra.runtime.choices.items() if "hydra" not in str(key)}
-    label = f"[{int(hydra.job.num) + 1}/{len(sweep['cells'])}] " if sweep else ""
+    label = _label(folder.name, sweep) if sweep else ""
     wave, before = waves.current(folder.parent) if sweep else Wave(), Outcome.read(folder)
     if before is not None and before.status == "failed":  # in an earlier wave
         return
@@ -81,6 +81,11 @@ def task(cfg: DictConfig) -> None:
         raise KeyboardInterrupt
 
 
+def _label(name: str, sweep: Mapping[str, Any]) -> str:
+    """What a run is called in the terminal."""
+    return f"[{int(name) + 1}/{len(sweep['cells'])}] " if name.isdecimal() else f"[reference {name}] "
+
+
 # --- the passes -----------------------------------------------------------------------------------
 
 
@@ -88,7 +93,7 @@ def _serve(plan: Plan, folder: Path) -> int:
     """Wave after wave. When a run stops early no further wave starts, and what is there is summed up.
     Returns 130 when interrupted."""
     code = 0
-    for wave in waves.waves_of(plan.cells, folder):
+    for wave in waves.waves_of(plan.runs, folder):
         code = _pass(plan, folder, wave)
         if wave.sums_up:
             break
@@ -102,14 +107,27 @@ def _pass(plan: Plan, folder: Path, wave: Wave) -> int:
     if plan.is_sweep:
         waves.begin(wave, folder)
     try:
-        main = None if plan.frozen is None else folder / UNFOLDED
-        hydra_main([f"out={single_quoted(str(folder))}", *plan.overrides, *plan.flags], main)
+        for overrides in _commands(plan):
+            _launch(plan, folder, overrides)
     except KeyboardInterrupt:
         terminal.note(f"stopped; the same command goes on where it stopped ({folder})")
         return INTERRUPTED.exit_code
+    return 0
+
+
+def _commands(plan: Plan) -> Iterator[list[str]]:
+    """What Hydra is to be told: all cells at once, then each reference, which is in no grid with them."""
+    yield [*plan.overrides, *plan.flags]
+    for name, cell in plan.references.items():
+        yield [*cell.overrides, f"hydra.sweep.subdir={name}", *plan.flags]
+
+
+def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> None:
+    main = None if plan.frozen is None else folder / UNFOLDED
+    try:
+        hydra_main([f"out={single_quoted(str(folder))}", *overrides], main)
     except Exception as error:  # a launcher that lost its workers; what they left tells which
         terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
-    return 0
 
 
 def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
@@ -149,7 +167,8 @@ def hydra_main(arguments: Sequence[str], folder: Path | None = None) -> int:
 
 
 def _names(plan: Plan) -> list[str]:
-    return [str(number) for number in range(len(plan.cells))] if plan.is_sweep else ["."]
+    """Of the folders, in the order of plan.runs."""
+    return [*map(str, range(len(plan.cells))), *plan.references] if plan.is_sweep else ["."]
 
 
 def _prepare(plan: Plan, folder: Path) -> None:
@@ -164,13 +183,16 @@ def _prepare(plan: Plan, folder: Path) -> None:
     if plan.frozen is not None:
         unfold(plan.frozen, folder / UNFOLDED)
     if plan.is_sweep:
-        cells = [
-            {"folder": name, "overrides": cell.swept, "status": "pending", "exit_code": None, "error_message": None}
-            for name, cell in zip(_names(plan), plan.cells, strict=True)
+        pending = {"status": "pending", "exit_code": None, "error_message": None}
+        runs = [
+            {"folder": name, "overrides": cell.swept, **pending}
+            for name, cell in zip(_names(plan), plan.runs, strict=True)
         ]
+        parts = {"cells": runs[: len(plan.cells)]}
+        parts |= {"references": runs[len(plan.cells) :]} if plan.references else {}
         head = {"schema": SCHEMA, "id": folder.name, "experiment": plan.experiment, "status": "running"}
         dates = {"created_at": before.get("created_at") or now(), "updated_at": now()}
-        write_json(folder / "sweep.json", {**head, "fingerprint": plan.fingerprint, **dates, "cells": cells})
+        write_json(folder / "sweep.json", {**head, "fingerprint": plan.fingerprint, **dates, **parts})
 
 
 def _prepare_tracking(cfg: DictConfig) -> None:
@@ -187,12 +209,13 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
     gravest = min([code, *(3 if outcome is None else outcome.exit_code for outcome in outcomes)], key=GRAVITY.index)
     if plan.is_sweep:
         state = read_json(folder / "sweep.json") or {}
-        for cell, outcome in zip(state["cells"], outcomes, strict=True):
+        runs = [*state["cells"], *state.get("references", ())]
+        for cell, outcome in zip(runs, outcomes, strict=True):
             found = outcome or Outcome("pending", 3, "did not run to its end")
             cell |= {"status": found.status, "exit_code": found.exit_code, "error_message": found.error_message}
         state["status"] = "completed" if gravest in (0, 4, 5) else "partial"
         write_json(folder / "sweep.json", {**state, "updated_at": now()})
-        _close_sweep(plan, folder, state["cells"])
+        _close_sweep(plan, folder, runs)
     if code == 0 and any(outcome is not None and outcome.status == "partial" for outcome in outcomes):
         terminal.note(f"stopped early; the same command goes on where it stopped ({folder})")
     return gravest
@@ -223,7 +246,7 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -
 def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """What comparing says must not cost the results of the runs."""
     cfg, statuses = plan.cells[0].cfg, {str(cell["folder"]): str(cell["status"]) for cell in cells}
-    baseline = list(statuses)[chosen_baseline(plan.cells)]
+    baseline = str(chosen_baseline(plan.cells))
     try:
         margin = build(cfg.regression).root.margin
         return compare_sweep(folder, statuses, baseline=baseline, seed=cfg.seed, margin=margin)

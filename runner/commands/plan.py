@@ -24,6 +24,6 @@ def main(argv: Sequence[str]) -> int:
     line = arguments.read(argv)
     if line.asks_hydra:
         raise InputError("plan takes the words of a run: python -m runner plan +experiment=full_rag k=3,5,10")
-    cells = plan_of(line).cells
+    cells = plan_of(line).runs
     terminal.show(*plan_view(plan_cells(cells), cells[0].cfg.report.language))
     return 0

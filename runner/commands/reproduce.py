@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     if plan.cells[0].cfg.dry_run:
         from runner.dry_run import dry_run
 
-        return dry_run(plan.cells)
+        return dry_run(plan)
     folder, code = launched(plan)
     if code not in HAS_RESULTS:
         terminal.note(f"it did not run to its end, so nothing is compared with {record.folder}")

@@ -35,7 +35,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _runs(sweep: Path) -> list[Path]:
     """The runs of a sweep that have started."""
-    folders = [sweep / str(cell["folder"]) for cell in open_sweep(sweep).get("cells") or ()]
+    head = open_sweep(sweep)
+    folders = [sweep / str(run["folder"]) for kind in ("cells", "references") for run in head.get(kind) or ()]
     started = [folder for folder in folders if (folder / "run.json").is_file()]
     if not started:
         raise InputError(f"{sweep}: none of its {len(folders)} runs has started, so there is nothing to upload")

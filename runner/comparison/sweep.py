@@ -23,9 +23,11 @@ from runner import paired
 from runner.comparison.cells import Cells, open_cells
 from runner.comparison.comparability import AT_OWN_K, Reason
 from runner.comparison.front import front
+from runner.comparison.gap import gaps
 from runner.comparison.snapshots import Bools, Snapshot
 from runner.comparison.verdicts import ALPHA, Verdict, adjusted, is_test, main_metrics, verdict
 from runner.paired import Paired
+from runner.references import NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,21 @@ class SweptMetric:
 def compare_sweep(
     folder: Path, statuses: Mapping[str, str], *, baseline: str, seed: int, margin: float
 ) -> dict[str, Any] | None:
-    """`statuses` by folder of the runs in their order. JSON values; None where fewer than two runs have results."""
-    snapshots = open_cells(folder, statuses)
+    """`statuses` by folder, of the runs in their order and of references. JSON values; None where fewer than two
+    runs have results, unless references do."""
+    opened = open_cells(folder, statuses)
+    references = {name: snapshot for name, snapshot in opened.items() if name in NAMES}
+    snapshots = {name: snapshot for name, snapshot in opened.items() if name not in NAMES}
     completed = {name: snapshot for name, snapshot in snapshots.items() if statuses[name] == "completed"}
     compared = completed if baseline in completed and len(completed) > 1 else snapshots
-    if len(compared) < 2:
+    if len(compared) < (1 if references else 2):
         return None
     used = baseline if baseline in compared else next(iter(compared))
     cells = Cells(_beside(compared, used), seed)
-    metrics = [found for name in _main(cells, used) if (found := _metric(cells, used, name, margin)) is not None]
+    names = _main(cells, used)
+    metrics = [found for name in names if (found := _metric(cells, used, name, margin)) is not None]
+    beside = _beside({used: compared[used], **references}, used)
+    del beside[used]
     return {
         "baseline": used,
         "baseline_given": baseline,
@@ -74,9 +82,10 @@ def compare_sweep(
         "n_common": cells.n_rows,
         "cells": list(compared),
         "apart": [name for name in compared if name not in cells.snapshots],
-        "left_out": [name for name in statuses if name not in compared],
+        "left_out": [name for name in statuses if name not in compared and name not in NAMES],
         "metrics": [_record(found) for found in metrics],
         "pareto": _front(cells, _quality(metrics), seed) if metrics else None,
+        **({"gaps": gaps(cells.snapshots, beside, names, seed=seed)} if beside else {}),
     }
 
 
@@ -87,13 +96,13 @@ def _beside(snapshots: Mapping[str, Snapshot], baseline: str) -> dict[str, Snaps
 
 
 def _main(cells: Cells, baseline: str) -> list[str]:
-    """Main metrics of those that the baseline shares with another run."""
+    """Main metrics of those that the baseline shares with another run, or of all where there is no other."""
+    others = [other for other in cells.snapshots if other != baseline] or [baseline]
     one_k = len({snapshot.k for snapshot in cells.snapshots.values()}) == 1
     names = [
         name
         for name in cells.snapshots[baseline].cases.values
-        if (one_k or not AT_OWN_K.fullmatch(name))
-        and any(other != baseline and not cells.reasons(baseline, other, name) for other in cells.snapshots)
+        if (one_k or not AT_OWN_K.fullmatch(name)) and not all(cells.reasons(baseline, other, name) for other in others)
     ]
     return main_metrics(names)
 

@@ -29,9 +29,13 @@ def panels(run: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Renderabl
     title = say("panel.results") if k is None else say("panel.results_k", k=k)
     results = metric.values(metrics, [*metric.result_names(metrics), *_leg_names(metrics)])
     generation = metric.values(metrics, metric.GENERATION)
+    reference = [Text(say(f"reference.{run['reference']}"), style="bold")] if run.get("reference") else []
     footnote = _footnote(summary, say)
     details = _details(run, summary, say)
-    shown: list[RenderableType] = [_panel(title, [_table(results, k, say)], say("panel.run", id=run.get("id", "")))]
+    shown: list[RenderableType] = [
+        *reference,
+        _panel(title, [_table(results, k, say)], say("panel.run", id=run.get("id", ""))),
+    ]
     if generation:
         shown.append(_panel(say("panel.generation"), [_table(generation, k, say), *footnote]))
     shown.append(_panel(say("panel.details"), details if generation else [*details, *footnote]))

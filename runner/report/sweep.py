@@ -79,13 +79,20 @@ class View:
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """`paired` where runs have stopped before their end, so that their own means cover different cases.
-    `comparison` is the record of runner.comparison.sweep."""
+    `comparison` is the record of runner.comparison.sweep. `references` are no systems, but what the cells are held
+    against."""
 
     head: Mapping[str, Any]
     cells: Sequence[Cell]
     say: Wording
     paired: Paired | None = None
     comparison: Mapping[str, Any] | None = None
+    references: Sequence[Cell] = ()
+
+    @property
+    def runs(self) -> list[Cell]:
+        """Cells and references."""
+        return [*self.cells, *self.references]
 
     @property
     def params(self) -> list[str]:
@@ -170,7 +177,7 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
         if len({pairs.get(name) for pairs in overrides}) > 1
     ]
     written = read_json(folder / "summary.json", "sweep") if (folder / "summary.json").is_file() else {}
-    records = {record.get("folder"): record for record in written.get("cells") or ()}
+    records = {record.get("folder"): record for kind in ("cells", "references") for record in written.get(kind) or ()}
     cells = [
         _cell(folder, cell, {name: pairs[name] for name in differing if name in pairs}, records)
         for cell, pairs in zip(listed, overrides, strict=True)
@@ -178,7 +185,8 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
     language = next((wording_of(cell.run).language for cell in cells if cell.run.get("config")), None)
     say = LANGUAGES[language or written.get("language") or "en"]
     compared = comparison or written.get("comparison")
-    return Sweep(head, cells, say, _paired(folder, cells, written.get("paired")), compared)
+    references = [_cell(folder, listed, {}, records) for listed in head.get("references") or ()]
+    return Sweep(head, cells, say, _paired(folder, cells, written.get("paired")), compared, references)
 
 
 def _paired(folder: Path, cells: Sequence[Cell], written: Mapping[str, Any] | None) -> Paired | None:

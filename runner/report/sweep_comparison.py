@@ -43,18 +43,30 @@ def called(sweep: Sweep, folder: str) -> str:
     return " ".join(words) or folder
 
 
+def has_others(sweep: Sweep) -> bool:
+    """Whether there is a run to compare with the baseline."""
+    return sweep.comparison is not None and len(sweep.comparison["cells"]) > 1
+
+
 def label(sweep: Sweep, name: str) -> str:
     return metric.label(name, sweep.k, sweep.say)
 
 
 def compared(sweep: Sweep) -> list[Record]:
-    """Metrics in which runs differ, those of the whole system's quality first."""
-    found = [entry for entry in (sweep.comparison or {}).get("metrics", ()) if not entry["same"]]
+    """Metrics in which runs differ."""
+    return in_order(entry for entry in (sweep.comparison or {}).get("metrics", ()) if not entry["same"])
 
+
+def in_order(entries: Iterable[Record]) -> list[Record]:
     def rank(entry: Record) -> int:
         return next((place for place, name in enumerate(FIRST) if entry["name"].startswith(name)), len(FIRST))
 
-    return sorted(found, key=rank)
+    return sorted(entries, key=rank)
+
+
+def heading(sweep: Sweep, name: str) -> Text:
+    """Of a narrow column."""
+    return Text(sweep.say.texts.get(f"short.{name}") or label(sweep, name).replace(" ", "\n"))
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -194,7 +206,7 @@ def _respects(sweep: Sweep, pareto: Record) -> str:
 
 def sections(sweep: Sweep) -> list[str]:
     """Of summary.md."""
-    if sweep.comparison is None:
+    if not has_others(sweep):
         return []
     headers, rows = against(sweep)
     right = range(2 + len(sweep.params), len(headers) - 3)
@@ -210,8 +222,8 @@ def sections(sweep: Sweep) -> list[str]:
 
 def panels(sweep: Sweep) -> list[RenderableType]:
     """One row for each run but the baseline; fits 80 columns."""
-    record = sweep.comparison
-    if record is None:
+    record = sweep.comparison or {}
+    if not has_others(sweep):
         return []
     say, entries = sweep.say, compared(sweep)[:SHOWN]
     lines = [*warnings(sweep), same(sweep)]
@@ -232,8 +244,7 @@ def _panel(sweep: Sweep, entries: Sequence[Record]) -> Table:
     for name in sweep.params or [sweep.say("sweep.folder")]:
         found.add_column(Text(name), overflow="fold")
     for entry in entries:
-        heading = sweep.say.texts.get(f"short.{entry['name']}") or label(sweep, entry["name"]).replace(" ", "\n")
-        found.add_column(Text(heading), justify="right", no_wrap=True)
+        found.add_column(heading(sweep, entry["name"]), justify="right", no_wrap=True)
     for folder in record["cells"]:
         if folder != record["baseline"] and folder not in record["apart"]:
             texts = (Text(text) for text in (_run(sweep, folder)[1:] or [folder]))

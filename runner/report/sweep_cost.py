@@ -18,7 +18,7 @@ COLUMNS = ("cost_usd", "cost_saved_usd", "requests_live", "requests_cached", "in
 
 
 def has_cost(sweep: Sweep) -> bool:
-    return any(spent.requests for cell in sweep.cells for spent in cell.spent)
+    return any(spent.requests for cell in sweep.runs for spent in cell.spent)
 
 
 def section(sweep: Sweep) -> str:
@@ -38,7 +38,7 @@ def costs(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
     headers = [say("sweep.folder"), *sweep.params, *(say(f"cost.{name}") for name in HEADERS)]
     if not has_cost(sweep):
         return headers, []
-    rows = [[cell.folder, *_params(sweep, cell), *_cells(*cell.spent, say)] for cell in sweep.cells]
+    rows = [[cell.folder, *_params(sweep, cell), *_cells(*cell.spent, say)] for cell in sweep.runs]
     return headers, [*rows, [say("cost.total"), *([""] * len(sweep.params)), *_cells(*_total(sweep), say)]]
 
 
@@ -49,14 +49,14 @@ def panel(sweep: Sweep) -> list[RenderableType]:
     say = sweep.say
     title = Text(say("sweep.cost_panel"), style="bold")
     shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    blank = [""] * (max(1, len(sweep.params)) - 1)
     for name in sweep.params or [say("sweep.folder")]:
         shown.add_column(Text(name), overflow="fold")
     for name in HEADERS:
         shown.add_column(Text(say(f"cost.{name}")), justify="right", no_wrap=True)
-    for number, cell in enumerate(sweep.cells, start=1):
-        names = _params(sweep, cell) or [cell.folder]
-        shown.add_row(*map(Text, [*names, *_cells(*cell.spent, say)]), end_section=number == len(sweep.cells))
-    blank = [""] * (max(1, len(sweep.params)) - 1)
+    for number, cell in enumerate(sweep.runs, start=1):
+        names = _params(sweep, cell) if cell in sweep.cells and sweep.params else [cell.folder, *blank]
+        shown.add_row(*map(Text, [*names, *_cells(*cell.spent, say)]), end_section=number == len(sweep.runs))
     shown.add_row(*map(Text, [say("cost.total"), *blank, *_cells(*_total(sweep), say)]), style="bold")
     return [shown]
 
@@ -69,7 +69,7 @@ def numbers(cell: Cell) -> list[float | int | None]:
 
 
 def _total(sweep: Sweep) -> tuple[Spent, Spent]:
-    live, cached = zip(*(cell.spent for cell in sweep.cells), strict=True)
+    live, cached = zip(*(cell.spent for cell in sweep.runs), strict=True)
     return usage.total(live), usage.total(cached)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.report import html, metric, sweep_comparison, sweep_cost
+from runner.report import html, metric, sweep_comparison, sweep_cost, sweep_gap
 from runner.report.markdown import Markdown, bold, escape, quote, table
 from runner.report.metric_sections import slice_cell
 from runner.report.summary import replace_text
@@ -29,6 +29,7 @@ def write_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> No
         "language": sweep.say.language,
         "params": sweep.params,
         "cells": [cell.record() for cell in sweep.cells],
+        **({"references": [cell.record() for cell in sweep.references]} if sweep.references else {}),
         **({"paired": sweep.paired.record()} if sweep.paired else {}),
         **({"comparison": sweep.comparison} if sweep.comparison else {}),
     }
@@ -49,6 +50,7 @@ def _markdown(sweep: Sweep) -> str:
         escape(f"{say('sweep.explain')} {sweep.bold_means}"),
         _failures(sweep),
         *sweep_comparison.sections(sweep),
+        *sweep_gap.section(sweep),
         sweep_cost.section(sweep),
         escape(say("sweep.reports", example=f"{sweep.cells[0].folder}/summary.md")) if sweep.cells else "",
     ]
@@ -90,7 +92,7 @@ def _markdown_cell(sweep: Sweep, view: View, cell: Cell, name: str) -> str:
 
 
 def _failures(sweep: Sweep) -> str:
-    broken = [cell for cell in sweep.cells if cell.status != "completed"]
+    broken = [cell for cell in sweep.runs if cell.status != "completed"]
     if not broken:
         return ""
     say = sweep.say

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from runner.report import metric, sweep_comparison, sweep_cost
+from runner.report import metric, sweep_comparison, sweep_cost, sweep_gap
 from runner.report.sweep import Cell, Sweep, View, read_sweep
 
 SHOWN = 5  # metrics; more do not fit 80 columns
@@ -28,6 +28,7 @@ def sweep_panels(folder: Path) -> list[RenderableType]:
         *(part for parts in tables for part in parts),
         *notes,
         *sweep_comparison.panels(sweep),
+        *sweep_gap.panel(sweep),
         *sweep_cost.panel(sweep),
     ]
 
@@ -67,4 +68,4 @@ def _numbers(sweep: Sweep, view: View, cell: Cell, names: Sequence[str]) -> Iter
 def _notes(sweep: Sweep) -> list[str]:
     notes = [sweep.say("sweep.goes_on")] if sweep.head.get("status") == "partial" else []
     notes += [sweep.say("baselines", names=", ".join(sweep.baselines))] if sweep.baselines else []
-    return notes + [f"{cell.folder}: {cell.error_message}" for cell in sweep.cells if cell.error_message]
+    return notes + [f"{cell.folder}: {cell.error_message}" for cell in sweep.runs if cell.error_message]

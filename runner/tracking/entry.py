@@ -126,6 +126,8 @@ def _files(folder: Path) -> list[Path]:
 
 def _run_name(folder: Path, run: Mapping[str, Any]) -> str:
     """What sets a run apart: its overrides in the sweep, else its experiment, retriever and k."""
+    if run.get("reference"):
+        return f"reference: {run['reference']} context"
     if run.get("sweep_id") and is_sweep(folder.parent):
         for cell in open_sweep(folder.parent).get("cells") or ():
             if cell.get("folder") == folder.name and cell.get("overrides"):
@@ -151,6 +153,8 @@ def _run_description(run: Mapping[str, Any], summary: Mapping[str, Any], baselin
     if baselines != "none":
         lines.insert(0, f"Baselines without a language model: {baselines}. Their scores are rough estimates.")
     lines[:0] = warnings(summary, LANGUAGES["en"])
+    if run.get("reference"):
+        lines.insert(0, LANGUAGES["en"](f"reference.{run['reference']}"))
     return "\n\n".join(lines)
 
 
@@ -167,7 +171,8 @@ def _run_tags(run: Mapping[str, Any], summary: Mapping[str, Any], baselines: str
         "cases": ", ".join(f"{name} {count}" for name, count in (summary.get("cases") or {}).items()),
         "error_message": run.get("error_message"),
         "sweep_id": run.get("sweep_id"),
-        "sweep_role": "cell" if run.get("sweep_id") else None,
+        "sweep_role": "reference" if run.get("reference") else "cell" if run.get("sweep_id") else None,
+        "reference": run.get("reference"),
         "baselines": baselines,
     }
     return _texts(tags)

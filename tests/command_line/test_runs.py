@@ -56,6 +56,14 @@ def test_retrieval_only(data: list[str]) -> None:
     assert row["status"] == "ok" and row["language"] == "ko" and row["output"]["retrieved"][0]["id"] == "달"
 
 
+def test_reports_can_be_left_out(data: list[str]) -> None:
+    assert main([*data, "k=1,2", "format=json", "out=s"]) == 0
+    for folder in ("s", "s/0", "s/1"):
+        assert "summary.json" in os.listdir(folder)
+        assert "report.html" not in os.listdir(folder)
+    assert "summary.md" not in os.listdir("s/0")
+
+
 def test_full_rag_sweep_ranks_once_and_numbers_its_folders(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["+experiment=full_rag", *data, "k=1,2", "out=sweep"]) == 0
     assert {"0", "1", "sweep.json", "summary.md", "report.html", "summary.json"} <= set(os.listdir("sweep"))

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from runner.cli import main
-from tests.small_data import small_data
+from runner.comparison.sides import Finder
+from tests.small_data import small_data, write_jsonl
 
 
 @pytest.fixture
@@ -49,3 +50,106 @@ def test_a_baseline_that_is_no_run_is_told_before_anything_runs(
     assert main([*data, "k=1,2", "out=s", "baseline=k=5"]) == 1
     assert "baseline: no run of this sweep is 'k=5'; expected one of 0 (k=1), 1 (k=2)" in capsys.readouterr().err
     assert not Path("s").exists()
+
+
+# --- references -----------------------------------------------------------------------------------
+
+REFERENCES = ("none", "random", "gold")
+
+
+def outputs(folder: str) -> list[Any]:
+    rows = map(json.loads, Path(folder, "per_item.jsonl").read_text(encoding="utf-8").splitlines())
+    return [row["output"] for row in rows]
+
+
+def test_references_are_run_beside_a_sweep_and_marked(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*data, "k=1,2", "baselines=auto", "out=s"]) == 0
+    state = read("s/sweep.json")
+    assert [cell["folder"] for cell in state["cells"]] == ["0", "1"]
+    assert [(run["folder"], run["status"]) for run in state["references"]] == [
+        (name, "completed") for name in REFERENCES
+    ]
+    assert [read(f"s/{name}/run.json")["reference"] for name in REFERENCES] == list(REFERENCES)
+    assert "reference" not in read("s/0/run.json")
+    assert "A reference, no system" in Path("s/gold/summary.md").read_text(encoding="utf-8")
+    assert read("s/gold/summary.json")["metrics"]["recall_at_10"]["value"] == 1.0
+    assert read("s/none/summary.json")["metrics"]["recall_at_10"]["value"] == 0.0
+    assert {tuple(output["contexts"]) for output in outputs("s/none")} == {()}
+    shown = capsys.readouterr().out
+    assert "A reference, no system: it was given no context." in shown
+    assert "Share of the gap closed" in shown
+    gaps = {gap["name"]: gap for gap in read("s/summary.json")["comparison"]["gaps"]}
+    assert not any(gap["is_significant"] for gap in gaps.values())  # six documents
+
+
+def test_shares_of_the_gap_on_the_demo_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["+experiment=retrieval_only", "dataset=demo_en", "retriever=keyword", "sample=40", "tracking=none"]
+    assert main([*words, "baselines=auto", "out=s"]) == 0
+    gaps = {gap["name"]: gap for gap in read("s/summary.json")["comparison"]["gaps"]}
+    values = [read(f"s/{name}/summary.json")["metrics"]["recall_at_k"]["value"] for name in ("0", "random", "gold")]
+    assert gaps["recall_at_k"]["ceiling"]["value"] == values[2]
+    share = (values[0] - values[1]) / (values[2] - values[1])
+    assert gaps["recall_at_k"]["shares"] == {"0": pytest.approx(share)}
+    assert 0.5 < share < 1
+
+
+def test_references_are_added_to_a_sweep_that_has_run(data: list[str]) -> None:
+    assert main([*data, "k=1,2", "out=s"]) == 0
+    before = Path("s/1/per_item.jsonl").read_bytes()
+    assert main([*data, "k=1,2", "out=s", "baselines=auto"]) == 0
+    assert Path("s/1/per_item.jsonl").read_bytes() == before
+    assert read("s/summary.json")["references"][2]["folder"] == "gold"
+
+
+def test_one_run_gets_references_and_no_comparison(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*data, "baselines=auto", "out=s", "report.language=ko"]) == 0
+    text = capsys.readouterr().out
+    assert "격차를 좁힌 비율" in text and "비교하지" not in text
+    assert "## 격차를 좁힌 비율" in Path("s/summary.md").read_text(encoding="utf-8")
+    assert read("s/summary.json")["comparison"]["cells"] == ["0"]
+
+
+def test_contexts_that_came_with_the_questions_are_not_those_of_a_reference(data: list[str], tmp_path: Path) -> None:
+    path = next(Path(tmp_path / "자료").glob("queries*"))
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    write_jsonl(path, [{**record, "contexts": ["The Moon is made of cheese."]} for record in records])
+    assert main([*data, "baselines=auto", "k=1", "out=s"]) == 0
+    assert any("27" in output["answer"] for output in outputs("s/gold"))
+    assert not any("27" in output["answer"] for output in outputs("s/0"))
+
+
+def test_references_are_no_candidates_for_a_regression(data: list[str]) -> None:
+    assert main([*data, "out=before"]) == 0
+    assert main([*data, "out=s", "compare=before", "fail_on_regression=true", "baselines=auto"]) == 0
+    assert Path("s/0/compare.json").is_file()
+    assert not Path("s/none/compare.json").exists()
+
+
+def test_a_dry_run_and_a_plan_count_the_references(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*data, "k=1,2", "baselines=auto", "dry_run=true"]) == 0
+    assert "dry run: 5 run(s) composed and checked" in capsys.readouterr().err
+
+
+def test_references_are_uploaded_as_such(data: list[str], mlflow_store: str, tmp_path: Path) -> None:
+    from mlflow import MlflowClient
+
+    words = [word for word in data if not word.startswith("tracking=")]
+    words += ["tracking=mlflow", f"tracking.uri={mlflow_store}", "tracking.figures=false", f"out={tmp_path.name}"]
+    assert main([*words, "k=1,2", "baselines=auto"]) == 0
+    client = MlflowClient(mlflow_store)
+    found = client.get_experiment_by_name("full_rag")
+    assert found is not None
+    runs = client.search_runs([found.experiment_id], f"tags.sweep_id = '{tmp_path.name}'")
+    told = {run.info.run_name: (run.data.tags["sweep_role"], run.data.tags.get("reference")) for run in runs}
+    assert {name: told[f"reference: {name} context"] for name in REFERENCES} == {
+        name: ("reference", name) for name in REFERENCES
+    }
+    assert told["k=1"] == ("cell", None)
+    latest = Finder(tmp_path / "downloads", mlflow_store).open("latest:full_rag")
+    assert latest.snapshot.config["retriever"]["_target_"] == "plugins.retriever.keyword.KeywordRetriever"
+
+
+def test_the_latest_run_is_no_reference(data: list[str], tmp_path: Path) -> None:
+    assert main([*data, "baselines=auto", "out=outputs/s"]) == 0
+    assert Finder(tmp_path, f"sqlite:///{tmp_path}/none.db").find("latest:full_rag").label == "outputs/s/0"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.report import metric, sweep_comparison, sweep_cost
+from runner.report import metric, sweep_comparison, sweep_cost, sweep_gap
 from runner.report.figures import series_along, x_axis
 from runner.report.html.head import pairs, told
 from runner.report.html.markup import Html, found_in_data, joined, paragraph, scrolled, table, tag
@@ -21,7 +21,7 @@ def write_sweep(folder: Path, sweep: Sweep) -> None:
     if any((cell.run.get("config") or {}).get("format") == "json" for cell in sweep.cells):
         return
     title = sweep.say("sweep.title", experiment=sweep.head.get("experiment") or "")
-    found = [_runs(sweep), *_compared(sweep), _failures(sweep), _cost(sweep)]
+    found = [_runs(sweep), *_compared(sweep), _gap(sweep), _failures(sweep), _cost(sweep)]
     sections = [section for section in found if section is not None]
     Page(sweep.say, title, _head(sweep, title), sections).write(folder / FILE)
 
@@ -91,7 +91,7 @@ def _plots(sweep: Sweep, view: View) -> Iterator[Html]:
 
 def _compared(sweep: Sweep) -> Iterator[Section]:
     """Against the baseline and the best run, and the Pareto front."""
-    if sweep.comparison is None:
+    if not sweep_comparison.has_others(sweep):
         return
     params, title = len(sweep.params), sweep_comparison.title(sweep)
     headers, rows = sweep_comparison.against(sweep)
@@ -110,9 +110,18 @@ def _compared(sweep: Sweep) -> Iterator[Section]:
         yield Section("front", title, joined(parts))
 
 
+def _gap(sweep: Sweep) -> Section | None:
+    headers, rows = sweep_gap.rows(sweep)
+    if not rows:
+        return None
+    title = sweep.say("gap.title")
+    shown = table(headers, rows, label=title, right=range(1, len(headers)))
+    return Section("gap", title, joined([shown, paragraph(sweep.say("gap.explain"), "note")]))
+
+
 def _failures(sweep: Sweep) -> Section | None:
     say = sweep.say
-    broken = [cell for cell in sweep.cells if cell.status != "completed"]
+    broken = [cell for cell in sweep.runs if cell.status != "completed"]
     rows = [
         [cell.folder, " ".join(cell.overrides), say.name("status", cell.status), cell.error_message or ""]
         for cell in broken

@@ -1,0 +1,82 @@
+"""How much of the gap between a floor and a ceiling the runs of a sweep close (runner.comparison.gap)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from runner.report import metric
+from runner.report.comparison_words import chance
+from runner.report.markdown import escape, table
+from runner.report.sweep import Sweep
+from runner.report.sweep_comparison import SHOWN, called, heading, in_order, label
+
+Gap = Mapping[str, Any]
+
+
+def gaps(sweep: Sweep) -> list[Gap]:
+    return in_order((sweep.comparison or {}).get("gaps", ()))
+
+
+def rows(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
+    """(headers, rows): for each metric floor, ceiling and the share of every run."""
+    say, names = sweep.say, list((sweep.comparison or {}).get("cells", ()))
+    headers = [say("compare.metric"), say("sweep.n"), say("gap.floor"), say("gap.ceiling"), say("gap.p")]
+    shown = []
+    for gap in gaps(sweep):
+        ends = [_end(sweep, gap[end]) for end in ("floor", "ceiling")]
+        shares = [_share(sweep, gap, folder) for folder in names]
+        shown.append([label(sweep, gap["name"]), str(gap["n"]), *ends, chance(gap["p"], say), *shares])
+    return [*headers, *(called(sweep, folder) for folder in names)], shown
+
+
+def section(sweep: Sweep) -> list[str]:
+    """Blocks of summary.md."""
+    headers, shown = rows(sweep)
+    if not shown:
+        return []
+    title = escape(sweep.say("gap.title"))
+    return [f"## {title}", table(headers, shown, right=range(1, len(headers))), escape(sweep.say("gap.explain"))]
+
+
+def panel(sweep: Sweep) -> list[RenderableType]:
+    """One row for each run, below those of floor and ceiling; fits 80 columns."""
+    found = gaps(sweep)[:SHOWN]
+    if not found:
+        return []
+    say = sweep.say
+    shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    shown.add_column(Text(", ".join(sweep.params) or say("sweep.folder")), overflow="fold")
+    for gap in found:
+        shown.add_column(heading(sweep, gap["name"]), justify="right", no_wrap=True)
+    _ends(sweep, shown, found)
+    for folder in (sweep.comparison or {})["cells"]:
+        shown.add_row(Text(called(sweep, folder)), *(Text(_share(sweep, gap, folder)) for gap in found))
+    return [Text(say("gap.title"), style="bold"), shown, Text(say("gap.explain"), style="dim")]
+
+
+def _ends(sweep: Sweep, shown: Table, found: Sequence[Gap]) -> None:
+    """The floor of a metric stands in the row of what it was reached with."""
+    say = sweep.say
+    for name in dict.fromkeys(gap["floor"]["folder"] for gap in found):
+        values = [gap["floor"]["value"] if gap["floor"]["folder"] == name else None for gap in found]
+        texts = ["" if value is None else metric.four(value, say) for value in values]
+        shown.add_row(*(Text(text, style="dim") for text in [say(f"gap.row_{name}"), *texts]))
+    top = [metric.four(gap["ceiling"]["value"], say) for gap in found]
+    shown.add_row(*(Text(text, style="dim") for text in [say("gap.row_gold"), *top]), end_section=True)
+
+
+def _end(sweep: Sweep, end: Mapping[str, Any]) -> str:
+    return f"{metric.four(end['value'], sweep.say)} ({sweep.say('gap.' + end['folder'])})"
+
+
+def _share(sweep: Sweep, gap: Gap, folder: str) -> str:
+    if not gap["is_significant"]:
+        return sweep.say("gap.too_small")
+    share = gap["shares"].get(folder)
+    return sweep.say("none") if share is None else f"{100 * share:.0f} %"
