@@ -19,6 +19,9 @@ from runner.errors import ConfigError
         ("case=1_000", "1_000"),
         ("case=12", "12"),
         ("out=2024", "2024"),
+        ("compare=12345678901234567890123456789012", "12345678901234567890123456789012"),
+        ("compare=latest:full_rag", "latest:full_rag"),
+        ("save_snapshot=릴리스 1/a,b.json", "릴리스 1/a,b.json"),
         ("out=실험 1/결과", "실험 1/결과"),
         ("case=ko-질문-1", "ko-질문-1"),
         ("dataset.corpus=~/x.jsonl", "~/x.jsonl"),
@@ -48,7 +51,7 @@ def test_sweeps(typed: str) -> None:
     assert is_sweep(quoted(typed))
 
 
-@pytest.mark.parametrize("typed", ["k=[3,5]", "x='a,b'", "k=3", "x={a: 1}", "~k", "out=a,b"])
+@pytest.mark.parametrize("typed", ["k=[3,5]", "x='a,b'", "k=3", "x={a: 1}", "~k", "out=a,b", "compare=a,b"])
 def test_no_sweeps(typed: str) -> None:
     assert not is_sweep(quoted(typed))
 

@@ -111,6 +111,18 @@ def test_chunk_labels_give_chunk_metrics(tmp_path: Path) -> None:
     assert not any(name.startswith("chunk/") for name in found["none"].metrics)
 
 
+def test_where_gold_chunks_stand_that_are_labelled_by_id(tmp_path: Path) -> None:
+    """With their ranks, and nothing else of a ranking: enough to find them again in a corpus cut otherwise."""
+    both = query("both", expected_chunks=("long#0", "long#7", "gone#0"), expected_spans=(Span("long", 26, 37),))
+    found = rows(tmp_path, both, query("by range", expected_spans=(Span("long", 26, 37),)))
+    assert found["both"].output["chunk_gold"] == {
+        "labels": {"long#0": ["long", 0, 19], "long#7": None, "gone#0": None},
+        "spans": ["long#1"],
+        "chunks": {"long#0": ["long", 0, 19, 3], "long#1": ["long", 19, 37, 1]},
+    }
+    assert "chunk_gold" not in found["by range"].output
+
+
 def test_a_best_hit_below_min_score_counts_as_no_answer(tmp_path: Path) -> None:
     found = rows(tmp_path, query(answerable=False, relevance={}))["q"]
     assert found.labels == {"answerability": "true_positive", "lost_at": "none"}

@@ -2,9 +2,17 @@ from dataclasses import replace
 
 import pytest
 
-from runner.data.identity import given_fingerprint, gold_fingerprint, queries_fingerprint
-from runner.records import Context, Given, Query, Span, Turn
+from runner.data.corpus import build_corpus
+from runner.data.identity import (
+    documents_fingerprint,
+    given_fingerprint,
+    gold_digest,
+    gold_fingerprint,
+    queries_fingerprint,
+)
+from runner.records import Context, Document, Given, Query, Span, Turn
 from runner.store import fingerprint
+from runner.text.chunking import Chunker
 
 ONE = Query(
     "1",
@@ -97,3 +105,26 @@ def test_what_another_system_returned_has_a_hash_of_its_own(other: Given) -> Non
 def test_hashes_are_stable() -> None:
     assert queries_fingerprint([]) == gold_fingerprint([]) == given_fingerprint([])
     assert len(queries_fingerprint([ONE])) == 64
+
+
+def test_labels_of_one_question_whatever_its_id_and_text() -> None:
+    assert gold_digest(ONE) == gold_digest(replace(ONE, id="9", text="?", relevance={"b": 1, "a": 2}))
+    assert len(gold_digest(ONE)) == 16
+    for other in ({"relevance": {"a": 2}}, {"answerable": False}, {"answers": ()}, {"expected_chunks": ("a#0",)}):
+        assert gold_digest(replace(ONE, **other)) != gold_digest(ONE)  # type: ignore[arg-type]
+
+
+def test_documents_whatever_their_chunks() -> None:
+    documents = [Document("a", "One. " * 20, "First"), Document("b", "두 번째 글", "")]
+    found = documents_fingerprint(documents)
+    corpora = [build_corpus(documents, Chunker(max_chars=size, min_chars=0, overlap=0)) for size in (30, 200)]
+    assert corpora[0].fingerprint != corpora[1].fingerprint
+    assert {documents_fingerprint(corpus.documents) for corpus in corpora} == {found}
+    changed = [
+        documents[:1],
+        documents[::-1],
+        [replace(documents[0], title="first"), documents[1]],
+        [replace(documents[0], id="c"), documents[1]],
+        [replace(documents[0], id="aO", text=documents[0].text[1:]), documents[1]],
+    ]
+    assert found not in {documents_fingerprint(other) for other in changed}
