@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.report import metric, sweep_comparison, sweep_cost, sweep_gap
+from runner.report import metric, sweep_cost
 from runner.report.figures import series_along, x_axis
+from runner.report.html import sweep_sections
 from runner.report.html.head import pairs, told
 from runner.report.html.markup import Html, found_in_data, joined, paragraph, scrolled, table, tag
 from runner.report.html.metric_sections import slice_cell
@@ -21,7 +22,7 @@ def write_sweep(folder: Path, sweep: Sweep) -> None:
     if any((cell.run.get("config") or {}).get("format") == "json" for cell in sweep.cells):
         return
     title = sweep.say("sweep.title", experiment=sweep.head.get("experiment") or "")
-    found = [_runs(sweep), *_compared(sweep), _gap(sweep), _failures(sweep), _cost(sweep)]
+    found = [_runs(sweep), *sweep_sections.sections(sweep), _failures(sweep), _cost(sweep)]
     sections = [section for section in found if section is not None]
     Page(sweep.say, title, _head(sweep, title), sections).write(folder / FILE)
 
@@ -87,36 +88,6 @@ def _plots(sweep: Sweep, view: View) -> Iterator[Html]:
         drawing = plot(x, [cell["params"].get(x, "") for cell in members], lines, NARROW if len(series) > 1 else WIDE)
         drawings.append(tag("div", found_in_data(rest, "h4") if rest else Html(""), scrolled(drawing, rest or title)))
     yield joined([tag("h3", title), legend(labels), tag("div", *drawings, class_="plots")])
-
-
-def _compared(sweep: Sweep) -> Iterator[Section]:
-    """Against the baseline and the best run, and the Pareto front."""
-    if not sweep_comparison.has_others(sweep):
-        return
-    params, title = len(sweep.params), sweep_comparison.title(sweep)
-    headers, rows = sweep_comparison.against(sweep)
-    shown = table(headers, rows, label=title, right=range(2 + params, len(headers) - 3)) if rows else Html("")
-    lines = [*sweep_comparison.warnings(sweep), sweep_comparison.same(sweep)]
-    notes = sweep_comparison.notes(sweep) if rows else []
-    yield Section(
-        "compared", title, joined([*map(paragraph, lines), shown, *(paragraph(note, "note") for note in notes)])
-    )
-    headers, rows = sweep_comparison.front(sweep)
-    if rows:
-        title = sweep.say("sweep.front")
-        shown = table(headers, rows, label=title, right=range(1 + params, len(headers) - 1))
-        lines, notes = sweep_comparison.front_lines(sweep), sweep_comparison.front_notes(sweep)
-        parts = [shown, *map(paragraph, lines), *(paragraph(note, "note") for note in notes)]
-        yield Section("front", title, joined(parts))
-
-
-def _gap(sweep: Sweep) -> Section | None:
-    headers, rows = sweep_gap.rows(sweep)
-    if not rows:
-        return None
-    title = sweep.say("gap.title")
-    shown = table(headers, rows, label=title, right=range(1, len(headers)))
-    return Section("gap", title, joined([shown, paragraph(sweep.say("gap.explain"), "note")]))
 
 
 def _failures(sweep: Sweep) -> Section | None:
