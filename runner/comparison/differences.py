@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -55,6 +55,7 @@ class PairedRuns:
     pairing: Pairing
     seed: int
     anchored: Anchored | None = None
+    _done: dict[tuple[str, bytes], Difference] = field(default_factory=dict)
 
     @classmethod
     def of(cls, baseline: Snapshot, candidate: Snapshot, *, seed: int) -> PairedRuns:
@@ -65,6 +66,12 @@ class PairedRuns:
         """Over all pairs, or those that are `chosen`, bool [n_pairs]. Metrics that count for the same pairs share
         their resamples."""
         mask = np.ones(len(self.pairing), dtype=bool) if chosen is None else chosen
+        names, key = list(metrics), mask.tobytes()
+        found = self._differences([name for name in names if (name, key) not in self._done], mask)
+        self._done.update({(name, key): difference for name, difference in found.items()})
+        return {name: self._done[name, key] for name in names}
+
+    def _differences(self, metrics: Sequence[str], mask: Bools) -> dict[str, Difference]:
         columns = {name: self._column(name, mask) for name in metrics}
         together: dict[bytes, list[str]] = defaultdict(list)
         found: dict[str, Difference] = {}
@@ -78,7 +85,7 @@ class PairedRuns:
         for names in together.values():
             numbers = self._plain([columns[name] for name in names])
             found |= {name: columns[name].difference(name, each) for name, each in zip(names, numbers, strict=True)}
-        return {name: found[name] for name in columns}
+        return found
 
     def values(self, metric: str) -> tuple[Floats, Floats]:
         """Of the pairs, float64 [n_pairs] for each run, NaN where there is none."""

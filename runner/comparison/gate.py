@@ -27,6 +27,7 @@ from runner.errors import InputError, did_you_mean
 from runner.regression import Regression, Rule
 
 Status = Literal["passed", "fired", "not_evaluated", "not_comparable"]
+NO_METRIC = "; choose rules that fit, or none"
 ROUNDING = 1e-9  # a loss of exactly the margin does not fire
 
 
@@ -78,7 +79,7 @@ def demand_known(regression: Regression, known: Mapping[str, object], side: str)
     for number, rule in enumerate(regression.rules):
         if rule.metric not in known and not rule.metric.startswith(("latency.", "cost.")):
             near = did_you_mean(rule.metric, known)
-            hint = near if "did you mean" in near else ""
+            hint = near if "did you mean" in near else NO_METRIC
             raise InputError(f"regression.rules.{number}: the {side} has no metric '{rule.metric}'{hint}")
 
 
@@ -108,7 +109,7 @@ class _Checked:
         for side, run in (("baseline", self._runs.baseline), ("candidate", self._runs.candidate)):
             if rule.metric not in run.metrics:
                 near = did_you_mean(rule.metric, run.metrics)
-                hint = near if "did you mean" in near else ""
+                hint = near if "did you mean" in near else NO_METRIC
                 raise InputError(f"{key}: the {side} has no metric '{rule.metric}'{hint}")
         found = tuple(comparability.reasons(self._runs, rule.metric))
         if any(reason.kind == "missing" for reason in found):

@@ -5,8 +5,9 @@ import pytest
 
 from plugins.tracking.mlflow import MlflowTracking
 from runner import report
-from runner.commands import results
+from runner.commands import compare, results
 from runner.errors import InputError, TrackingError
+from tests.comparison_runs import graded, run_folder
 from tests.run_folders import write_run, write_sweep_folder
 
 
@@ -15,6 +16,16 @@ def test_a_run_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     shown = capsys.readouterr().out
     assert "Evaluation Results (k=5)" in shown
     assert "Generation Metrics" in shown
+
+
+def test_a_run_that_was_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base, run = run_folder(tmp_path / "base", [graded("a", 1.0)]), run_folder(tmp_path / "run", [graded("a", 0.0)])
+    compare.main([str(base), str(run), "--out", str(tmp_path / "c")])
+    (tmp_path / "c/compare.json").rename(run / "compare.json")
+    capsys.readouterr()
+    assert results.main([str(run)]) == 0
+    shown = capsys.readouterr().out
+    assert "Generation Metrics" in shown and "Questions that changed sides: right → wrong: 1" in shown
 
 
 def test_a_sweep_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
