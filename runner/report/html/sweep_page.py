@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from runner.report import metric, sweep_cost
 from runner.report.figures import series_along, x_axis
@@ -22,7 +23,7 @@ def write_sweep(folder: Path, sweep: Sweep) -> None:
     if any((cell.run.get("config") or {}).get("format") == "json" for cell in sweep.cells):
         return
     title = sweep.say("sweep.title", experiment=sweep.head.get("experiment") or "")
-    found = [_runs(sweep), *sweep_sections.sections(sweep), _failures(sweep), _cost(sweep)]
+    found = [_runs(sweep, folder), *sweep_sections.sections(sweep), _failures(sweep), _cost(sweep)]
     sections = [section for section in found if section is not None]
     Page(sweep.say, title, _head(sweep, title), sections).write(folder / FILE)
 
@@ -42,31 +43,38 @@ def _head(sweep: Sweep, title: str) -> Html:
     return tag("header", tag("h1", title), told(notes), pairs(shown, "key"))
 
 
-def _runs(sweep: Sweep) -> Section:
-    return Section("runs", sweep.say("html.runs"), joined(part for view in sweep.views for part in _view(sweep, view)))
+def _runs(sweep: Sweep, folder: Path) -> Section:
+    parts = (part for view in sweep.views for part in _view(sweep, view, folder))
+    return Section("runs", sweep.say("html.runs"), joined(parts))
 
 
-def _view(sweep: Sweep, view: View) -> Iterator[Html]:
+def _view(sweep: Sweep, view: View, folder: Path) -> Iterator[Html]:
     """Runs that can be compared: a table, and drawings against what was varied."""
     yield paragraph(view.note)
     names = sweep.metrics
     headers = [sweep.say("sweep.folder"), *sweep.params, sweep.say("sweep.status")]
     headers += [metric.label(name, sweep.k, sweep.say) for name in names]
-    rows = [_row(sweep, view, cell) for cell in sweep.cells]
+    rows = [_row(sweep, view, cell, folder) for cell in sweep.cells]
     yield table(headers, rows, label=sweep.say("html.runs"), class_="slices")
     yield paragraph(f"{sweep.say('sweep.explain')} {sweep.bold_means}", "note")
     yield from _plots(sweep, view)
 
 
-def _row(sweep: Sweep, view: View, cell: Cell) -> Sequence[str]:
+def _row(sweep: Sweep, view: View, cell: Cell, folder: Path) -> Sequence[str]:
     metrics = view.metrics.get(cell.folder, {})
     values = [metric.value_of(metrics, name) for name in sweep.metrics]
     return [
-        tag("a", cell.folder, href=f"{cell.folder}/{FILE}"),
+        _link(cell, folder),
         *(found_in_data(cell.params.get(name, "")) for name in sweep.params),
         sweep.say.name("status", cell.status),
         *(slice_cell(each, sweep.say, is_best=sweep.stands_out(view, cell.folder, each.name)) for each in values),
     ]
+
+
+def _link(cell: Cell, folder: Path) -> str:
+    """To the report of the run, where it has one."""
+    is_there = (folder / cell.folder / FILE).is_file()
+    return tag("a", cell.folder, href=f"./{quote(cell.folder)}/{FILE}") if is_there else cell.folder
 
 
 def _plots(sweep: Sweep, view: View) -> Iterator[Html]:

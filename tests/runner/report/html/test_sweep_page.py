@@ -24,7 +24,10 @@ def grid(folder: Path, recall: dict[tuple[str, int], float]) -> Path:
 
 
 def test_runs_stand_side_by_side_with_links_to_their_reports(tmp_path: Path) -> None:
-    runs = page(write_sweep_folder(tmp_path, ks=(3, 5, 10))).one("section", id="runs")
+    folder = write_sweep_folder(tmp_path, ks=(3, 5, 10))
+    for name in ("0", "2"):
+        report.write(folder / name)
+    runs = page(folder).one("section", id="runs")
     rows = runs.one("table").rows()
     assert rows[0][:4] == ["Run", "k", "Status", "Recall@k"]
     assert [cells[:4] for cells in rows[1:]] == [
@@ -32,7 +35,7 @@ def test_runs_stand_side_by_side_with_links_to_their_reports(tmp_path: Path) -> 
         ["1", "5", "completed", "0.50[0.45, 0.55] (8)"],
         ["2", "10", "completed", "1.00[0.95, 1.00] (8)"],
     ]
-    assert [each.attributes["href"] for each in runs.all("a")] == [f"{n}/report.html" for n in range(3)]
+    assert [each.attributes["href"] for each in runs.all("a")] == ["./0/report.html", "./2/report.html"]
     assert [each.text for each in runs.all("strong")][:1] == ["1.00"]
 
 
