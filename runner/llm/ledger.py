@@ -133,11 +133,6 @@ class Ledger:
         """A request was sent, and not answered: `cost` is what it may have come to at most."""
         self._note(account, "unanswered", cost, 0, reservation)
 
-    def release(self, reservation: int | None) -> None:
-        """A request was not sent."""
-        if reservation is not None:
-            self._write(lambda rows: _delete(rows, reservation))
-
     def note_cached(self, account: Account, cost: Cost) -> None:
         """A request was answered from the cache, or together with an identical one: what it would have cost."""
         self._note(account, "cached", cost, 0, None)

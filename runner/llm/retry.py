@@ -116,13 +116,16 @@ class Retry:
     # --- inside -----------------------------------------------------------------------------------
 
     async def _enter(self, tokens: int, toll: Toll) -> int:
+        """The budget comes last: what is reserved when the process is killed counts as spent, and only what was
+        about to be sent can have been."""
         with in_line():
-            await toll.enter()
+            ticket = await self._limiter.acquire(tokens)
             try:
-                return await self._limiter.acquire(tokens)
+                await toll.enter()
             except BaseException:
-                toll.leave()
+                self._limiter.release(ticket, "failed")
                 raise
+            return ticket
 
     async def _pause(self, verdict: Verdict, tries: _Tries, model: str) -> None:
         """Before the request is sent again; raises where it will not be."""

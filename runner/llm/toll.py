@@ -25,10 +25,6 @@ class Toll:
                 await asyncio.sleep(PATIENCE_S)
             self._reservation = reservation
 
-    def leave(self) -> None:
-        """The attempt was not made."""
-        self._ledger.release(self._reservation)
-
     def lose(self, *, may_be_billed: bool) -> None:
         """The attempt was made, and brought no answer."""
         self._ledger.forfeit(self._reservation, self._account, self._most if may_be_billed else NOTHING)

@@ -83,6 +83,21 @@ def test_killed_five_times_nothing_that_is_stored_is_asked_again(server: ModelsS
     assert json.loads(replayed.communicate()[0]) == scores
 
 
+def test_what_stood_in_line_when_the_process_was_killed_is_not_counted_as_spent(
+    server: ModelsServer, tmp_path: Path
+) -> None:
+    server.latency_s = 30.0
+    process = asking(server, tmp_path, 0, 100, provider_requests_per_minute=2, budget={"requests": 50})
+    while server.count < 2:
+        time.sleep(0.01)
+    time.sleep(0.2)  # for those that might come in spite of the limit
+    process.kill()
+    process.communicate()
+    ledger = Ledger(tmp_path, {"requests": 50})
+    assert ledger.sweep
+    assert ledger.usage(".")["usage_total"]["unanswered"]["requests"] == server.count == 2
+
+
 def test_processes_that_ask_the_same_at_the_same_time_pay_once(server: ModelsServer, tmp_path: Path) -> None:
     server.latency_s = 0.05
     workers = [asking(server, tmp_path, 0, 100) for _ in range(3)]
