@@ -18,7 +18,7 @@ from runner.errors import RunnerError, StopRunError
 from runner.llm.ledger import Account
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Expected, Rehearsal
-from runner.protocols import Case, Workspace
+from runner.protocols import Case, JudgeChecking, Workspace
 from runner.rehearsal_workspace import RehearsalWorkspace
 from runner.run import selected
 from runner.store import Store
@@ -99,6 +99,8 @@ async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], works
         except StopRunError as error:
             if not (isinstance(workspace, RehearsalWorkspace) and workspace.is_made_up):
                 return str(error)  # what made-up vectors find stops no run
+        if isinstance(evaluation, JudgeChecking):
+            await evaluation.check_judge()
         for case in cases:
             with suppress(RunnerError, TimeoutError):  # such a case fails in the run, too
                 output = await evaluation.run(case)

@@ -169,6 +169,14 @@ class Evaluation(Protocol[CaseT, OutputT]):
         """Pure. `output` is None for a case that failed: all names that would apply are `unscored`."""
 
 
+@runtime_checkable
+class JudgeChecking(Protocol):
+    """An evaluation that finds out whether its judge can be trusted."""
+
+    async def check_judge(self) -> Mapping[str, Any]:
+        """Facts for the report. Called once for each run, after `prepare`; it may cost requests to models."""
+
+
 class Tracking(Protocol):
     """Where finished runs are kept for comparison. Reads run and sweep folders, never a run in flight."""
 

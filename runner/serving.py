@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from runner.journal import Journal
 from runner.llm.models import Models
 from runner.metadata import read_json, write_json
 from runner.progress import progress, waiting
-from runner.protocols import Case
+from runner.protocols import Case, JudgeChecking
 from runner.records import Preparation, Row
 from runner.store import Store
 
@@ -84,7 +84,7 @@ async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparatio
         ):
             for door in models:
                 await opened.enter_async_context(door.opened(service.job.cell))
-            fresh = await _prepared(service, models)
+            fresh = await _prepared(service, models, checks=kept is None)
             if kept is None:
                 preparation = fresh
                 write_json(service.job.folder / PREPARATION, {"facts": fresh.facts, "timing": fresh.timing})
@@ -104,9 +104,11 @@ async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparatio
     return preparation, stop
 
 
-async def _prepared(service: Service, models: Sequence[Models]) -> Preparation:
+async def _prepared(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:
+    """Every pass builds or opens what its cases need; the judge is checked in the first one."""
     root, options, cases = service.built.root, service.options, service.cases
-    store = Store(Path(options.cache_dir), service.built.identities, cold=options.cold_start)
+    cold = options.cold_start and service.job.before is None
+    store = Store(Path(options.cache_dir), service.built.identities, cold=cold)
     began = time.perf_counter()
     with waiting(f"{service.job.title}: preparing {len(cases)} cases") as note:
 
@@ -115,7 +117,8 @@ async def _prepared(service: Service, models: Sequence[Models]) -> Preparation:
 
         async with patient(lambda: began, tell, PATIENCE_S):
             preparation: Preparation = await root.prepare(cases, store)
-            return preparation
+            checked = await root.check_judge() if checks and isinstance(root, JudgeChecking) else {}
+            return replace(preparation, facts={**preparation.facts, **checked})
 
 
 async def _run(service: Service, models: Sequence[Models]) -> Stop | None:

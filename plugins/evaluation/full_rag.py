@@ -90,10 +90,12 @@ class FullRag:
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         preparation = await self.retrieval.prepare(cases, workspace)
         self._demand(cases)
+        return preparation
+
+    async def check_judge(self) -> Mapping[str, Any]:
         if not getattr(self.judge_, "health", False):
-            return preparation
-        health = await check_health(self.judge_, RUBRICS)
-        return replace(preparation, facts={**preparation.facts, "judge_health": health})
+            return {}
+        return {"judge_health": await check_health(self.judge_, RUBRICS)}
 
     def _demand(self, cases: Sequence[Query]) -> None:
         """Raises StopRunError when retrieval is below `require`."""

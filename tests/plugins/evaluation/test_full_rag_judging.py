@@ -66,27 +66,19 @@ def full_rag(judge: Any, case: Query | None = None) -> FullRag:
     return FullRag(retrieval=retrieval, generator=GivenGenerator(), judge=judge, high=0.6)
 
 
-async def prepared(judge: Any, tmp_path: Path) -> Mapping[str, Any]:
-    evaluation = full_rag(judge)
-    store = Store(tmp_path, {id(evaluation.retrieval.retriever): "given"})
-    return (await evaluation.prepare(evaluation.load().cases, store)).facts
-
-
-async def test_the_health_of_a_judge_is_a_fact_of_the_run(tmp_path: Path) -> None:
+async def test_the_health_of_a_judge_is_a_fact_of_the_run() -> None:
     judge = LexicalJudge()
-    facts = await prepared(judge, tmp_path)
-    assert facts["judge_health"] == await check_health(judge, RUBRICS)
-    assert facts["ranking_depth"] == 100
+    assert await full_rag(judge).check_judge() == {"judge_health": await check_health(judge, RUBRICS)}
 
 
 @pytest.mark.parametrize("judge", [LexicalJudge(health=False), Notes()])
-async def test_a_judge_without_health_is_not_asked(judge: Any, tmp_path: Path) -> None:
-    assert "judge_health" not in await prepared(judge, tmp_path)
+async def test_a_judge_without_health_is_not_asked(judge: Any) -> None:
+    assert await full_rag(judge).check_judge() == {}
 
 
-async def test_a_judge_with_health_of_its_own_making(tmp_path: Path) -> None:
+async def test_a_judge_with_health_of_its_own_making() -> None:
     judge = Notes(health=True)
-    assert (await prepared(judge, tmp_path))["judge_health"]["answer_relevancy"]["n"] == 24
+    assert (await full_rag(judge).check_judge())["judge_health"]["answer_relevancy"]["n"] == 24
     assert len(judge.asked) == 52
 
 
