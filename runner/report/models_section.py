@@ -27,7 +27,8 @@ def costs(document: Document) -> tuple[list[str], list[list[str]], list[str]]:
     if len(found) > 1:
         live, cached = (usage.total(parts) for parts in ([use.live for use in found], [use.cached for use in found]))
         rows.append(_row(say("cost.total"), Use("", "", live, cached), say))
-    return [say(f"cost.{name}") for name in HEADERS], rows, [say("cost.explain"), *_prices(document, found)]
+    notes = [say("cost.explain"), *usage.unanswered(found, say, "cost.unanswered_explain"), *_prices(document, found)]
+    return [say(f"cost.{name}") for name in HEADERS], rows, notes
 
 
 def _row(name: str, use: Use, say: Wording) -> list[str]:

@@ -141,6 +141,7 @@ def _cost(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> l
         rows.append((say("cost.cost"), usage.spending(usage.total(use.live for use in found), say)))
         saved = usage.total(use.cached for use in found)
         rows += [(say("cost.saved"), usage.spending(saved, say))] if saved.requests else []
+        rows += [(say("cost.unanswered"), line) for line in usage.unanswered(found, say, "cost.unanswered_line")]
     return rows
 
 

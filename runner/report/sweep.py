@@ -12,7 +12,7 @@ from runner.report import metric
 from runner.report.folder import case_counts, open_run, open_sweep, read_json
 from runner.report.paired import Paired, paired
 from runner.report.trust import warnings
-from runner.report.usage import Spent, total, uses
+from runner.report.usage import Spent, Use, total, uses
 from runner.report.wording import LANGUAGES, Wording, wording_of
 
 SHOWN = (*metric.MAIN, "unanswerable_f1", "exact_match", "token_f1")
@@ -38,8 +38,11 @@ class Cell:
     @property
     def spent(self) -> tuple[Spent, Spent]:
         """(asked of servers, answered from the cache)"""
-        found = uses(self.summary)
-        return total(use.live for use in found), total(use.cached for use in found)
+        return total(use.live for use in self.uses), total(use.cached for use in self.uses)
+
+    @property
+    def uses(self) -> list[Use]:
+        return uses(self.summary)
 
     def record(self) -> dict[str, Any]:
         """The cell in summary.json."""

@@ -18,7 +18,7 @@ COLUMNS = ("cost_usd", "cost_saved_usd", "requests_live", "requests_cached", "in
 
 
 def has_cost(sweep: Sweep) -> bool:
-    return any(spent.requests for cell in sweep.runs for spent in cell.spent)
+    return any(spent.requests for cell in sweep.runs for spent in cell.spent) or bool(_unanswered(sweep))
 
 
 def section(sweep: Sweep) -> str:
@@ -29,7 +29,7 @@ def section(sweep: Sweep) -> str:
     rows[-1] = [bold(cell) if cell else "" for cell in rows[-1]]
     say = sweep.say
     shown = table(headers, rows, range(1 + len(sweep.params), len(headers)))
-    return "\n\n".join([f"## {escape(say('head.cost'))}", shown, escape(say("cost.explain"))])
+    return "\n\n".join([f"## {escape(say('head.cost'))}", shown, escape(" ".join(notes(sweep)))])
 
 
 def costs(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
@@ -40,6 +40,11 @@ def costs(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
         return headers, []
     rows = [[cell.folder, *_params(sweep, cell), *_cells(*cell.spent, say)] for cell in sweep.runs]
     return headers, [*rows, [say("cost.total"), *([""] * len(sweep.params)), *_cells(*_total(sweep), say)]]
+
+
+def notes(sweep: Sweep) -> list[str]:
+    """What is below the table."""
+    return [sweep.say("cost.explain"), *_unanswered(sweep)]
 
 
 def panel(sweep: Sweep) -> list[RenderableType]:
@@ -58,7 +63,7 @@ def panel(sweep: Sweep) -> list[RenderableType]:
         names = _params(sweep, cell) if cell in sweep.cells and sweep.params else [cell.folder, *blank]
         shown.add_row(*map(Text, [*names, *_cells(*cell.spent, say)]), end_section=number == len(sweep.runs))
     shown.add_row(*map(Text, [say("cost.total"), *blank, *_cells(*_total(sweep), say)]), style="bold")
-    return [shown]
+    return [shown, *map(Text, _unanswered(sweep))]
 
 
 def numbers(cell: Cell) -> list[float | int | None]:
@@ -66,6 +71,10 @@ def numbers(cell: Cell) -> list[float | int | None]:
     live, cached = cell.spent
     usd = [None if spent.unpriced else spent.usd for spent in (live, cached)]
     return [*usd, live.requests, cached.requests, live.input_tokens, live.output_tokens]
+
+
+def _unanswered(sweep: Sweep) -> list[str]:
+    return usage.unanswered([use for cell in sweep.runs for use in cell.uses], sweep.say, "cost.unanswered_explain")
 
 
 def _total(sweep: Sweep) -> tuple[Spent, Spent]:

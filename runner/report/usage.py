@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runner.report.wording import Wording
@@ -30,19 +30,20 @@ class Spent:
 @dataclass(frozen=True, slots=True)
 class Use:
     """One model in one role. `live` was asked of the server; `cached` came from the cache, and its `usd` is
-    what that saved."""
+    what that saved. `unanswered` are attempts that brought no answer: what they may have been billed at most."""
 
     role: str
     model: str
     live: Spent
     cached: Spent
+    unanswered: Spent = field(default_factory=Spent)
 
 
 def uses(summary: Mapping[str, Any]) -> list[Use]:
     """Along the pipeline, then by name of the model."""
     by_role = (summary.get("timing") or {}).get("usage") or {}
     return [
-        Use(role, model, _spent(model, entry.get("live")), _spent(model, entry.get("cached")))
+        Use(role, model, *(_spent(model, entry.get(source)) for source in ("live", "cached", "unanswered")))
         for role in in_order(by_role)
         for model, entry in sorted(by_role[role].items())
     ]
@@ -103,6 +104,15 @@ def count(number: int) -> str:
 def spending(spent: Spent, say: Wording) -> str:
     """`$0.0132 (1,124 requests, 1.21 M tokens)`"""
     return say("cost.line", cost=money(spent, say), requests=f"{spent.requests:,}", tokens=count(spent.tokens))
+
+
+def unanswered(found: Iterable[Use], say: Wording, words: str) -> list[str]:
+    """`words` filled in with what attempts without an answer may have been billed; none where that is nothing."""
+    lost = total(use.unanswered for use in found)
+    if not lost.tokens:
+        return []
+    cost = say("cost.unknown") if lost.unpriced else say("cost.up_to", usd=dollars(lost.usd))
+    return [say(words, cost=cost, attempts=f"{lost.requests:,}", tokens=count(lost.tokens))]
 
 
 def _spent(model: str, entry: Mapping[str, Any] | None) -> Spent:

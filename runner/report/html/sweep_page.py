@@ -118,4 +118,4 @@ def _cost(sweep: Sweep) -> Section | None:
     shown = table(
         headers, rows, label=say("head.cost"), right=range(1 + len(sweep.params), len(headers)), class_="total"
     )
-    return Section("cost", say("head.cost"), joined([shown, paragraph(say("cost.explain"), "note")]))
+    return Section("cost", say("head.cost"), joined([shown, paragraph(" ".join(sweep_cost.notes(sweep)), "note")]))

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from runner.report import panels
-from tests.run_folders import MODELS_RUN, MODELS_SUMMARY, RUN, SUMMARY, estimate, merged, used
+from tests.run_folders import JUDGE, MODELS_RUN, MODELS_SUMMARY, RUN, SUMMARY, estimate, merged, used
 
 WITH_MODELS = merged(RUN, MODELS_RUN), merged(SUMMARY, MODELS_SUMMARY)
 KOREAN = {"config": {"report": {"language": "ko"}}}
@@ -90,6 +90,25 @@ def test_an_unknown_price_is_never_zero() -> None:
     assert "Cost: unknown price (5 requests, 120 tokens)" in text
     assert not any("Saved by cache" in line for line in text)
     assert "비용: 가격 미상 (요청 5건, 120 토큰)" in lines(shown(merged(RUN, KOREAN), summary))
+
+
+def test_attempts_without_an_answer_are_shown_where_they_may_be_billed() -> None:
+    assert not any("No answer" in line for line in lines(shown(*WITH_MODELS)))
+    run, summary = WITH_MODELS
+    lost = {"timing": {"usage": {"judge": {JUDGE: {"unanswered": used(3, 4000, 600, 0.0021)}}}}}
+    text = lines(shown(run, merged(summary, lost)))
+    start = text.index("Cost: $0.0132 (1,124 requests, 1.21 M tokens)")  # without them
+    assert " ".join(text[start + 2 : start + 4]) == (
+        "No answer: may be billed: up to $0.0021 (3 attempts, up to 4,600 tokens)"
+    )
+    korean = " ".join(lines(shown(merged(run, KOREAN), merged(summary, lost))))
+    assert "응답 없음: 청구될 수 있음: 최대 $0.0021 (시도 3건, 최대 4,600 토큰)" in korean
+
+
+def test_attempts_that_no_server_saw_are_not_shown() -> None:
+    run, summary = WITH_MODELS
+    refused = {"timing": {"usage": {"judge": {JUDGE: {"unanswered": used(6, 0, 0, 0.0)}}}}}
+    assert shown(run, merged(summary, refused)) == shown(run, summary)
 
 
 def test_the_judge_on_controls_and_its_votes() -> None:

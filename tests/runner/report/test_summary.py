@@ -13,6 +13,7 @@ from runner import report
 from runner.errors import InputError
 from runner.report.summary import write as write_markdown
 from tests.run_folders import (
+    JUDGE,
     MODELS_RUN,
     MODELS_SUMMARY,
     ROWS,
@@ -129,6 +130,25 @@ def test_an_unknown_price_is_never_zero(tmp_path: Path) -> None:
     assert "No price is known for openai:x; provider.NAME.prices.usd_per_million takes one." in text
     assert "Prices of" not in text
     assert "Total" not in text  # one row is its own total
+
+
+def test_attempts_without_an_answer_that_may_be_billed(tmp_path: Path) -> None:
+    lost = {"judge": {JUDGE: {"unanswered": used(3, 4000, 600, None)}}}
+    changed = merged(MODELS_SUMMARY, {"timing": {"usage": lost}})
+    sentence = (
+        "Attempts without an answer (timeouts, lost connections, interruptions): 3. They may be billed all the same, "
+        "unknown price for up to 4,600 tokens, and a budget counts them as spent."
+    )
+    text = written(write_run(tmp_path, MODELS_RUN, changed)).replace("\\", "")
+    assert sentence in text and "| **Total** |  | **1,124** |" in text
+    report.write(tmp_path)
+    assert sentence in (tmp_path / "report.html").read_text(encoding="utf-8")
+    korean = written(write_run(tmp_path, merged(MODELS_RUN, KOREAN), changed)).replace("\\", "")
+    assert (
+        "응답을 받지 못한 시도(시간 초과, 연결 끊김, 중단)는 3건입니다. 응답이 없어도 청구될 수 있으며(가격 미상, 최대 4,600 토큰), "
+        "예산에서는 쓴 것으로 계산합니다."
+    ) in korean
+    assert "Attempts without" not in written(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY))
 
 
 def test_an_unknown_price_beside_a_known_one(tmp_path: Path) -> None:

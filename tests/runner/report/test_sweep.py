@@ -12,7 +12,7 @@ from rich.console import Console
 from runner import report
 from runner.errors import InputError
 from runner.report.sweep import read_sweep
-from tests.run_folders import dump, write_stopped_sweep, write_sweep_folder
+from tests.run_folders import JUDGE, dump, used, write_stopped_sweep, write_sweep_folder
 
 
 def shown(folder: Path, width: int = 80) -> list[str]:
@@ -191,6 +191,27 @@ def test_what_each_run_has_cost(tmp_path: Path) -> None:
         "0.0132", "0.041", "1124", "2000",
     ]  # fmt: skip
     assert (first["input_tokens"], first["output_tokens"]) == ("1159000", "51000")
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence"),
+    [
+        ("en", "They may be billed all the same, up to $0.0030 for up to 1,500 tokens, and a budget counts them as"),
+        ("ko", "응답이 없어도 청구될 수 있으며(최대 $0.0030, 최대 1,500 토큰)"),
+    ],
+)
+def test_attempts_without_an_answer_that_may_be_billed(tmp_path: Path, language: str, sentence: str) -> None:
+    folder = write_stopped_sweep(tmp_path / "s", {3: range(10), 5: range(10)}, language)
+    report.write_sweep(folder)
+    assert sentence not in " ".join(" ".join(shown(folder)).split())
+    for cell in "01":
+        summary = json.loads((folder / cell / "summary.json").read_text(encoding="utf-8"))
+        summary["timing"]["usage"]["judge"][JUDGE]["unanswered"] = used(1, 700, 50, 0.0015)
+        dump(folder / cell / "summary.json", summary)
+    report.write_sweep(folder)
+    assert sentence in " ".join(" ".join(shown(folder)).split())
+    assert sentence in (folder / "summary.md").read_text(encoding="utf-8").replace("\\", "")
+    assert sentence in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_an_unknown_price_leaves_its_cell_empty(tmp_path: Path) -> None:
