@@ -108,7 +108,7 @@ def checked(overrides: Sequence[str]) -> list[str]:
     for override in map(quoted, overrides):
         key = _key(override)
         if key is None:
-            problems.append(Problem(override or "''", "expected KEY=VALUE, +KEY=VALUE or ~KEY"))
+            problems.append(Problem(_shown(override), "expected KEY=VALUE, +KEY=VALUE or ~KEY"))
         elif key in SET_BY_RUNNER:
             problems.append(Problem(key, "set by the runner: out=FOLDER chooses the folder, a comma makes a sweep"))
         else:
@@ -116,6 +116,12 @@ def checked(overrides: Sequence[str]) -> list[str]:
     if problems:
         raise ConfigError(problems)
     return result
+
+
+def _shown(override: str) -> str:
+    """What is given to a provider may be a secret."""
+    key = override.partition("=")[0]
+    return (key if key.lstrip("+~").startswith("provider") else override) or "''"
 
 
 def _key(override: str) -> str | None:

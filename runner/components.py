@@ -20,6 +20,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from runner.errors import ConfigError, Problem, did_you_mean
+from runner.llm.address import NOT_SHOWN
 from runner.store import file_digest, fingerprint
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 OPTION = re.compile(r"\$\{(\w[\w.]*)\}")
 Visit = Callable[[str, str, dict[str, Any]], T]
+
+PROVIDERS = ("provider.", "models.providers.")
 
 # Run options that decide how long something may take or what is told of it, not what comes out.
 NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict"})
@@ -212,8 +215,16 @@ def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
         hint = near if "did you mean" in near else ""
         return Problem(place, f"expected {context['expected']}, got {error['input']!r}{hint}")
     message = str(error["msg"])
+    if kind == NOT_SHOWN:
+        return Problem(place, message)
     message = message.removeprefix("Value error, ").removeprefix("Input should be ")
-    return Problem(place, f"expected {message}, got {error['input']!r}")
+    return Problem(place, f"expected {message}{_got(place, error['input'])}")
+
+
+def _got(place: str, value: Any) -> str:
+    """Text among the settings of providers may be a secret, whatever it was meant for."""
+    may_be_secret = place.startswith(PROVIDERS) and not isinstance(value, int | float | None)
+    return "" if may_be_secret else f", got {value!r}"
 
 
 @dataclass(frozen=True)

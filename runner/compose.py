@@ -13,9 +13,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner import arguments
-from runner.config import evaluation_name, problems_of, reached, run_fingerprint
+from runner.config import RunOptions, evaluation_name, problems_of, reached, run_fingerprint
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.frozen import Frozen, unfolded
+from runner.provider_files import placed
 from runner.references import chosen, reference_overrides
 from runner.store import fingerprint
 
@@ -147,7 +148,7 @@ def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple
 def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
     """`+key=value` for a value as `++key=value`: to add what is there already is no mistake, nor is it one to set
     what is not there yet where any name may stand."""
-    known = _groups([override for override in overrides if override.startswith("hydra.searchpath=")])
+    known = _groups(search_path(overrides))
 
     def grown(override: str) -> str:
         if _is_added(override) and str(arguments.parse(override).key_or_group) not in known:
@@ -180,7 +181,7 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
         plain = cfg.copy()
         OmegaConf.set_struct(plain, False)
         plain.pop("hydra")
-        problems += _beside(problems, problems_of(plain))
+        problems += _beside(problems, placed(problems_of(plain), search_path(job)))
     except (HydraException, OmegaConfBaseException) as error:
         problems += _not_in_use(job, {problem.key for problem in problems})
         return None, problems or [Problem("configuration", " ".join(str(error).split()))]
@@ -199,12 +200,14 @@ def _beside(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Proble
 
 def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:
     """Group choices that exist, values as `++key=value` so that unknown keys reach our own check, problems."""
-    known = _groups([override for override in job if override.startswith("hydra.searchpath=")])
+    known = _groups(search_path(job))
     groups, values, problems = [], [], []
     for override in job:
         parsed = arguments.parse(override)
         key = str(parsed.key_or_group)
-        if key not in known or parsed.is_delete():
+        if parsed.is_delete() and key in RunOptions.model_fields:
+            problems.append(Problem(key, f"~{key} takes out what has to have a value; expected {key}=VALUE"))
+        elif key not in known or parsed.is_delete():
             keep = key.startswith("hydra") or parsed.is_delete()
             values.append(override if keep else f"++{override.lstrip('+')}")
         elif problem := _choice_problem(key, parsed.value(), known[key]):
@@ -223,7 +226,7 @@ def _choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem 
 
 def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]:
     """Groups that were chosen although the evaluation does not have them."""
-    known = _groups([override for override in job if override.startswith("hydra.searchpath=")])
+    known = _groups(search_path(job))
     used = _groups_in_use(job, known)
     if not used:
         return []
@@ -260,6 +263,10 @@ def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]
 def _choices(cfg: DictConfig) -> dict[str, str]:
     chosen = cfg.hydra.runtime.choices
     return {str(key): str(value) for key, value in chosen.items() if not str(key).startswith("hydra")}
+
+
+def search_path(overrides: Sequence[str]) -> list[str]:
+    return [override for override in overrides if override.startswith("hydra.searchpath=")]
 
 
 def _groups(search_path: Sequence[str]) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ from runner import __version__
 from runner.components import check, identity, violation
 from runner.errors import ConfigError, Problem, did_you_mean
 from runner.llm.names import name_problem
+from runner.llm.settings import Price, Prices, ProviderSettings
 from runner.store import fingerprint
 
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -79,7 +80,7 @@ class RunOptions(Strict):
     cache_dir: Annotated[str, Field(min_length=1)]
     cache: Literal["use", "none", "read", "refresh", "replay"]
     budget: BudgetOptions
-    provider: dict[str, Any]
+    provider: dict[str, ProviderSettings]
     report: ReportOptions
 
     @field_validator("cutoffs")
@@ -92,7 +93,7 @@ class RunOptions(Strict):
     @model_validator(mode="after")
     def _deterministic_takes_all(self) -> RunOptions:
         if self.deterministic and self.sample is not None:
-            raise ValueError("a deterministic run takes all cases; leave out sample or deterministic")
+            raise ValueError("expected null, as deterministic=true takes all cases")
         return self
 
     @property
@@ -190,10 +191,13 @@ def _option_problems(cfg: DictConfig) -> list[Problem]:
 
 def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
     if not error["loc"]:
-        return Problem("sample", str(error["msg"]).removeprefix("Value error, "))
+        return Problem("sample", f"{str(error['msg']).removeprefix('Value error, ')}, got {cfg.sample!r}")
     name = str(error["loc"][0])
-    if name == "sample":
+    if name == "sample" and error["type"] != "missing":
         return Problem(name, f"expected null, a count (100) or a share (0.1), got {error['input']!r}")
+    if name == "provider":
+        kind = {3: ProviderSettings, 4: Prices}.get(len(error["loc"]), Price)
+        return violation("", error, list(kind.__annotations__))
     if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
         return _unknown(cfg, name)
     nested: Mapping[str, type[BaseModel]] = {"report": ReportOptions, "budget": BudgetOptions}

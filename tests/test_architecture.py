@@ -34,7 +34,7 @@ LAYERS = (
     ),
     ("runner.progress",),
     ("runner.aggregate", "runner.judging", "runner.engine", "runner.components", "runner.arguments"),
-    ("runner.config", "runner.frozen", "runner.report", "runner.tracking", "runner.testset"),
+    ("runner.config", "runner.frozen", "runner.provider_files", "runner.report", "runner.tracking", "runner.testset"),
     ("runner.references",),
     ("runner.compose", "runner.waves", "runner.job"),
     (

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner import arguments, terminal
-from runner.compose import with_search_path
+from runner.compose import search_path, with_search_path
 from runner.errors import ConfigError, EvaluationError, InputError, Problem, did_you_mean
 from runner.plan_report import QUESTION
+from runner.provider_files import placed
 from runner.records import DataProblem
 
 if TYPE_CHECKING:
@@ -82,17 +83,18 @@ def settings(words: Sequence[str]) -> DictConfig:
     line = arguments.read([_listed(word) for word in words])
     if line.asks_hydra or line.multirun or line.config_name:
         raise InputError("generate takes settings (KEY=VALUE) and --config-dir only")
-    overrides = [_added(override) for override in line.overrides]
+    overrides = with_search_path([_added(override) for override in line.overrides], line.config_folders)
     several = [str(arguments.parse(override).key_or_group) for override in overrides if arguments.is_sweep(override)]
     if several:
         raise ConfigError([Problem(key, "one value only; a list is written [a,b]") for key in several])
     with initialize_config_module("conf", version_base="1.3"):
         try:
             known = compose(CONFIG, with_search_path([], line.config_folders))
-            cfg = compose(CONFIG, with_search_path(overrides, line.config_folders))
+            cfg = compose(CONFIG, overrides)
         except (HydraException, OmegaConfBaseException) as error:
             raise ConfigError([Problem("configuration", " ".join(str(error).split()))]) from None
-    problems = {problem.key: problem for problem in reversed(list(_problems(cfg, known)))}
+        found = placed(_problems(cfg, known), search_path(overrides))
+    problems = {problem.key: problem for problem in reversed(found)}
     if problems:
         raise ConfigError(list(problems.values())[::-1])
     return cfg

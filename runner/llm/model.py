@@ -80,8 +80,7 @@ class Model:
     async def embed(self, texts: Sequence[str], dimensions: int | None = None) -> NDArray[np.float32]:
         """float32 [n_texts, dim] as the server sends them, by one request. Nothing is stored. Raises what `chat`
         does."""
-        body: dict[str, Any] = {"model": self._own_name, "input": [sendable(text) for text in texts]}
-        body |= {"encoding_format": "float"} | ({} if dimensions is None else {"dimensions": dimensions})
+        body = self.provider.embedding_body(self._own_name, texts, dimensions)
         tokens = sum(map(count_tokens, body["input"]))
         if (rehearsal := self._door.rehearsal) is not None:
             return self._rehearsed_vectors(rehearsal, texts, tokens)

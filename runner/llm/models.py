@@ -65,11 +65,13 @@ class Models:
         return {role: sorted({model.name for model in self.used if model.role == role}) for role in roles}
 
     def model(self, name: str, role: Role) -> Model:
-        """The model called `provider:name`. Raises ConfigError for a provider that is not there."""
-        problem = name_problem(name, self._servers)
-        if problem:
-            raise ConfigError([Problem(role, problem)])
+        """The model called `provider:name`. Raises ConfigError for a provider that is not there, or is at an
+        address that is none."""
+        if message := name_problem(name, self._servers):
+            raise ConfigError([Problem(role, message)])
         provider, _, own_name = name.partition(":")
+        if problem := self._servers[provider].provider.address_problem():
+            raise ConfigError([problem])
         self.used.append(Model(self._door, self._servers[provider], own_name, role))
         return self.used[-1]
 

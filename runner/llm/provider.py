@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
 from runner.errors import InputError, Problem
+from runner.llm.address import HOST, address_problem, expected
 from runner.llm.limiter import Limiter, limiter_of
 from runner.llm.messages import ChatRequest
 from runner.llm.settings import ProviderSettings
+from runner.llm.verdict import UnsendableError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -42,20 +43,26 @@ class Provider:
 
     @cached_property
     def address(self) -> str:
-        """The URL as it may be shown and kept: without user, password and parameters."""
-        parts = urlsplit(self._url)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
+        """The URL as it is shown and kept."""
+        return self._url.rstrip("/")
 
     @property
     def _key(self) -> str:
         """Empty where there is none."""
         return os.environ.get(self.settings.get("api_key_env") or "", "").strip()
 
+    @property
+    def _url_key(self) -> str:
+        """Where the URL was given."""
+        return f"provider.{self.name}.base_url" if self.settings.get("base_url") else "OPENAI_BASE_URL"
+
+    def address_problem(self) -> Problem | None:
+        """What is wrong with the URL, which conf checks where it holds it and the environment does not."""
+        message = address_problem(self._url)
+        return Problem(self._url_key, message) if message else None
+
     def problem(self) -> Problem | None:
         """What is missing before this server can be asked."""
-        if urlsplit(self._url).scheme not in ("http", "https"):
-            message = f"expected an address such as http://127.0.0.1:8080/v1, got {self.address!r}"
-            return Problem(f"provider.{self.name}.base_url", message)
         key, variable = self._key, self.settings.get("api_key_env")
         if variable is None or (key and key.isascii() and key.isprintable()):
             return None
@@ -99,7 +106,7 @@ class Provider:
     # --- an exchange ------------------------------------------------------------------------------
 
     def body(self, model: str, request: ChatRequest) -> dict[str, Any]:
-        """The JSON to send, without the parameters that conf leaves out."""
+        """The JSON to send for a chat."""
         body: dict[str, Any] = {
             "model": model,
             "messages": [{"role": message.role, "content": sendable(message.text)} for message in request.messages],
@@ -112,36 +119,56 @@ class Provider:
         if request.schema is not None:
             schema = {"name": "answer", "strict": True, "schema": request.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        if left_out := self._left_out(model):
-            if "max_tokens" in left_out:
-                body["max_completion_tokens"] = request.max_tokens
-            body = {name: value for name, value in body.items() if name not in left_out}
-        return body | self._added(model)
+        return self._changed(model, body)
+
+    def embedding_body(self, model: str, texts: Sequence[str], dimensions: int | None) -> dict[str, Any]:
+        """The JSON to send for vectors."""
+        body = {"model": model, "input": list(map(sendable, texts)), "encoding_format": "float"}
+        return self._changed(model, body | ({} if dimensions is None else {"dimensions": dimensions}))
+
+    def _changed(self, model: str, body: dict[str, Any]) -> dict[str, Any]:
+        """With what conf adds, without the parameters that it leaves out. `max_tokens` then goes by its newer name."""
+        left_out = self._left_out(model)
+        if "max_tokens" in left_out and "max_tokens" in body:
+            body["max_completion_tokens"] = body["max_tokens"]
+        return {name: value for name, value in body.items() if name not in left_out} | self._added(model)
 
     def connect(self) -> AsyncOpenAI:
         """What takes long before the first exchange. Raises InputError where something is missing for it."""
         if self._client is None:
-            from openai import AsyncOpenAI, DefaultAioHttpClient, Timeout
-
-            if problem := self.problem():
+            if problem := self.address_problem() or self.problem():
                 raise InputError(str(problem))
-            self._client = AsyncOpenAI(
+            self._client = self._connected()
+            if self.settings.get("api_key_env") != "OPENAI_API_KEY":  # nor are these for another server
+                self._client.organization = self._client.project = None
+        return self._client
+
+    def _connected(self) -> AsyncOpenAI:
+        import httpx2
+        from openai import AsyncOpenAI, DefaultAioHttpClient, Timeout
+
+        try:
+            return AsyncOpenAI(
                 api_key=self._key or "none",
                 base_url=self._url,
                 http_client=DefaultAioHttpClient(),
                 timeout=Timeout(self._timeout_s, connect=min(self._timeout_s / 2, CONNECT_S)),
                 max_retries=0,
             )
-            if self.settings.get("api_key_env") != "OPENAI_API_KEY":  # nor are these for another server
-                self._client.organization = self._client.project = None
-        return self._client
+        except httpx2.InvalidURL:  # not every letter may stand in the name of a host
+            raise InputError(f"{self._url_key}: {expected(HOST)}") from None
 
     async def send(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The JSON object that comes back. Raises what the openai client raises, TimeoutError and ValueError."""
+        """The JSON object that comes back. Raises what the openai client raises, UnsendableError, TimeoutError and, of
+        the answer, ValueError."""
         import httpx2
 
+        client, content = self.connect(), orjson.dumps(body)
         async with asyncio.timeout(self._timeout_s):  # the client's own is for each part of a slow answer
-            response = await self.connect().post(path, content=orjson.dumps(body), cast_to=httpx2.Response)
+            try:
+                response = await client.post(path, content=content, cast_to=httpx2.Response)
+            except ValueError as error:
+                raise UnsendableError from error
         found = orjson.loads(response.content)
         if not isinstance(found, dict):
             raise ValueError(f"expected a JSON object, got {str(found)[:80]!r}")
@@ -154,8 +181,7 @@ class Provider:
 
     def readable(self, message: str) -> str:
         """One line of a server without the key, which some repeat."""
-        for secret in (self._key, urlsplit(self._url).password or ""):
-            message = message.replace(secret, "***") if len(secret) > 3 else message
+        message = message.replace(self._key, "***") if len(self._key) > 3 else message
         return re.sub(r"\b(sk-[\w-]{4})[\w*-]{8,}", r"\1***", message)[:500]
 
 

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, with_config
+from pydantic import AfterValidator, ConfigDict, Field, with_config
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
+
+from runner.llm.address import NOT_SHOWN, address_problem, variable_problem
 
 CacheMode = Literal["use", "none", "read", "refresh", "replay"]
 
+
+def _sound(problem: Callable[[str], str | None]) -> AfterValidator:
+    def checked(value: str) -> str:
+        if message := problem(value):
+            raise PydanticCustomError(NOT_SHOWN, "{message}", {"message": message})
+        return value
+
+    return AfterValidator(checked)
+
+
+Address = Annotated[str, _sound(address_problem)]
+Variable = Annotated[str, _sound(variable_problem)]
 Limit = Annotated[int, Field(ge=1)] | None
 
 
@@ -26,7 +42,7 @@ class Prices(TypedDict, total=False):
     """`usd_per_million` maps names of models (`*` any) to prices, which hold for `base_url` (null: for any)."""
 
     date: str | None
-    base_url: str | None
+    base_url: Address | None
     usd_per_million: dict[str, Price]
 
 
@@ -34,8 +50,8 @@ class Prices(TypedDict, total=False):
 class ProviderSettings(TypedDict, total=False):
     """conf/provider/openai.yaml says what each means."""
 
-    base_url: str | None
-    api_key_env: str | None
+    base_url: Address | None
+    api_key_env: Variable | None
     max_concurrency: Limit
     requests_per_minute: Limit
     tokens_per_minute: Limit

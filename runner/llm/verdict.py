@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -22,6 +22,10 @@ UNSUPPORTED = re.compile(
 )
 
 Kind = Literal["again", "throttled", "drop", "stop", "fail"]
+
+
+class UnsendableError(Exception):
+    """The client does not take the request as one, as with a header that holds what no header may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ def verdict_on(error: Exception, sent: Collection[str] = ()) -> Verdict:
     if any(isinstance(cause, TimeoutError | SocketTimeoutError) for cause in causes):
         return Verdict("again", "no answer within timeout_ms", may_be_billed=True)
     reason = " ".join(str(causes[-1]).split())
+    if _is_ours(error, causes):
+        return Verdict("stop", f"the request cannot be sent ({type(causes[-1]).__name__}: {reason})")
     if isinstance(error, APIConnectionError):
         return Verdict("again", f"the connection was lost ({reason})", may_be_billed=True)
     said = f"the answer is not what an OpenAI-compatible server sends ({type(error).__name__}: {reason})"
@@ -120,6 +126,16 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = cause.__cause__
+
+
+def _is_ours(error: Exception, causes: Sequence[BaseException]) -> bool:
+    """Whether the request never left. The client puts some such errors among those of the connection."""
+    from httpx2 import UnsupportedProtocol
+    from openai import APIConnectionError
+
+    if isinstance(error, APIConnectionError):
+        return any(isinstance(cause, ValueError | UnsupportedProtocol) for cause in causes)
+    return isinstance(error, UnsendableError)
 
 
 def _reason(error: OSError) -> str:

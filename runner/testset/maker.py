@@ -232,7 +232,10 @@ def _model(models: Models, name: str) -> Model:
     try:
         return models.model(name, "testset")
     except ConfigError as error:
-        raise ConfigError([Problem("model", problem.message) for problem in error.problems]) from None
+        keys = {"testset": "model"}
+        raise ConfigError(
+            [Problem(keys.get(problem.key, problem.key), problem.message) for problem in error.problems]
+        ) from None
 
 
 def _sifted(drafts: Sequence[Draft], made: Made) -> list[Draft]:

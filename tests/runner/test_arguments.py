@@ -71,6 +71,12 @@ def test_cells_are_the_product_in_hydras_order() -> None:
     ]
 
 
+def test_what_is_given_to_a_provider_is_not_repeated() -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked(["+provider.my own.base_url=http://me:secret@x/v1"])
+    assert str(caught.value).endswith("\n  +provider.my own.base_url: expected KEY=VALUE, +KEY=VALUE or ~KEY")
+
+
 def test_what_is_no_override_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
         checked(["k=3", "=5", "k"])

@@ -66,8 +66,44 @@ def test_one_problem(changes: dict[str, Any], message: str) -> None:
 
 
 def test_a_deterministic_run_takes_no_sample() -> None:
-    expected = "sample: a deterministic run takes all cases; leave out sample or deterministic"
+    expected = "sample: expected null, as deterministic=true takes all cases, got 3"
     assert messages(sample=3, deterministic=True) == [expected]
+
+
+ADDRESS = "expected an address such as http://127.0.0.1:8080/v1; this one "
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"base_url": "ftp://x"}, f"base_url: {ADDRESS}does not start with http:// or https://"),
+        ({"prices": {"base_url": "sk-secret"}}, f"prices.base_url: {ADDRESS}does not start with http:// or https://"),
+        ({"base_url": ["sk-secret"]}, "base_url: expected a valid string"),
+        ({"tokens_per_minute": "sk-secret"}, "tokens_per_minute: expected a valid integer"),
+        ({"tokens_per_minute": 0}, "tokens_per_minute: expected greater than or equal to 1, got 0"),
+        ({"prices": "sk-secret"}, "prices: expected a valid dictionary"),
+        ({"api_key": "sk-secret"}, "api_key: unknown setting; did you mean 'api_key_env'?"),
+        ({"prices": {"url": "x"}}, "prices.url: unknown setting; known: base_url, date, usd_per_million"),
+        (
+            {"prices": {"usd_per_million": {"m": {"in": 1}}}},
+            "prices.usd_per_million.m.in: unknown setting; known: cached_input, input, output",
+        ),
+    ],
+)
+def test_text_given_to_a_provider_is_not_repeated(settings: dict[str, Any], message: str) -> None:
+    (found,) = messages(provider={"mine": settings})
+    assert found.startswith(f"provider.mine.{message}")
+    assert "secret" not in found
+
+
+def test_a_provider_that_is_text() -> None:
+    assert messages(provider={"mine": "http://u:secret@x"}) == ["provider.mine: expected a valid dictionary"]
+
+
+def test_a_key_for_the_name_of_its_variable() -> None:
+    (found,) = messages(provider={"mine": {"api_key_env": "sk-secret"}})
+    assert found.startswith("provider.mine.api_key_env: expected the NAME of the environment variable")
+    assert "secret" not in found
 
 
 def test_all_problems_come_at_once() -> None:

@@ -132,7 +132,7 @@ def test_the_size_of_a_batch_is_not_the_models_but_the_rest_is(server: ModelsSer
 
 
 def test_what_results_depend_on(tmp_path: Path) -> None:
-    door = models("http://me:secret@localhost:1/v1/", tmp_path)
+    door = models("http://localhost:1/v1/", tmp_path)
     found = OpenaiEmbedder(models=door, model="test:tiny", dimensions=3).provenance
     assert found == {"model": "test:tiny", "url": "http://localhost:1/v1", "dimensions": 3}
 

@@ -361,7 +361,7 @@ def test_the_value_of_a_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-for-git-0001")
     path = Path("run/.hydra/config.yaml")
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("8080/v1", "8080/v1?key=sk-not-for-git-0001"), encoding="utf-8")
+    path.write_text(text.replace("8080/v1", "8080/v1/sk-not-for-git-0001"), encoding="utf-8")
     expected = (
         "frozen.yaml would hold the value of the environment variable OPENAI_API_KEY; "
         "run it with the name of the variable where its value stands"

@@ -362,6 +362,17 @@ async def test_embeddings(server: ModelsServer, tmp_path: Path) -> None:
     assert live["usd"] == pytest.approx(live["input_tokens"] / 1e6)
 
 
+async def test_conf_leaves_parameters_out_of_requests_for_vectors_and_adds_others(
+    server: ModelsServer, tmp_path: Path
+) -> None:
+    changes = {"leave_out": {"e": ["encoding_format", "dimensions"]}, "add": {"*": {"truncate": "END"}}}
+    door = models(server.url, tmp_path, **{f"provider_{name}": value for name, value in changes.items()})
+    async with door.opened():
+        vectors = await door.model("test:e", "embedder").embed(["달"], dimensions=8)
+    assert len(vectors) == 1
+    assert list(server.requests) == [{"model": "e", "input": ["달"], "truncate": "END"}]
+
+
 async def test_embeddings_take_part_in_budget_and_retries(server: ModelsServer, tmp_path: Path) -> None:
     left = [error(500, "Oops", kind="x"), Reply(body=b'{"data": []}')]
     server.respond = lambda body: left.pop(0) if left else None

@@ -160,3 +160,24 @@ def test_no_network_is_needed_to_open_a_door(tmp_path: Path) -> None:
             pass
 
     asyncio.run(main())
+
+
+def test_a_model_at_an_address_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:hunter22@127.0.0.1/v1")
+    door = Models(
+        providers={"test": {"base_url": None, "api_key_env": None}, "other": {"base_url": "http://127.0.0.1:8/v1"}},
+        cache="replay",
+        budget={},
+        cache_dir=str(tmp_path),
+        out=None,
+        timeout_ms=1000,
+        max_concurrency=1,
+    )
+    door.model("other:m", "judge")
+    with pytest.raises(ConfigError) as caught:
+        door.model("test:m", "judge")
+    assert str(caught.value) == (
+        "1 problem in the configuration:\n"
+        "  OPENAI_BASE_URL: expected an address such as http://127.0.0.1:8080/v1; this one holds user:password@, ? or "
+        "#, and it is kept with the results: put the key into an environment variable, and its NAME into api_key_env"
+    )

@@ -62,15 +62,14 @@ def test_what_conf_leaves_out_and_adds_by_the_name_of_the_model() -> None:
     assert not {"max_tokens", "max_completion_tokens"} & unlimited.keys()
 
 
-@pytest.mark.parametrize(
-    ("url", "address"),
-    [
-        ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1"),
-        ("https://me:secret@example.org/v1?key=secret#secret", "https://example.org/v1"),
-    ],
-)
-def test_the_address_that_is_shown_holds_no_secret(url: str, address: str) -> None:
-    assert provider(base_url=url).address == address
+def test_what_conf_leaves_out_of_requests_for_vectors_and_adds() -> None:
+    plain = {"model": "e", "input": ["a?b"], "encoding_format": "float"}
+    assert provider().embedding_body("e", ["a\ud800b"], None) == plain
+    settings = {"leave_out": {"e*": ["encoding_format", "dimensions", "max_tokens"]}, "add": {"e": {"truncate": True}}}
+    assert provider(**settings).embedding_body("e", ["x"], 8) == {"model": "e", "input": ["x"], "truncate": True}
+    assert provider(**settings).embedding_body("other", ["x"], 8) == {**plain, "model": "other", "input": ["x"]} | {
+        "dimensions": 8
+    }
 
 
 def test_without_an_address_the_variable_then_openai(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +77,7 @@ def test_without_an_address_the_variable_then_openai(monkeypatch: pytest.MonkeyP
     assert provider().address == "https://api.openai.com/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     assert provider().address == "http://127.0.0.1:9/v1"
-    assert provider(base_url="http://127.0.0.1:8/v1").address == "http://127.0.0.1:8/v1"
+    assert provider(base_url="http://127.0.0.1:8/v1/").address == "http://127.0.0.1:8/v1"
 
 
 @pytest.mark.parametrize(
@@ -104,18 +103,23 @@ def test_a_key_that_is_missing(key: str | None, fault: str, monkeypatch: pytest.
         provider(base_url="http://127.0.0.1:8/v1", api_key_env="TEST_KEY").connect()
 
 
-def test_an_address_that_is_none() -> None:
-    problem = provider(base_url="localhost:8080/v1").problem()
-    assert problem is not None
-    assert problem.key == "provider.test.base_url"
-    assert problem.message == "expected an address such as http://127.0.0.1:8080/v1, got 'localhost:8080/v1'"
+@pytest.mark.parametrize("address", ["http://u:hunter22@127.0.0.1:9/v1", "http://[::1", "http://😀.invalid/v1"])
+def test_an_address_that_is_none(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError) as of_conf:
+        provider(base_url=address).connect()
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    with pytest.raises(InputError) as of_environment:
+        provider().connect()
+    for error, key in ((of_conf, "provider.test.base_url"), (of_environment, "OPENAI_BASE_URL")):
+        assert str(error.value).startswith(f"{key}: expected an address such as http://127.0.0.1:8080/v1; ")
+        assert "hunter22" not in str(error.value)
 
 
 def test_a_key_that_a_server_repeats_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", "my-own-secret")
-    one = provider(base_url="http://me:hunter22@127.0.0.1/v1", api_key_env="TEST_KEY")
-    shown = one.readable("Wrong key my-own-secret, or hunter22, or sk-proj-abcdefgh12345678, or sk-live*********1234.")
-    assert shown == "Wrong key ***, or ***, or sk-proj***, or sk-live***."
+    one = provider(base_url="http://127.0.0.1/v1", api_key_env="TEST_KEY")
+    shown = one.readable("Wrong key my-own-secret, or sk-proj-abcdefgh12345678, or sk-live*********1234.")
+    assert shown == "Wrong key ***, or sk-proj***, or sk-live***."
     assert len(one.readable("x" * 9999)) == 500
 
 

@@ -9,9 +9,10 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
+from openai import APIConnectionError
 
 from runner.llm.provider import Provider
-from runner.llm.verdict import Verdict, retry_after_s, verdict_on
+from runner.llm.verdict import UnsendableError, Verdict, retry_after_s, verdict_on
 
 SENT = ("model", "messages", "max_tokens", "temperature", "response_format", "reasoning_effort")
 
@@ -32,7 +33,7 @@ async def saying(answer: bytes, *, drip_s: float = 0.0) -> AsyncIterator[str]:
                 writer.write(piece)
                 await writer.drain()
                 await asyncio.sleep(drip_s)
-        except ConnectionError:
+        except (ConnectionError, asyncio.IncompleteReadError):  # nobody asked
             pass
         finally:
             writer.close()
@@ -202,6 +203,50 @@ async def test_a_name_that_is_not_known() -> None:
     found = verdict_on(await raised("http://nobody.invalid/v1"))
     assert found.is_down
     assert found.message.startswith("no connection to nobody.invalid:80 (")
+
+
+async def refused(url: str, **settings: Any) -> Verdict:
+    """Of a client that was told so past conf, which would not have it."""
+    from openai import AsyncOpenAI, DefaultAioHttpClient
+
+    provider = Provider("test", {}, timeout_s=5, max_concurrency=1)
+    client = DefaultAioHttpClient()
+    provider._client = AsyncOpenAI(api_key="none", base_url=url, http_client=client, max_retries=0, **settings)
+    try:
+        with pytest.raises((APIConnectionError, UnsendableError)) as caught:
+            await provider.send("/x", {})
+    finally:
+        await provider.close()
+    return verdict_on(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("http://", "InvalidUrlClientError: /x"),
+        ("ftp://x", "NonHttpUrlClientError: ftp://x/x"),
+        ("http://h:99999/v1", "ValueError: Port out of range 0-65535"),
+    ],
+)
+async def test_an_address_that_nothing_can_be_sent_to_is_no_fault_of_a_server(url: str, fault: str) -> None:
+    assert await refused(url) == Verdict("stop", f"the request cannot be sent ({fault})")
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        (
+            "조직",
+            "UnicodeEncodeError: 'ascii' codec can't encode characters in position 0-1: ordinal not in range(128)",
+        ),
+        ("a\tb\r\nc: d", "ValueError: Forbidden control character detected in headers."),
+    ],
+)
+async def test_a_header_that_cannot_be_sent(value: str, fault: str) -> None:
+    async with saying(b"") as url:
+        found = await refused(url, organization=value)
+    assert (found.kind, found.may_be_billed) == ("stop", False)
+    assert found.message.startswith(f"the request cannot be sent ({fault}")
 
 
 # --- Retry-After ------------------------------------------------------------------------------------

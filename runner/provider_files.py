@@ -1,0 +1,48 @@
+"""Settings of a provider that stand under no name: typed so, or from a file that does not say whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from runner.errors import Problem
+from runner.llm.settings import ProviderSettings
+
+GROUP = "provider"
+SETTINGS = frozenset(ProviderSettings.__annotations__)
+
+
+def placed(problems: Sequence[Problem], search_path: Sequence[str]) -> list[Problem]:
+    """The problems, with the file and the line that it lacks instead of what follows from that. `search_path` is an
+    override of hydra.searchpath. Only while Hydra is initialised."""
+    without_name = sorted({setting for problem in problems if (setting := _setting(problem.key))})
+    if not without_name:
+        return list(problems)
+    found = [Problem(GROUP, message) for message in _files(search_path)] or [
+        Problem(f"{GROUP}.{setting}", f"expected {GROUP}.NAME.{setting}, such as {GROUP}.local.{setting}")
+        for setting in without_name
+    ]
+    return [*found, *(problem for problem in problems if not _follows(problem))]
+
+
+def _setting(key: str) -> str | None:
+    group, _, rest = key.partition(".")
+    setting = rest.partition(".")[0]
+    return setting if group == GROUP and setting in SETTINGS else None
+
+
+def _follows(problem: Problem) -> bool:
+    return _setting(problem.key) is not None or problem.message.startswith("no provider ")
+
+
+def _files(search_path: Sequence[str]) -> Iterator[str]:
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.core.object_type import ObjectType
+
+    loader: Any = GlobalHydra.instance().config_loader()
+    _, repository = loader._parse_overrides_and_create_caching_repo("config", list(search_path))
+    for name in repository.get_group_options(GROUP, ObjectType.CONFIG):
+        file = repository.load_config(f"{GROUP}/{name}")
+        if file.header["package"] is None:
+            path = f"{file.path.removeprefix('file://')}/{GROUP}/{name}.yaml"
+            yield f"{path}: its first line has to be `# @package {GROUP}.{name}`, which says whose settings these are"
