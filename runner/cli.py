@@ -34,7 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except OSError as error:
-        sys.stderr.write(f"error: {error.strerror}: {error.filename}\n")
+        from runner.writing import in_words
+
+        sys.stderr.write(f"error: {in_words(error, 'a file')}\n")
         return 3
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 import threading
 import zlib
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from runner.errors import StopRunError
+from runner.writing import GOES_ON, in_words
 
 T = TypeVar("T")
 
@@ -21,18 +24,30 @@ UNUSABLE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQL
 UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 
 
+class DamagedError(StopRunError):
+    """A file is no database, or not one of this program."""
+
+
 class Database:
     """One file with the tables of `schema` (in memory without a path), opened when it is first used, from any
     thread. What is committed survives the end of the process; a power cut may lose the last moments.
 
     A file that is damaged, or has other tables, is renamed to `*.damaged` and a new one begun where it
-    `is_replaceable`. One that is `read_only` must be there, and may lie in a folder that is read-only, too.
+    `is_replaceable`; else DamagedError is raised with `advice`. One that is `read_only` must be there, and may lie in
+    a folder that is read-only, too. `set_aside` is the renamed one.
     """
 
     def __init__(
-        self, path: Path | None, schema: str, *, is_replaceable: bool = False, read_only: bool = False
+        self,
+        path: Path | None,
+        schema: str,
+        *,
+        is_replaceable: bool = False,
+        read_only: bool = False,
+        advice: str = "",
     ) -> None:
-        self.path, self._schema = path, schema
+        self.path, self._schema, self._advice = path, schema, advice
+        self.set_aside: Path | None = None
         self._is_replaceable, self._read_only = is_replaceable, read_only
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None  # device and inode of what is open
@@ -44,7 +59,7 @@ class Database:
             try:
                 return self._with_connection(action)
             except (sqlite3.Error, OSError) as error:
-                raise StopRunError(f"{self.path}: {error}") from error
+                raise self._refused(error) from error
             finally:
                 if self._connection is not None and self._connection.in_transaction:
                     self._connection.rollback()
@@ -88,6 +103,15 @@ class Database:
             self._file = _identity(self.path)
         return self._connection
 
+    def _refused(self, error: sqlite3.Error | OSError) -> StopRunError:
+        if isinstance(error, sqlite3.Error) and _code(error) == sqlite3.SQLITE_FULL:
+            error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if isinstance(error, OSError):
+            return StopRunError(in_words(error, str(self.path)))
+        if _code(error) in UNUSABLE:
+            return DamagedError("; ".join(filter(None, [f"{self.path}: {error}", self._advice])))
+        return StopRunError(f"{self.path}: {error}" + (f"; {GOES_ON}" if _code(error) == sqlite3.SQLITE_IOERR else ""))
+
     def _set_aside(self, path: Path) -> None:
         """Unless another process has done so, and the file is a new one."""
         self._close()
@@ -95,7 +119,7 @@ class Database:
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
             with suppress(FileNotFoundError):
-                path.replace(path.with_suffix(".damaged"))
+                self.set_aside = path.replace(path.with_suffix(".damaged"))
 
     def _close(self) -> None:
         if self._connection is not None:
@@ -140,9 +164,14 @@ def _check_tables(connection: sqlite3.Connection, schema: str, *, may_create: bo
             connection.execute(f"PRAGMA user_version = {version}")
         connection.execute("COMMIT")
     if _version(connection) != version:
-        error = sqlite3.DatabaseError("a file of another program, or of another version of this one")
-        error.sqlite_errorcode = sqlite3.SQLITE_FORMAT
-        raise error
+        raise damaged("a file of another program, or of another version of this one")
+
+
+def damaged(reason: str) -> sqlite3.DatabaseError:
+    """As SQLite raises it for a file that it cannot use."""
+    error = sqlite3.DatabaseError(reason)
+    error.sqlite_errorcode = sqlite3.SQLITE_FORMAT
+    return error
 
 
 def _version(connection: sqlite3.Connection) -> int:

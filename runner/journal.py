@@ -11,7 +11,9 @@ from typing import Any, Self
 
 import orjson
 
+from runner.errors import StopRunError
 from runner.records import Row
+from runner.writing import in_words, replacing
 
 SYNC_SECONDS = 1.0
 
@@ -45,13 +47,15 @@ class Journal:
         return len(self._index)
 
     def append(self, row: Row) -> None:
+        """Raises StopRunError where it cannot be written; what was written before stays as it is."""
         line = encode(row)
-        self._file.write(line)
+        try:
+            self._write(line)
+        except OSError as error:
+            self._file.truncate(self._end)
+            raise StopRunError(in_words(error, self.path)) from error
         self._index[row.id] = self._end
         self._end += len(line)
-        if time.monotonic() - self._synced >= SYNC_SECONDS:
-            os.fsync(self._file.fileno())
-            self._synced = time.monotonic()
 
     def rows(self, ids: Iterable[str]) -> Iterator[dict[str, Any]]:
         """The rows of these cases, in this order; cases without a row are passed over."""
@@ -65,6 +69,14 @@ class Journal:
     def close(self) -> None:
         os.fsync(self._file.fileno())
         self._file.close()
+
+    def _write(self, line: bytes) -> None:
+        """All of it: of a disk that fills up, only a part may be taken at first."""
+        while line:
+            line = line[self._file.write(line) :]
+        if time.monotonic() - self._synced >= SYNC_SECONDS:
+            os.fsync(self._file.fileno())
+            self._synced = time.monotonic()
 
     def _recover(self) -> dict[str, int]:
         if not self.path.exists():
@@ -86,16 +98,14 @@ class Journal:
 
     def _compacted(self, index: Mapping[str, int]) -> dict[str, int]:
         """Rewrite the file with the rows that count, by one rename."""
-        scratch = self.path.with_suffix(".compacting")
         kept: dict[str, int] = {}
-        with self.path.open("rb") as old, scratch.open("wb") as new:
+        with replacing(self.path) as scratch, self.path.open("rb") as old, scratch.open("wb") as new:
             for case_id, offset in index.items():
                 old.seek(offset)
                 kept[case_id] = new.tell()
                 new.write(old.readline())
             new.flush()
             os.fsync(new.fileno())
-        scratch.replace(self.path)
         return kept
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import __version__
+from runner.writing import replacing
 
 SCHEMA = 1
 LIBRARIES = (
@@ -67,9 +67,8 @@ def without_credentials(value: Any) -> Any:
 
 def write_json(path: Path, value: Any) -> None:
     """Atomic: a reader sees the old file or the new one."""
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    scratch.replace(path)
+    with replacing(path) as scratch:
+        scratch.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

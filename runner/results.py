@@ -21,6 +21,7 @@ from runner.llm.models import models_among
 from runner.metadata import SCHEMA
 from runner.protocols import Case
 from runner.records import CaseSet, DataProblem, Preparation
+from runner.writing import replacing
 
 GENERATION = ("mean_faithfulness", "mean_answer_relevancy")
 SHOWN_CHARS = 300  # of an error, where it is one of many
@@ -100,8 +101,7 @@ def write_errors(path: Path, problems: Iterable[DataProblem], rows: Iterable[Map
     """errors.jsonl: bad lines of data, then the cases that failed or have a metric that could not be scored.
     Returns how often each reason was that of a case."""
     reasons: Counter[str] = Counter()
-    scratch = path.with_suffix(".writing")
-    with scratch.open("wb") as file:
+    with replacing(path) as scratch, scratch.open("wb") as file:
         for problem in problems:
             line = {"id": None, "stage": "data", "severity": problem.severity, "error": problem.message}
             where = {"path": problem.path, "line": problem.line, "field": problem.field}
@@ -113,7 +113,6 @@ def write_errors(path: Path, problems: Iterable[DataProblem], rows: Iterable[Map
                 kept = {name: row[name] for name in ("id", "stage", "status")}
                 line = {**kept, "error": reason, "unscored": row["unscored"]}
                 file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-    scratch.replace(path)
     return reasons
 
 

@@ -14,7 +14,6 @@ their gold chunks stand (runner.retrieval.record_of), where those are labelled b
 from __future__ import annotations
 
 import hashlib
-import os
 import unicodedata
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +27,7 @@ from runner.aggregate import SUMMARY_NAMES
 from runner.journal import is_whole
 from runner.judging import noise_of
 from runner.report.folder import RunFolder, open_run
+from runner.writing import replacing
 
 SCHEMA = 1
 KIND = "runner.snapshot"
@@ -69,9 +69,8 @@ def encoded(opened: RunFolder) -> bytes:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Atomic: a reader sees the old file or the new one."""
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.write_bytes(data)
-    scratch.replace(path)
+    with replacing(path) as scratch:
+        scratch.write_bytes(data)
 
 
 def snapshot_of(opened: RunFolder) -> dict[str, Any]:

@@ -9,10 +9,12 @@ another key, or derived by other code, is rebuilt, never read. Nothing in it is 
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -26,6 +28,8 @@ MANIFEST = "manifest.json"
 SCHEMA = 1
 SCRATCH = ".building-"
 DAY_S = 24 * 3600
+# In the words of the system and faiss, and of numpy, whose errors have no number.
+DISK_FULL = re.compile(r"No space left on device|Not enough free space|\d+ requested and \d+ written")
 
 
 def fingerprint(value: Any) -> str:
@@ -95,6 +99,10 @@ class Store:
             if folder.exists():  # rename cannot replace a folder that has files
                 folder.rename(scratch.with_name(scratch.name + "-old"))
             scratch.rename(folder)
+        except (OSError, RuntimeError) as error:
+            if DISK_FULL.search(str(error)):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)) from error
+            raise
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
             shutil.rmtree(scratch.with_name(scratch.name + "-old"), ignore_errors=True)

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     ("runner", "runner.errors", "runner.records"),
-    ("runner.protocols", "runner.text", "runner.store", "runner.stopwatch", "runner.database"),
+    ("runner.protocols", "runner.text", "runner.store", "runner.stopwatch", "runner.database", "runner.writing"),
     ("runner.threads",),
     ("runner.metrics", "runner.data", "runner.worker", "runner.llm"),
     (

@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 from runner.report.comparison_words import Record, gate_lines, headline, reason_text, rule_name, warnings
 from runner.report.markdown import visible
 from runner.report.wording import Wording
+from runner.writing import replacing
 
 
 def write_junit(path: Path, records: Sequence[Record], say: Wording) -> None:
@@ -22,9 +23,8 @@ def write_junit(path: Path, records: Sequence[Record], say: Wording) -> None:
     for name in ("tests", "failures", "skipped"):
         root.set(name, str(sum(int(suite.get(name) or 0) for suite in root)))
     indent(root)
-    scratch = path.with_name(f".{path.name}.writing")
-    ElementTree(root).write(scratch, encoding="utf-8", xml_declaration=True)
-    scratch.replace(path)
+    with replacing(path) as scratch:
+        ElementTree(root).write(scratch, encoding="utf-8", xml_declaration=True)
 
 
 def _suite(root: Element, record: Record, say: Wording) -> None:

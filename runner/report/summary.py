@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from runner.report import (
 )
 from runner.report.document import Document
 from runner.report.folder import open_run
+from runner.writing import replacing
 
 SECTIONS: tuple[Callable[[Document], str], ...] = (
     run_sections.head,
@@ -51,6 +51,5 @@ def render(document: Document) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    scratch.write_text(text, encoding="utf-8")
-    scratch.replace(path)
+    with replacing(path) as scratch:
+        scratch.write_text(text, encoding="utf-8")

@@ -18,6 +18,7 @@ from runner.metadata import now, versions, without_credentials, write_json
 from runner.testset.drafts import Draft, place_of
 from runner.testset.maker import CELL, Made, QuestionMaker
 from runner.testset.orders import eligible
+from runner.writing import replacing
 
 PROMPTS = ("testset_questions", "testset_check", "testset_compare")
 
@@ -40,9 +41,8 @@ def write(made: Made, maker: QuestionMaker, out: Path) -> None:
     """The provenance first: where the queries are, it is too."""
     content = b"".join(orjson.dumps(row) + b"\n" for row in rows(made.kept))
     write_json(provenance_path(out), provenance(made, maker, out, content))
-    scratch = out.with_name(f".{out.name}.{os.getpid()}")
-    scratch.write_bytes(content)
-    scratch.replace(out)
+    with replacing(out) as scratch:
+        scratch.write_bytes(content)
 
 
 def rows(kept: Sequence[Draft]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.database import Database
+from runner.database import DamagedError, Database
 from runner.errors import StopRunError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,6 +70,7 @@ def test_a_damaged_file_is_set_aside_and_a_new_one_begun(path: Path, content: by
     add(numbers, 1)
     assert all_of(numbers) == [1]
     assert path.with_suffix(".damaged").read_bytes() == content
+    assert numbers.set_aside == path.with_suffix(".damaged")
 
 
 def test_a_file_with_other_tables_is_set_aside_untouched(path: Path) -> None:
@@ -126,8 +127,10 @@ def test_a_file_that_must_not_be_replaced_says_what_is_wrong(path: Path, content
             other.execute("CREATE TABLE theirs (x)")
         other.close()
     reason = "file is not a database" if content else "a file of another program, or of another version of this one"
-    with pytest.raises(StopRunError, match=f"a#b.sqlite: {reason}$"):
+    with pytest.raises(DamagedError, match=f"a#b.sqlite: {reason}$"):
         add(database(path, is_replaceable=False), 1)
+    with pytest.raises(DamagedError, match=f"a#b.sqlite: {reason}; move it away$"):
+        add(Database(path, SCHEMA, advice="move it away"), 1)
     assert not path.with_suffix(".damaged").exists()
 
 
@@ -162,9 +165,22 @@ print(all_of(numbers) == list(range(1, n + 1)))
 """
     said = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     first, second = said.splitlines()
-    assert first.startswith("StopRunError ")
+    said = f"{path}: disk I/O error; finished cases stay, and the same command goes on from there"
+    assert first.startswith(f"StopRunError {said} ")
     assert first.endswith("True")
     assert second == "True"
+
+
+def test_no_room_for_another_page(path: Path) -> None:
+    numbers = database(path)
+    add(numbers, 1)
+    numbers.read(lambda rows: rows.execute("PRAGMA max_page_count = 2"))  # as many as there are
+    with pytest.raises(StopRunError) as raised:
+        numbers.write(lambda rows: rows.executemany("INSERT INTO number VALUES (?)", [(n,) for n in range(2, 5000)]))
+    assert str(raised.value) == (
+        f"{path}: No space left on device; finished cases stay, and the same command goes on from there"
+    )
+    assert all_of(numbers) == [1]
 
 
 WRITER = """

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -8,6 +10,8 @@ from hypothesis import strategies as st
 
 from runner.journal import Journal
 from runner.records import Judgement, Row, Status, Timing
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def row(id: str, status: Status = "ok", **fields: object) -> Row:
@@ -123,3 +127,29 @@ def test_killed_and_resumed_equals_uninterrupted(
     write(path, *(row(name) for name in names if name not in done))
     assert ids(path, names) == names
     assert len(path.read_bytes().splitlines()) == len(names)
+
+
+def test_a_row_that_a_full_disk_takes_in_part_is_taken_out_again(tmp_path: Path) -> None:
+    path = tmp_path / "per_item.jsonl"
+    script = f"""
+import resource
+from pathlib import Path
+from runner.journal import Journal
+from tests.runner.test_journal import row
+with Journal(Path({str(path)!r})) as journal:
+    journal.append(row("a"))
+    whole = journal.path.stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (whole + 50, resource.RLIM_INFINITY))
+    for id in "bc":
+        try:
+            journal.append(row(id))
+        except Exception as error:
+            print(type(error).__name__, error)
+    print(journal.path.stat().st_size == whole, [row["id"] for row in journal.rows("abc")])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    journal.append(row("c"))
+"""
+    said = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    line = f"StopRunError {path}: File too large; finished cases stay, and the same command goes on from there"
+    assert said.splitlines() == [line, line, "True ['a']"]
+    assert ids(path, "abc") == ["a", "c"]

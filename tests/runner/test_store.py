@@ -1,11 +1,13 @@
 import json
 import multiprocessing
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from runner.store import MANIFEST, Store, fingerprint
+from runner.writing import in_words
 
 
 def write_hello(path: Path) -> None:
@@ -126,3 +128,44 @@ def test_fingerprint_ignores_order_of_keys_only() -> None:
     assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
     assert fingerprint([1, 2]) != fingerprint([2, 1])
     assert fingerprint("1") != fingerprint(1)
+
+
+def fill_with_numpy(path: Path) -> None:
+    import numpy as np
+
+    (path / "a.npy").symlink_to("/dev/full")
+    np.save(path / "a.npy", np.zeros(10_000))
+
+
+def fill_with_faiss(path: Path) -> None:
+    import faiss
+    import numpy as np
+
+    index = faiss.IndexFlatIP(8)
+    index.add(np.zeros((10_000, 8), np.float32))
+    faiss.write_index(index, "/dev/full")
+
+
+def fill_with_text(path: Path) -> None:
+    (path / "a.txt").symlink_to("/dev/full")
+    (path / "a.txt").write_text("a" * 10_000)
+
+
+@pytest.mark.parametrize("build", [fill_with_numpy, fill_with_faiss, fill_with_text])
+def test_a_full_disk_is_told_as_one_whoever_writes(tmp_path: Path, build: Callable[[Path], None]) -> None:
+    store = Store(tmp_path)
+    with pytest.raises(OSError) as raised:
+        store.folder("index", {"a": 1}, build)
+    folder = store.folder("index", {"a": 1}, write_hello)
+    assert in_words(raised.value, "") == (
+        f"{folder}: No space left on device; finished cases stay, and the same command goes on from there"
+    )
+    assert sorted(path.name for path in folder.parent.iterdir()) == [folder.name, f"{folder.name}.lock"]
+
+
+def test_what_a_build_raises_otherwise_is_its_own(tmp_path: Path) -> None:
+    def build(path: Path) -> None:
+        raise RuntimeError("No index of this kind")
+
+    with pytest.raises(RuntimeError, match=r"^No index of this kind$"):
+        Store(tmp_path).folder("index", {"a": 1}, build)

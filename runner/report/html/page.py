@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -15,6 +14,7 @@ import orjson
 
 from runner.report.html.markup import Html, joined, tag
 from runner.report.wording import Wording
+from runner.writing import replacing
 
 # Whatever gets past the escaping finds scripts, styles, images and requests of every kind forbidden.
 POLICY = "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'"
@@ -44,11 +44,9 @@ class Page:
 
     def write(self, path: Path) -> None:
         """Atomic: a reader sees the old file or the new one. The same page gives the same bytes."""
-        scratch = path.with_name(f".{path.name}.{os.getpid()}")
-        with scratch.open("wb") as file:
+        with replacing(path) as scratch, scratch.open("wb") as file:
             for part in self._parts():
                 file.write(part)
-        scratch.replace(path)
 
     def _parts(self) -> Iterable[bytes]:
         style, script = _asset("page.css"), _asset("page.js")

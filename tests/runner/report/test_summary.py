@@ -145,8 +145,8 @@ def test_attempts_without_an_answer_that_may_be_billed(tmp_path: Path) -> None:
     assert sentence in (tmp_path / "report.html").read_text(encoding="utf-8")
     korean = written(write_run(tmp_path, merged(MODELS_RUN, KOREAN), changed)).replace("\\", "")
     assert (
-        "응답을 받지 못한 시도(시간 초과, 연결 끊김, 중단)는 3건입니다. 응답이 없어도 청구될 수 있으며(가격 미상, 최대 4,600 토큰), "
-        "예산에서는 쓴 것으로 계산합니다."
+        "응답을 받지 못한 시도(시간 초과, 연결 끊김, 중단)는 3건입니다. 응답이 없어도 청구될 수 있으며"
+        "(가격 미상, 최대 4,600 토큰), 예산에서는 쓴 것으로 계산합니다."
     ) in korean
     assert "Attempts without" not in written(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY))
 

@@ -1,0 +1,35 @@
+"""Files that appear whole or not at all, and what is said where they cannot be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+GOES_ON = "finished cases stay, and the same command goes on from there"
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file beside `path` to write into. It takes the place of `path` at the end: a reader sees the old file or the
+    new one, and the old one stays where something is raised. An OSError names `path`."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield scratch
+        scratch.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and str(error.filename or scratch) == str(scratch):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+def in_words(error: OSError, place: Path | str) -> str:
+    """`FILE: No space left on device; …`. `place`: what is named where the error names no file."""
+    if error.errno is None:
+        return f"{place}: {error}"
+    return f"{error.filename or place}: {error.strerror}" + (f"; {GOES_ON}" if error.errno in FULL else "")

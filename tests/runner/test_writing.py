@@ -1,0 +1,58 @@
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from runner.writing import in_words, replacing
+
+
+def test_a_file_takes_the_place_of_the_old_one_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "결과.json"
+    path.write_text("old")
+    with replacing(path) as scratch:
+        scratch.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_old_one_stays_where_something_is_raised_and_nothing_else_does(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as scratch:
+        scratch.write_text("half of the n")
+        raise KeyboardInterrupt
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_error_of_the_disk_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    with pytest.raises(OSError) as raised, replacing(path) as scratch:
+        scratch.symlink_to("/dev/full")
+        scratch.write_text("new")
+    assert in_words(raised.value, "somewhere") == (
+        f"{path}: No space left on device; finished cases stay, and the same command goes on from there"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_another_file_is_passed_on(tmp_path: Path) -> None:
+    other = tmp_path / "not there"
+    with pytest.raises(FileNotFoundError) as raised, replacing(tmp_path / "a.json"):
+        other.read_text()
+    assert in_words(raised.value, "somewhere") == f"{other}: No such file or directory"
+
+
+def test_a_folder_that_is_not_there_is_told_by_the_name_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "no folder" / "a.json"
+    with pytest.raises(FileNotFoundError) as raised, replacing(path) as scratch:
+        scratch.write_bytes(b"")
+    assert in_words(raised.value, "somewhere") == f"{path}: No such file or directory"
+
+
+def test_errors_that_name_no_file_or_have_no_number() -> None:
+    quota = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+    assert in_words(quota, "out").startswith(f"out: {os.strerror(errno.EDQUOT)}; finished cases stay")
+    assert in_words(OSError("the model cannot be loaded"), "cache") == "cache: the model cannot be loaded"
