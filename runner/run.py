@@ -10,12 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from omegaconf import DictConfig
+
 from runner import terminal
 from runner.comparing import conclude
 from runner.components import build
 from runner.config import RunOptions, validate
 from runner.engine import INTERRUPTED, Stop
-from runner.errors import InputError, RunnerError, TrackingError, did_you_mean
+from runner.errors import BudgetSpentError, InputError, RunnerError, TrackingError, did_you_mean
 from runner.job import Job, Outcome, head_of
 from runner.journal import Journal
 from runner.llm.models import models_among
@@ -27,8 +29,10 @@ from runner.score_identity import score_identity
 from runner.serving import PREPARATION, Service, serve
 from runner.snapshot import write_snapshot
 from runner.store import code_digest, fingerprint
+from runner.writing import in_words
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
+ASKING = {"models": "retriever", "generator": "generator", "judge": "judge"}  # what asks models, by its identity
 
 
 def execute(job: Job) -> Outcome:
@@ -39,7 +43,7 @@ def execute(job: Job) -> Outcome:
         write_json(job.folder / "run.json", head)
         outcome, summary = _evaluate(job, head)
     except RunnerError as error:
-        outcome = Outcome("failed", error.exit_code, str(error))
+        outcome = Outcome("failed", error.exit_code, f"{error}{_nothing_done(error, job.cfg)}")
     except KeyboardInterrupt:
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     except Exception as error:
@@ -47,6 +51,15 @@ def execute(job: Job) -> Outcome:
     if job.wave.sums_up or outcome.status == "failed":
         outcome = _close(job, head, outcome, summary)
     return outcome
+
+
+def _nothing_done(error: RunnerError, cfg: DictConfig) -> str:
+    """What a budget was spent on that did not reach to the first case."""
+    if not isinstance(error, BudgetSpentError):
+        return ""
+    checks = (cfg.get("judge") or {}).get("health")
+    first = "; the judge is first checked with control items (judge.health=false leaves them out)" if checks else ""
+    return f" before the first case was done{first}"
 
 
 def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] | None]:
@@ -131,18 +144,31 @@ def _claim(journal: Path, origin: Mapping[str, Any]) -> None:
     if journal.exists() and before != origin:
         aside = journal.with_name(f"per_item.before-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
         journal.rename(aside)
-        changed = [name for name, value in origin.items() if before.get(name) != value]
         terminal.note(
-            f"starting over: the {' and '.join(changed)} changed since {journal.parent} was written "
+            f"starting over: {' and '.join(_changed(before, origin))} changed since {journal.parent} was written "
             f"(the earlier rows are kept in {aside.name})"
         )
     write_json(journal.with_name(PROVENANCE), origin)
 
 
+def _changed(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list[str]:
+    """In words; beside the identity of the data is that of what asks models."""
+    known, data = before.get("data") or {}, origin["data"]
+    names = [name for name in {**known, **data} if known.get(name) != data.get(name)]
+    asking = [f"the {ASKING[name]} (model, server or prompt)" for name in names if name in ASKING]
+    changed = {
+        "the settings": before.get("settings") != origin["settings"],
+        "the data": len(asking) < len(names),
+        **dict.fromkeys(asking, True),
+        "the code": before.get("code") != origin["code"],
+    }
+    return [name for name, is_changed in changed.items() if is_changed]
+
+
 def _unexpected(folder: Path, error: Exception) -> Outcome:
     """A bug, or a disk that is full or gone. What was journaled stays, and the same command goes on from it."""
     if isinstance(error, OSError) and error.errno is not None:
-        return Outcome("failed", 3, f"{error.strerror}: {error.filename or folder}")
+        return Outcome("failed", 3, in_words(error, folder))
     log = folder / "error.log"
     with suppress(OSError):
         log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")

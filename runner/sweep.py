@@ -7,6 +7,7 @@ in its folder; the parent reads them all, because a launcher may lose a failure 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +34,9 @@ from runner.metadata import SCHEMA, now, read_json, write_json
 from runner.preflight import preflight
 from runner.run import execute, tracking_failure
 from runner.waves import Wave
+from runner.writing import in_words
 
+SPENT = re.compile(r"\bbudget\.(usd|tokens|requests)=\S+ is spent")  # that of minutes begins anew with a command
 GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
 
 
@@ -49,9 +52,9 @@ def launched(plan: Plan) -> tuple[Path, int]:
     baseline = look_up(plan.cells)
     agree_on_cost(plan.runs)
     with run_folder(plan) as folder:
+        _begin_ledger(plan, folder)
         _prepare(plan, folder)
         baseline.leave(folder)
-        ledger.begin(folder, plan.cells[0].cfg.budget)
         _prepare_tracking(plan.cells[0].cfg)
         return folder, _gather(plan, folder, _serve(plan, folder))
 
@@ -76,9 +79,17 @@ def task(cfg: DictConfig) -> None:
     try:
         outcome = execute(job)
     finally:
-        replace(outcome, wave=wave.number).write(folder)
+        _leave(replace(outcome, wave=wave.number), folder)
     if outcome.exit_code == INTERRUPTED.exit_code and not wave.is_closing:
         raise KeyboardInterrupt
+
+
+def _leave(outcome: Outcome, folder: Path) -> None:
+    """A run without an outcome did not run to its end, for all that its parent knows."""
+    try:
+        outcome.write(folder)
+    except OSError as error:
+        terminal.fail(in_words(error, folder))
 
 
 def _label(name: str, sweep: Mapping[str, Any]) -> str:
@@ -126,6 +137,8 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> None:
     main = None if plan.frozen is None else folder / UNFOLDED
     try:
         hydra_main([f"out={single_quoted(str(folder))}", *overrides], main)
+    except OSError as error:
+        terminal.fail(in_words(error, folder))
     except Exception as error:  # a launcher that lost its workers; what they left tells which
         terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
 
@@ -195,6 +208,11 @@ def _prepare(plan: Plan, folder: Path) -> None:
         write_json(folder / "sweep.json", {**head, "fingerprint": plan.fingerprint, **dates, **parts})
 
 
+def _begin_ledger(plan: Plan, folder: Path) -> None:
+    if (aside := ledger.begin(folder, plan.cells[0].cfg.budget)) is not None:
+        terminal.note(f"note: {folder / ledger.FILE} was damaged, and is now {aside}; what it counted is not shown")
+
+
 def _prepare_tracking(cfg: DictConfig) -> None:
     """Once, in the parent: several processes that create one store would race."""
     try:
@@ -216,9 +234,21 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
         state["status"] = "completed" if gravest in (0, 4, 5) else "partial"
         write_json(folder / "sweep.json", {**state, "updated_at": now()})
         _close_sweep(plan, folder, runs)
-    if code == 0 and any(outcome is not None and outcome.status == "partial" for outcome in outcomes):
-        terminal.note(f"stopped early; the same command goes on where it stopped ({folder})")
+    if code == 0:
+        _say_how_to_go_on(outcomes, folder)
     return gravest
+
+
+def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path) -> None:
+    """A run that was stopped or has failed goes on; one whose input is wrong would end in the same way."""
+    if any(outcome is None or outcome.status == "partial" for outcome in outcomes):
+        line = f"stopped early; the same command goes on where it stopped ({folder})"
+    elif any(outcome is not None and outcome.exit_code == 3 for outcome in outcomes):
+        line = f"not all is done; the same command keeps what is, and does the rest again ({folder})"
+    else:
+        return
+    reasons = " ".join(outcome.error_message or "" for outcome in outcomes if outcome is not None)
+    terminal.note(line + ("; raise the budget first" if SPENT.search(reasons) else ""))
 
 
 def _final(folder: Path) -> Outcome | None:

@@ -27,6 +27,7 @@ CREATE TABLE reply (
 );
 CREATE TABLE claim (digest BLOB PRIMARY KEY, owner TEXT NOT NULL)
 """
+ADVICE = "cache=use sets the damaged file aside and begins a new one"
 SELECT = "SELECT request, reply, checksum FROM reply WHERE digest = ? AND (? = '' OR sweep = ?)"
 
 Reply = Mapping[str, Any]
@@ -46,13 +47,20 @@ class ReplyCache:
         self._sweep = sweep
         self._root, self._path = root, root / "models.sqlite"
         self._presence: Presence | None = None
-        self._database = Database(self._path, SCHEMA, is_replaceable=self.stores, read_only=not self.stores)
+        self._database = Database(
+            self._path, SCHEMA, is_replaceable=self.stores, read_only=not self.stores, advice=ADVICE
+        )
+        self.problem: StopRunError | None = None  # for which nothing could be looked up
 
     def find(self, request: bytes) -> Reply | None:
         if self.mode == "none" or not (self.stores or self._path.exists()):
             return None
         digest, sweep = _digest(request), self._own_sweep()
-        return self._database.read(lambda rows: _read(rows, digest, request, sweep))
+        try:
+            return self._database.read(lambda rows: _read(rows, digest, request, sweep))
+        except StopRunError as error:
+            self.problem = error
+            raise
 
     def claim(self, request: bytes) -> tuple[bool, Reply | None]:
         """Whether this process is to ask, which `store` or `give_up` must follow; else the reply, or None while

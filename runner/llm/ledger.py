@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from runner.database import Database
-from runner.errors import BudgetSpentError
+from runner.database import DamagedError, Database, damaged
+from runner.errors import BudgetSpentError, InputError
 from runner.llm.messages import Usage
 from runner.llm.presence import Presence, is_present
 from runner.llm.settings import Budget
@@ -67,12 +67,20 @@ class Cost:
 NOTHING = Cost(Usage(), 0)
 
 
-def begin(folder: Path, limits: Budget) -> None:
-    """A command is given: the clock of `budget.minutes` starts."""
-    if limits.get("minutes") is not None:
-        database = Database(folder / FILE, SCHEMA)
-        database.write(lambda rows: rows.execute(f"{BEGIN} excluded.begun_at", _newly_begun()))
+def begin(folder: Path, limits: Budget) -> Path | None:
+    """A command is given: the clock of `budget.minutes` starts. Returns where a damaged ledger was put
+    aside; raises InputError where a budget depends on it."""
+    database = _database(folder, limits)
+    try:
+        if (folder / FILE).exists():
+            database.read(_check_whole)
+        if limits.get("minutes") is not None:
+            database.write(lambda rows: rows.execute(f"{BEGIN} excluded.begun_at", _newly_begun()))
+    except DamagedError as error:
+        raise InputError(str(error)) from error
+    finally:
         database.close()
+    return database.set_aside
 
 
 class Ledger:
@@ -81,9 +89,8 @@ class Ledger:
 
     def __init__(self, folder: Path | None, limits: Budget) -> None:
         self._folder = folder
-        self._database = Database(None if folder is None else folder / FILE, SCHEMA)
-        limited = {name: limits.get(name) for name in ("usd", "tokens", "requests", "minutes")}
-        self._limits = {name: float(str(limit)) for name, limit in limited.items() if limit is not None}
+        self._database = _database(folder, limits)
+        self._limits = _limits(limits)
         self._pending: dict[tuple[Account, Source], list[int]] = {}
         self._flushed = time.monotonic()
         self._presence: Presence | None = None
@@ -233,6 +240,24 @@ class Ledger:
 
 
 NO_USE = [0] * len(NUMBERS)
+
+
+def _limits(budget: Budget) -> dict[str, float]:
+    limited = {name: budget.get(name) for name in ("usd", "tokens", "requests", "minutes")}
+    return {name: float(str(limit)) for name, limit in limited.items() if limit is not None}
+
+
+def _database(folder: Path | None, budget: Budget) -> Database:
+    """What a damaged file told to be spent is not known: within a budget, it is for a person to let it go."""
+    names = ", ".join(f"budget.{name}" for name in _limits(budget))
+    advice = f"what was spent of {names} is unknown; move the file away to begin counting anew"
+    return Database(None if folder is None else folder / FILE, SCHEMA, is_replaceable=not names, advice=advice)
+
+
+def _check_whole(rows: sqlite3.Connection) -> None:
+    said = rows.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if said != "ok":
+        raise damaged(said)
 
 
 def _numbers(cost: Cost, retries: int) -> list[int]:

@@ -131,12 +131,15 @@ class Models:
 
     @contextmanager
     def rehearsing(self, rehearsal: Rehearsal, cell: str) -> Iterator[None]:
-        """Requests are counted into `rehearsal` instead of made."""
+        """Requests are counted into `rehearsal` instead of made. Raises StopRunError at the end where it is not known
+        which replies are stored: then nothing was counted rightly."""
         self._door.rehearsal, self._door.cell = rehearsal, cell
         try:
             yield
         finally:
             self._door.rehearsal = None
+        if self._door.cache.problem is not None:
+            raise self._door.cache.problem
 
     def keys_missing(self, names: Collection[str]) -> list[Problem]:
         """Providers of the models called so whose key is not there."""

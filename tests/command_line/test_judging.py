@@ -51,3 +51,84 @@ def test_controls_are_planned_where_it_is_open_whether_retrieval_is_good_enough(
     judged = sum(expected.live for account, expected in cell.expected.items() if account.role == "judge")
     assert judged >= CONTROLS
     assert server.count == 0
+
+
+# --- budgets and stored replies that cannot be used -----------------------------------------------
+
+
+def test_a_budget_that_the_controls_spend_is_told(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "budget.requests=5"]) == 3
+    assert server.count == 5
+    said = capsys.readouterr().err.splitlines()
+    assert said[-2:] == [
+        "error: budget.requests=5 is spent (5 used) before the first case was done; the judge is first checked with "
+        "control items (judge.health=false leaves them out)",
+        "not all is done; the same command keeps what is, and does the rest again (o); raise the budget first",
+    ]
+    assert main([*words, "budget.requests=5000"]) == 0
+    assert json.loads(Path("o", "summary.json").read_text("utf-8"))["cases"]["ok"] == 8
+
+
+@pytest.mark.parametrize("budget", ["budget.requests=60", "budget.tokens=30000"])
+def test_the_end_of_a_sweep_tells_how_to_go_on(
+    budget: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "retriever=keyword", "k=1,2", "cache=none", budget]) == 3
+    assert capsys.readouterr().err.endswith(" (o); raise the budget first\n")
+
+
+@pytest.mark.parametrize("cache", ["read", "replay"])
+@pytest.mark.parametrize("health", ["true", "false"])
+@pytest.mark.parametrize("command", [["plan"], []])
+def test_stored_replies_that_are_damaged_are_never_taken_for_none(
+    command: list[str],
+    health: str,
+    cache: str,
+    words: list[str],
+    server: ModelsServer,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("stored").mkdir()
+    Path("stored", "models.sqlite").write_text("no database at all", encoding="utf-8")
+    code = main([*command, *words, "cache_dir=stored", f"cache={cache}", f"judge.health={health}"])
+    assert (code, server.count) == (3, 0)
+    said = capsys.readouterr()
+    assert said.err == (
+        "error: stored/models.sqlite: file is not a database; cache=use sets the damaged file aside and begins a new "
+        "one\n"
+    )
+    assert said.out == ""
+
+
+def test_a_budget_with_a_damaged_ledger_sends_nothing(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("o").mkdir()
+    Path("o", "ledger.sqlite").write_text("no database at all", encoding="utf-8")
+    assert main([*words, "budget.usd=1"]) == 1
+    assert server.count == 0
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "error: o/ledger.sqlite: file is not a database; what was spent of budget.usd is unknown; move the file away "
+        "to begin counting anew"
+    )
+    assert main(words) == 0
+    note = "note: o/ledger.sqlite was damaged, and is now o/ledger.damaged; what it counted is not shown"
+    assert note in capsys.readouterr().err.splitlines()
+    assert Path("o", "ledger.damaged").read_text(encoding="utf-8") == "no database at all"
+
+
+def test_what_changed_is_told_when_a_run_starts_over(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    def said() -> list[str]:
+        assert main(words) == 0
+        return [line.split(" since ")[0] for line in capsys.readouterr().err.splitlines() if "starting over" in line]
+
+    assert said() == []
+    with serving_models() as moved:
+        words[-1] = f"provider.local.base_url={moved.url}"
+        assert said() == ["starting over: the judge (model, server or prompt) changed"]
+        queries = Path("queries.jsonl").read_text(encoding="utf-8")
+        Path("queries.jsonl").write_text(queries.replace("red planet?", "red one?"), encoding="utf-8")
+        assert said() == ["starting over: the data changed"]
+        assert said() == []

@@ -93,9 +93,9 @@ def rows(folder: str) -> dict[str, Any]:
     return {row["id"]: row for row in map(json.loads, lines)}
 
 
-def in_a_process(words: list[str]) -> subprocess.CompletedProcess[str]:
+def in_a_process(words: list[str], *program: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "runner", *words]
+    command = [sys.executable, *(program or ("-m", "runner")), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
@@ -125,6 +125,26 @@ def test_what_is_wrong_for_every_case_ends_the_run_and_the_same_command_goes_on(
     assert numbers("x/summary.json") == whole[0]
 
 
+def test_a_full_disk_keeps_what_is_done_and_the_same_command_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    many = [*ONE, "out=x", "evaluation.n=400"]
+    script = (
+        "import resource, sys; from runner.cli import main; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY)); sys.exit(main(sys.argv[1:]))"
+    )
+    full = in_a_process(many, "-c", script)
+    message = "x/per_item.jsonl: File too large; finished cases stay, and the same command goes on from there"
+    assert (full.returncode, full.stderr.count(message)) == (3, 1)
+    assert "stopped early; the same command goes on where it stopped (x)" in full.stderr
+    before = rows("x")
+    assert read("x/run.json")["status"] == read("x/summary.json")["status"] == "partial"
+    assert len(before) == read("x/summary.json")["cases"]["ok"] > 100
+    assert main(many) == 0
+    assert f"resuming: {len(before)} of 400 cases are done" in capsys.readouterr().err
+    after = rows("x")
+    assert len(after) == 400 and {id: after[id] for id in before} == before
+    assert len(asked()) == 401  # that which could not be written
+
+
 def test_cases_in_flight_beside_it_end_as_they_would_have() -> None:
     happens("hang 1", "stop 3")
     assert main([*ONE, "out=x", "max_concurrency=3", "case_timeout_ms=200"]) == 3
@@ -139,6 +159,14 @@ def test_an_error_of_one_case_is_its_own(capsys: pytest.CaptureFixture[str]) -> 
         "ValueError: on purpose"
     )
     assert read("x/run.json")["status"] == "failed"
+    line = "not all is done; the same command keeps what is, and does the rest again (x)\n"
+    assert capsys.readouterr().err.endswith(line)
+
+
+def test_input_that_is_wrong_would_be_wrong_again(capsys: pytest.CaptureFixture[str]) -> None:
+    happens("corpus a")
+    assert main([*ONE, "out=x"]) == 2
+    assert "the same command" not in capsys.readouterr().err
 
 
 def test_nothing_is_lost_when_the_server_is_down_at_the_next_start(capsys: pytest.CaptureFixture[str]) -> None:
