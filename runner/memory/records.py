@@ -1,0 +1,159 @@
+"""The nouns of conversational memory: sessions, turns, entities, what is remembered, scenarios with their probes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+# --- what is kept -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """Whose conversation. Any text but the empty one; stores encode it."""
+
+    tenant: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """What a user said and what was answered; or, in a dialogue of two people, what one of them said (`speaker`).
+
+    `number` counts from 1 within a session and is given by the store. `said_at`: ISO 8601, or empty. `id`: the name
+    that evidence goes by in a data set, or empty.
+    """
+
+    user: str
+    assistant: str = ""
+    speaker: str = ""
+    said_at: str = ""
+    id: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A fact worth keeping word for word. `turn`: the number of the turn that said it last."""
+
+    key: str
+    value: str
+    turn: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session as a store holds it. `turns`: those that no summary has taken in yet, oldest first. `version` grows
+    by one with each commit; `generation` is another one after the session was deleted; `last_turn`: how far the
+    summary goes (0: nowhere). A session that nobody has written to is empty, and its generation is ""."""
+
+    turns: tuple[ChatTurn, ...] = ()
+    memory: str = ""
+    entities: tuple[Entity, ...] = ()
+    version: int = 0
+    generation: str = ""
+    last_turn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a strategy gives of a session for one question.
+
+    `recent`: turns word for word, oldest first, the last one the newest. `retrieved`: turns found for the question,
+    best first, none of which is in `recent`. `is_budgeted` is False where all of it is to be shown, whatever the
+    budget.
+    """
+
+    memory: str = ""
+    entities: tuple[Entity, ...] = ()
+    recent: tuple[ChatTurn, ...] = ()
+    retrieved: tuple[ChatTurn, ...] = ()
+    is_budgeted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a summariser makes of a memory and a batch of turns. `entities`: keys and values to set, in order."""
+
+    memory: str
+    entities: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """What keeping the memory of a session came to so far. `appends_ms` and `updates_ms`: how long each took.
+    `violations`: summaries that were over a bound and were cut by code; `failures`: updates that failed and left
+    their turns for the next."""
+
+    appends_ms: list[float] = field(default_factory=list)
+    updates_ms: list[float] = field(default_factory=list)
+    violations: int = 0
+    failures: int = 0
+
+
+# --- what a generator gets --------------------------------------------------------------------------
+
+SectionName = Literal["system", "memory", "entities", "recent", "retrieved", "question"]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of a context. `tokens` of what is shown; `budget`: at most so many, None without one; `cut`: what was
+    left out, such as `2 turns`, or empty."""
+
+    name: SectionName
+    text: str
+    tokens: int
+    budget: int | None
+    cut: str = ""
+
+
+# --- what is asked of a memory ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something said in turn `turn` (from 1), true until another fact of the same `key` is said. `value` and
+    `aliases` are ways in which it is written; a fact without a key is never replaced."""
+
+    id: str
+    value: str
+    turn: int
+    key: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        return (self.value, *self.aliases)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A question asked when `after_turn` turns have passed. `expected` and `forbidden` are ids of facts: those that
+    an answer needs, and those that are no longer true. `evidence`: ids of the turns that answer it. `canaries`:
+    texts of other tenants, of which nothing may show. `answers`: as people would give them."""
+
+    id: str
+    question: str
+    after_turn: int
+    answerable: bool = True
+    expected: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    canaries: tuple[str, ...] = ()
+    category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Turns in order with what was planted in them, and the probes in the order of `after_turn`."""
+
+    id: str
+    turns: tuple[ChatTurn, ...]
+    probes: tuple[Probe, ...]
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    language: str | None = None
+    tenant: str = "default"
+    tags: tuple[str, ...] = ()
