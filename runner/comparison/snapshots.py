@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, with_config
+from typing_extensions import TypedDict
 
 from runner.errors import DataError
 from runner.snapshot import KIND, SCHEMA
@@ -71,8 +72,40 @@ class Snapshot:
 
     @property
     def k(self) -> int | None:
-        k = self.run.get("k")
-        return None if k is None else int(k)
+        k: int | None = self.run.get("k")
+        return k
+
+
+_OPEN = ConfigDict(strict=True, extra="allow")
+
+
+@with_config(_OPEN)
+class _Run(TypedDict, total=False):
+    """Of what it tells, that on which a comparison hangs."""
+
+    k: int | None
+    status: str | None
+    experiment: str | None
+    evaluation_type: str | None
+    fingerprint: str | None
+    created_at: str | None
+    choices: dict[str, Any] | None
+    git: dict[str, Any] | None
+
+
+@with_config(_OPEN)
+class _Latency(TypedDict, total=False):
+    n: int | None
+    p50_ms: float | None
+    p95_ms: float | None
+
+
+@with_config(_OPEN)
+class _Timing(TypedDict, total=False):
+    """`usage`: role, model, live or cached, unit."""
+
+    latency: dict[str, _Latency]
+    usage: dict[str, dict[str, dict[str, dict[str, float | int | None]]]]
 
 
 class _Head(BaseModel):
@@ -80,14 +113,14 @@ class _Head(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
-    run: dict[str, Any]
+    run: _Run
     config: dict[str, Any]
     identity: dict[str, str]
     depends: dict[str, list[str]]
     metrics: dict[str, dict[str, float | int | None]]
     counts: dict[str, dict[str, int]]
     cases_count: dict[str, int]
-    timing: dict[str, Any]
+    timing: _Timing
     cases: dict[str, Any]
 
 

@@ -87,6 +87,11 @@ def put(*place: str) -> Callable[[dict[str, Any], Any], None]:
     [
         (("identity", "gold"), 5, "identity.gold: expected a valid string"),
         (("metrics", "mrr"), "high", "metrics.mrr: expected a valid dictionary"),
+        (("run", "k"), "five", "run.k: expected a valid integer"),
+        (("run", "choices"), ["keyword"], "run.choices: expected a valid dictionary"),
+        (("timing",), {"latency": [1]}, "timing.latency: expected a valid dictionary"),
+        (("timing",), {"latency": {"case": {"n": "x"}}}, "timing.latency.case.n: expected a valid integer"),
+        (("timing",), {"usage": {"judge": [1]}}, "timing.usage.judge: expected a valid dictionary"),
         (("cases",), [], "cases: expected a valid dictionary"),
         (("cases", "ids"), "a", "cases.ids: expected a list, found text"),
         (("cases", "ids"), ["b", "a"], "cases.ids: expected in ascending order, each once; found 'a' after 'b'"),
