@@ -12,6 +12,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
@@ -45,7 +46,9 @@ def main(argv: Sequence[str]) -> int:
     regression = rules_of(options.rules)
     with tempfile.TemporaryDirectory() as scratch:
         finder = Finder(Path(scratch), options.uri)
-        baseline, *candidates = (finder.open(name) for name in [options.baseline, *options.candidate])
+        candidates = [finder.open(name) for name in options.candidate]
+        besides = [candidate.snapshot.run for candidate in candidates]
+        baseline = replace(finder, candidates=besides).open(options.baseline)
         allow, seed = options.allow_incomparable, options.seed
         found = compare_all(baseline, candidates, regression, seed=seed, allow_incomparable=allow)
     say = LANGUAGES[options.language] if options.language else wording_of({"config": candidates[0].snapshot.config})

@@ -7,7 +7,7 @@ an MLflow run id     latest:EXPERIMENT       the newest completed run of it, in 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -53,11 +53,13 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class Finder:
     """Looks references up. `uri` is the MLflow store (default: that of conf), `downloads` the folder for what comes
-    from there, `own` the folder of the run that is to be compared, which is no baseline of itself."""
+    from there, `own` the folder of the run or sweep that is to be compared, `candidates` what run.json tells of runs
+    that are: neither is the latest run, wherever it was found."""
 
     downloads: Path
     uri: str | None = None
     own: Path | None = None
+    candidates: Sequence[Mapping[str, Any]] = ()
 
     def open(self, reference: str) -> Side:
         return open_place(self.find(reference))
@@ -111,18 +113,26 @@ class Finder:
         names = sorted({str(run.get("experiment")) for _, run in _runs_here()})
         raise InputError(f"no completed run of the experiment '{experiment}' in ./outputs or MLflow{_known(names)}")
 
+    @property
+    def _own(self) -> set[tuple[str | None, int]]:
+        """The runs that are to be compared, as they are known in MLflow as well."""
+        folders = [] if self.own is None else [self.own, *(path.parent for path in self.own.glob("*/run.json"))]
+        found = [run for folder in folders if (run := read_json(folder / "run.json")) is not None]
+        return {_key(run) for run in (*found, *self.candidates) if run.get("created_at")}
+
     def _in_outputs(self, experiment: str) -> Iterator[tuple[int, Path]]:
         """(when it began, in milliseconds, folder)."""
+        own = self._own
         for folder, run in _runs_here():
             is_own = self.own is not None and folder.resolve().is_relative_to(self.own.resolve())
             one_case = (run.get("config") or {}).get("case") is not None
-            out = is_own or one_case or "reference" in run
+            out = is_own or one_case or "reference" in run or _key(run) in own
             if run.get("experiment") == experiment and run.get("status") == "completed" and not out:
-                yield int(datetime.fromisoformat(run["created_at"]).timestamp() * 1000), folder
+                yield _began_ms(run), folder
 
     def _in_mlflow(self, experiment: str, *, fails: bool) -> tuple[int, str] | None:
         """(when it began, run id). A store that cannot be asked is an error only where there is nothing else."""
-        database = sqlite_file(self._store)
+        own, database = self._own, sqlite_file(self._store)
         if database is not None and not database.is_file():
             return None
         try:
@@ -131,8 +141,10 @@ class Finder:
                 found = client.get_experiment_by_name(experiment)
                 query = "tags.status = 'completed' and tags.evaluation != ''"
                 order = ["attributes.start_time DESC"]
-                runs = client.search_runs([found.experiment_id], query, max_results=50, order_by=order) if found else []
+                n = 50 + len(own)
+                runs = client.search_runs([found.experiment_id], query, max_results=n, order_by=order) if found else []
                 runs = [run for run in runs if "reference" not in run.data.tags]
+                runs = [run for run in runs if (run.data.tags.get("fingerprint"), run.info.start_time) not in own]
         except TrackingError as error:
             if fails:
                 raise
@@ -166,6 +178,14 @@ def _runs_here() -> Iterator[tuple[Path, dict[str, Any]]]:
         run = read_json(path)
         if run is not None and run.get("experiment") and run.get("created_at"):
             yield path.parent, run
+
+
+def _key(run: Mapping[str, Any]) -> tuple[str | None, int]:
+    return run.get("fingerprint"), _began_ms(run)
+
+
+def _began_ms(run: Mapping[str, Any]) -> int:
+    return int(datetime.fromisoformat(run["created_at"]).timestamp() * 1000)
 
 
 def _near(reference: str) -> str:

@@ -47,6 +47,14 @@ def test_a_regression_ends_with_4(capsys: pytest.CaptureFixture[str]) -> None:
     assert compare.main(["bad", "good", "--out", "e", "--fail-on-regression"]) == 0
 
 
+def test_the_latest_run_is_another_than_the_candidate() -> None:
+    for number, rows in enumerate((GOOD, BAD)):
+        dates = dict.fromkeys(("created_at", "updated_at"), f"2026-01-0{number + 1}T00:00:00Z")
+        run_folder(Path(f"outputs/{number}"), rows, dates)
+    compare.main(["latest:full_rag", "outputs/1", "--out", "c"])
+    assert (read("c/compare.json")["baseline"]["label"], read("c/compare.json")["verdict"]) == ("outputs/0", "worse")
+
+
 def test_several_candidates() -> None:
     assert compare.main(["good", "bad", "same", "--out", "c"]) == 0
     found = read("c/compare.json")

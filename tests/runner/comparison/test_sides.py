@@ -133,6 +133,21 @@ def test_from_mlflow(mlflow_store: str, tmp_path: Path) -> None:
     assert finder.open(f"latest:{name}").label == "outputs/newer"
 
 
+def test_the_latest_is_never_the_run_that_is_compared(mlflow_store: str, tmp_path: Path) -> None:
+    """Not in MLflow either, where it stands when it is compared later, or when the same command is given again."""
+    name = f"comparison {tmp_path.name}"
+    tracking = MlflowTracking(uri=mlflow_store, figures=False)
+    earlier = tracking.upload(run_folder(Path("earlier"), ROWS, {**at(1), "experiment": name}))
+    tracking.upload(run_folder(Path("sweep/0"), ROWS, {**at(5), "experiment": name}))
+    by_folder = Finder(tmp_path / "downloads", mlflow_store, own=Path("sweep"))
+    run = by_folder.open("sweep/0").snapshot.run
+    for finder in (by_folder, Finder(tmp_path / "downloads", mlflow_store, candidates=[run])):
+        assert finder.find(f"latest:{name}").label == f"MLflow run {earlier}"
+    run_folder(Path("outputs/copy"), ROWS, {**at(5), "experiment": name})
+    found = Finder(tmp_path / "downloads", mlflow_store, candidates=[run]).find(f"latest:{name}")
+    assert found.label == f"MLflow run {earlier}"
+
+
 def test_a_run_of_somebody_else_in_mlflow(mlflow_store: str, tmp_path: Path) -> None:
     from mlflow import MlflowClient
 
