@@ -2,6 +2,7 @@
 
 A question is right where the run lost it nowhere (label `lost_at` is `none`), and wrong where its case failed.
 Where the two runs are of different evaluations, or have no such label, the first of FALLBACK that both have decides.
+Pairs whose question or labels are not the same count nowhere: they were not asked or not judged alike.
 Flips are ordered by their weight: the mean change of the main metrics of the case.
 """
 
@@ -59,14 +60,14 @@ def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) ->
         return Flips(None, 0, 0, (), ())
     one = states(runs.baseline.cases, by)[runs.pairing.baseline]
     other = states(runs.candidate.cases, by)[runs.pairing.candidate]
-    same_question = ~runs.pairing.new_question
-    lost = np.flatnonzero((one == RIGHT) & (other == WRONG) & same_question)
-    won = np.flatnonzero((one == WRONG) & (other == RIGHT) & same_question)
+    alike = ~(runs.pairing.new_question | runs.pairing.new_gold)
+    lost = np.flatnonzero((one == RIGHT) & (other == WRONG) & alike)
+    won = np.flatnonzero((one == WRONG) & (other == RIGHT) & alike)
     table = _Table(runs, metrics, judged)
     return Flips(
         by,
-        int(((one == RIGHT) & (other == RIGHT)).sum()),
-        int(((one == WRONG) & (other == WRONG)).sum()),
+        int(((one == RIGHT) & (other == RIGHT) & alike).sum()),
+        int(((one == WRONG) & (other == WRONG) & alike).sum()),
         table.flips(lost.tolist(), "lost"),
         table.flips(won.tolist(), "won"),
     )

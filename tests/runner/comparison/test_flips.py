@@ -101,3 +101,14 @@ def test_another_question_is_no_flip() -> None:
     one = {"values": {"mrr": [1] * 4}, "columns": lost_at(*["none"] * 4)}
     other = {"values": {"mrr": [1] * 4}, "columns": {**lost_at("below_k", "below_k", "none", "none"), **content}}
     assert [flip.id for flip in flips(one, other, ["mrr"]).lost] == ["a"]
+
+
+def test_other_labels_are_no_flip_and_count_nowhere() -> None:
+    one = {"values": {"mrr": [1] * 4}, "columns": {**lost_at(*["none"] * 4), "gold": ["w", "x", "y", "z"]}}
+    other = {
+        "values": {"mrr": [1] * 4},
+        "columns": {**lost_at("below_k", "below_k", "none", "none"), "gold": ["w", "new", "new", "z"]},
+    }
+    found = flips(one, other, ["mrr"])
+    assert [flip.id for flip in found.lost] == ["a"]
+    assert (found.right_in_both, found.wrong_in_both) == (1, 0)
