@@ -81,9 +81,9 @@ class Comparison:
 
     @property
     def was_measured_differently(self) -> bool:
-        """Whether a metric is not comparable for another reason than what the experiment varied."""
+        """Whether a metric is not comparable for another reason than what the experiment varied, or all are."""
         found = any(reason.is_grave for entry in self.not_comparable for reason in entry.reasons)
-        return found or len(self.pairing) == 0
+        return found or self.verdict == "not_comparable"
 
     def exit_code(self, *, fail_on_regression: bool) -> int:
         """5: not comparable, 4: a regression, 0."""
@@ -127,7 +127,7 @@ class _Numbers:
         self._reasons = {name: tuple(comparability.reasons(self._runs, name)) for name in names if name in valued}
         self._differences = self._differing(self._usable())
         self.numbers = {name: found.numbers for name, found in self._differences.items() if found.numbers is not None}
-        self.main = main_metrics(self.numbers)
+        self.main = main_metrics(self.numbers, self._reasons)
 
     def _usable(self) -> list[str]:
         """Metrics that are comparable, or looked at anyway."""

@@ -104,7 +104,7 @@ def _main(cells: Cells, baseline: str) -> list[str]:
         for name in cells.snapshots[baseline].cases.values
         if (one_k or not AT_OWN_K.fullmatch(name)) and not all(cells.reasons(baseline, other, name) for other in others)
     ]
-    return main_metrics(names)
+    return main_metrics(names, cells.snapshots[baseline].cases.values)
 
 
 def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetric | None:

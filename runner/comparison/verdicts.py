@@ -7,8 +7,9 @@ inconclusive    neither: the runs may differ by more than the margin, or not at 
 The verdict on two runs is that on their main metrics, which are adjusted together, over all candidates of one
 comparison: ranking (recall, nDCG, MRR) at k where both have the same k, else at the largest fixed cutoff of both;
 recognising unanswerable questions; faithfulness, answer relevancy, exact match and token F1. Where an evaluation
-has none of them, all of its metrics are main metrics. All other metrics are adjusted among themselves, and so are
-those of the legs of a fusion. A metric that is the same in every case is no test and does not count.
+has none of them, all of its metrics are main metrics; where it has some and none is comparable, there is no verdict.
+All other metrics are adjusted among themselves, and so are those of the legs of a fusion. A metric that is the same
+in every case is no test and does not count.
 """
 
 from __future__ import annotations
@@ -34,8 +35,13 @@ def direction(metric: str) -> Literal["higher", "lower"]:
     return "lower" if LOWER.fullmatch(metric) else "higher"
 
 
-def main_metrics(comparable: Collection[str]) -> list[str]:
-    """Of the metrics that can be compared, in order."""
+def main_metrics(comparable: Collection[str], known: Collection[str] = ()) -> list[str]:
+    """Of the metrics that can be compared, in order. `known`: those that the runs have, comparable or not."""
+    found = _main(comparable)
+    return found if found or _main(known) else sorted(comparable)
+
+
+def _main(comparable: Collection[str]) -> list[str]:
     own = {"recall": "recall_at_k", "ndcg": "ndcg_at_k", "mrr": "mrr"}
     ranking = [own[name] for name in RANKING if own[name] in comparable]
     if not ranking:
@@ -44,7 +50,7 @@ def main_metrics(comparable: Collection[str]) -> list[str]:
     others = [name for name in OTHERS if name in comparable]
     if "unanswerable_recall" not in comparable:  # no question is unanswerable, so that all there is is false alarms
         others = [name for name in others if name != "unanswerable_f1"]
-    return [*ranking, *others] or sorted(comparable)
+    return [*ranking, *others]
 
 
 def adjusted(found: Sequence[Paired]) -> list[float]:

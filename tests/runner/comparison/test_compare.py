@@ -91,6 +91,22 @@ def test_no_case_in_common() -> None:
     assert comparison.not_comparable[0].reasons[0].kind == "pairs"
 
 
+def test_no_metric_in_common() -> None:
+    """Nothing was compared, which is no pass, whatever was allowed."""
+    left, right = side(cases(IDS, {"mrr": [1.0] * 30})), side(cases(IDS, {"accuracy": [1.0] * 30}))
+    comparison = compare(left, right, NO_RULES, seed=1, allow_incomparable=True)
+    assert (comparison.verdict, comparison.exit_code(fail_on_regression=False)) == ("not_comparable", 5)
+    assert [entry.reasons[0].names for entry in comparison.not_comparable] == [("baseline",), ("candidate",)]
+
+
+def test_metrics_that_stay_comparable_give_no_verdict_in_place_of_the_main_ones() -> None:
+    values = {"mrr": [1.0] * 30, "unanswerable_precision": [0.0] * 30}
+    left, right = side(cases(IDS, values)), side(cases(IDS, values), identity={"documents": "other"})
+    comparison = compare(left, right, NO_RULES, seed=1)
+    assert [(each.difference.metric, each.role) for each in comparison.metrics] == [("unanswerable_precision", "other")]
+    assert comparison.verdict == "not_comparable"
+
+
 def test_several_candidates_are_adjusted_together() -> None:
     """Twelve of 30 lost: p = 2/2**12, and 6 tests in all: two of each candidate."""
     baseline = side(cases(IDS, {"recall_at_k": [1.0] * 30, "mrr": [1.0] * 30}))

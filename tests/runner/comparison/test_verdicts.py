@@ -68,6 +68,11 @@ def test_main_metrics(comparable: list[str], expected: list[str]) -> None:
     assert main_metrics(comparable) == expected
 
 
+def test_nothing_stands_in_for_main_metrics_that_are_not_comparable() -> None:
+    assert main_metrics(["precision_at_5"], ["recall_at_5", "precision_at_5"]) == []
+    assert main_metrics(["precision_at_5"], ["precision_at_5", "steps"]) == ["precision_at_5"]
+
+
 def test_direction() -> None:
     assert direction("latency.case.p95_ms") == direction("cost.usd") == "lower"
     assert direction("recall_at_5") == direction("latency") == "higher"
