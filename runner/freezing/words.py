@@ -78,7 +78,7 @@ KOREAN: Mapping[str, str] = {
     "change": "일부만 바꿔서 실행합니다. 적지 않은 것은 그대로입니다:",
     "compare": "다른 실행을 이 기록과 비교합니다:",
     "example_run": "RUN",
-    "needs": "환경 변수 {variables}이(가) 필요합니다.",
+    "needs": "필요한 환경 변수: {variables}.",
     "models": "{models}에 요청합니다. 캐시에 남아 있는 모델의 답은 다시 요청하지 않습니다.",
     "outside": "실행한 폴더 바깥의 파일을 읽습니다. 다른 컴퓨터에서는 그 위치를 지정하세요:",
     "made_with": "실행 환경",

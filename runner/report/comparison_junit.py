@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
+from runner.report.comparison_sections import RULE_HEADERS, rule_cells
 from runner.report.comparison_words import Record, gate_lines, headline, reason_text, rule_name, warnings
 from runner.report.markdown import visible
 from runner.report.wording import Wording
@@ -35,7 +36,7 @@ def _suite(root: Element, record: Record, say: Wording) -> None:
     if record["exit_code"] == 5:
         _failure(comparable, "; ".join(problems))
     for rule in record["gate"]["rules"]:
-        _rule(_case(suite, rule_name(rule, record, say)), rule, say)
+        _rule(_case(suite, rule_name(rule, record, say)), rule, record, say)
     for case in record["gate"]["cases"]:
         test = _case(suite, say("compare.case", id=case["id"]))
         if case["status"] == "fired":
@@ -57,7 +58,7 @@ def _failure(test: Element, message: str) -> None:
     SubElement(test, "failure", message=_clean(message), type="regression")
 
 
-def _rule(test: Element, rule: Record, say: Wording) -> None:
+def _rule(test: Element, rule: Record, record: Record, say: Wording) -> None:
     if rule["status"] == "passed":
         return
     if rule["status"] != "fired":
@@ -65,10 +66,8 @@ def _rule(test: Element, rule: Record, say: Wording) -> None:
         status = say.name("gate", rule["status"])
         SubElement(test, "skipped", message=_clean(f"{status}: {reasons}" if reasons else status))
         return
-    loss = "∞" if rule["loss"] is None else f"{rule['loss']:.4f}"
-    told = f"{say('compare.baseline')} {rule['baseline']:.4f}, {say('compare.candidate')} {rule['candidate']:.4f}, "
-    told += f"{say('compare.loss')} {loss}, {say('compare.allowed')} {rule['margin']:g}"
-    _failure(test, told)
+    cells = zip(RULE_HEADERS[1:-1], rule_cells(rule, record, say)[1:-1], strict=True)
+    _failure(test, ", ".join(f"{say(f'compare.{name}')} {cell}" for name, cell in cells if cell != say("none")))
 
 
 def _clean(text: str) -> str:

@@ -13,6 +13,7 @@ from runner.report.comparison_words import (
     interval,
     label,
     listed,
+    metrics_of,
     of_role,
     shown_verdict,
     signed,
@@ -88,7 +89,7 @@ def notes_of(entries: Sequence[Record], record: Record, say: Wording) -> list[st
 
 
 def yes_no(record: Record, say: Wording) -> str:
-    found = [entry for entry in record["metrics"] if entry["mcnemar"] and differs(entry) and entry["role"] != "leg"]
+    found = [entry for entry in metrics_of(record) if entry["mcnemar"] and differs(entry) and entry["role"] != "leg"]
     rows = [
         (
             label(entry, record, say),

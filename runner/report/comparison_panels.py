@@ -52,7 +52,8 @@ def comparison_panels(record: Record, say: Wording) -> list[RenderableType]:
     if flips["by"] is not None:
         counts = [f"{say(f'compare.flips.{kind}')}: {len(flips[kind])}" for kind in ("lost", "won")]
         notes.append(Text(f"{say('compare.head.flips')}: {', '.join(counts)}"))
-    return [Text(), title, *alarm, _table(record, say), *notes, Text(say("compare.pointer"), style="dim")]
+    table = [_table(record, say)] if of_role(record, "main") else []
+    return [Text(), title, *alarm, *table, *notes, Text(say("compare.pointer"), style="dim")]
 
 
 def _table(record: Record, say: Wording) -> Table:

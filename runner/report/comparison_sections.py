@@ -123,7 +123,8 @@ def rule_cells(rule: Record, record: Record, say: Wording) -> tuple[str, ...]:
     digits = 1 if rule["metric"].startswith("latency.") else 4
     percent = rule["relative"]
     numbers = [say("none") if rule[side] is None else f"{rule[side]:.{digits}f}" for side in SIDES]
-    loss = say("none") if rule["loss"] is None else f"{rule['loss']:.1%}" if percent else f"{rule['loss']:.{digits}f}"
+    nothing = "∞" if rule["status"] == "fired" else say("none")
+    loss = nothing if rule["loss"] is None else f"{rule['loss']:.1%}" if percent else f"{rule['loss']:.{digits}f}"
     allowed = f"{rule['margin']:.1%}" if percent else plain(rule["margin"])
     if rule["significant"]:
         allowed = say("compare.significant", margin=allowed)

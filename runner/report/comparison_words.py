@@ -58,8 +58,20 @@ def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
     return text
 
 
+def metrics_of(record: Record) -> list[Record]:
+    """Without `recall_at_5` where both runs have k = 5: it says what `recall_at_k` says, and is called the same."""
+    names = {entry["name"] for entry in record["metrics"]}
+    tail = f"_at_{k_of(record)}"
+
+    def is_twin(name: str) -> bool:
+        measure = name.removesuffix(tail)
+        return measure != name and not names.isdisjoint({f"{measure}_at_k", measure})
+
+    return [entry for entry in record["metrics"] if not is_twin(entry["name"])]
+
+
 def of_role(record: Record, role: str) -> list[Record]:
-    return [entry for entry in record["metrics"] if entry["role"] == role]
+    return [entry for entry in metrics_of(record) if entry["role"] == role]
 
 
 def differs(entry: Record) -> bool:
@@ -146,6 +158,8 @@ def warnings(record: Record, say: Wording) -> list[str]:
     grave = _grave(reason for entry in record["not_comparable"] for reason in entry["reasons"])
     if grave:
         found.append(say("compare.warn.measured", reasons="; ".join(reason_text(reason, say) for reason in grave)))
+    if record["verdict"] == "not_comparable" and not found:
+        found.append(say("compare.none"))
     caveats = _grave(reason for entry in record["metrics"] for reason in entry["caveats"])
     if caveats:
         found.append(say("compare.warn.caveat", reasons="; ".join(reason_text(reason, say) for reason in caveats)))

@@ -3,7 +3,7 @@
 
 KOREAN_COMPARISON: dict[str, str] = {
     "compare.title": "비교: {candidate} (기준 {baseline})",
-    "compare.titles": "기준 {baseline}과(와)의 비교",
+    "compare.titles": "기준({baseline})과의 비교",
     "compare.panel": "{candidate} (기준 {baseline})",
     "compare.baseline": "기준",
     "compare.candidate": "후보",
@@ -95,7 +95,7 @@ KOREAN_COMPARISON: dict[str, str] = {
     "compare.flips.both_wrong": "둘 다 틀림",
     "compare.flips.questions": "질문 수",
     "compare.flips.by_label": "어느 단계에서도 놓치지 않은 질문을 맞은 것으로 봅니다(lost_at이 none). 정답 문서가 상위 k개 안에 있고 답변이 있으면 그것도 맞은 경우, 또는 답이 없는 질문에 답이 없다고 한 경우입니다.",
-    "compare.flips.by_metric": "{metric}이(가) 1인 질문을 맞은 것으로 봅니다.",
+    "compare.flips.by_metric": "{metric} 값이 1인 질문을 맞은 것으로 봅니다.",
     "compare.flips.none": "이 실행들에는 맞고 틀림을 가릴 기준이 없습니다.",
     "compare.flips.order": "변화가 큰 것부터 보여 줍니다. 괄호 안은 주요 지표의 평균 변화량입니다.",
     "compare.flips.noise": "~ 표시: 판정 점수만 바뀌었고, 그 폭이 같은 답변을 다시 판정할 때 생기는 흔들림보다 크지 않습니다.",

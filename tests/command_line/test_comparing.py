@@ -119,7 +119,7 @@ def test_other_labels_are_not_comparable(data: list[str], capsys: pytest.Capture
     main([*data, "out=before"])
     write_queries(q03={"expected_notes": ["d03", "d04"]})
     assert main([*data, "out=after", "compare=before"]) == 5
-    assert "error: Not comparable: the two runs were not measured in the same way (1 cases have other labels)" in (
+    assert "error: Not comparable: the two runs were not measured in the same way (1 case(s) with other labels)" in (
         capsys.readouterr().err
     )
     assert read("after/run.json")["exit_code"] == 5 and read("after/compare.json")["pairing"]["new_gold"] == ["q03"]

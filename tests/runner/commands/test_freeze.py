@@ -187,7 +187,7 @@ def test_models_and_their_variables_are_named() -> None:
     freeze.main(["run", "x"])
     assert read("x/environment.json")["variables"] == ["OPENAI_API_KEY"]
     assert "openai:gpt-4o-mini에 요청합니다." in files("x")["README.md"]
-    assert "환경 변수 OPENAI_API_KEY이(가) 필요합니다." in files("x")["README.md"]
+    assert "필요한 환경 변수: OPENAI_API_KEY." in files("x")["README.md"]
 
 
 # --- what is there stays --------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import orjson
 import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
+from rich.table import Table
 
 from runner import report
 from runner.comparison.compare import compare_all
@@ -22,7 +23,7 @@ from runner.regression import Regression
 from runner.report.comparison import render
 from runner.report.comparison_junit import write_junit
 from runner.report.comparison_panels import comparison_panels
-from runner.report.comparison_words import headline, reason_text, signed, warnings
+from runner.report.comparison_words import headline, metrics_of, reason_text, signed, warnings
 from runner.report.wording import LANGUAGES
 from tests.comparison_runs import graded, run_folder
 from tests.run_folders import HOSTILE, used
@@ -145,6 +146,22 @@ def test_what_was_measured_differently(tmp_path: Path) -> None:
     assert "| Recall@5 \\* |" in render([anyway], EN)
 
 
+def test_without_a_metric_in_common(tmp_path: Path) -> None:
+    """The warning is what the exit code 5 is explained with; there is no table without rows."""
+    (record,) = made(tmp_path)
+    record |= {"metrics": [], "verdict": "not_comparable", "exit_code": 5}
+    assert warnings(record, EN) == ["No metric can be compared."]
+    assert warnings(record, KO) == ["비교할 수 있는 지표가 없습니다."]
+    assert not any(isinstance(part, Table) for part in comparison_panels(record, EN))
+
+
+def test_a_cutoff_that_is_k_of_both_runs_is_shown_once() -> None:
+    names = ["recall_at_k", "recall_at_5", "recall_at_10", "mrr", "mrr_at_5", "chunk/ndcg_at_5", "chunk/ndcg_at_k"]
+    record = {"metrics": [{"name": name} for name in names], "baseline": {"k": 5}, "candidate": {"k": 5}}
+    assert [entry["name"] for entry in metrics_of(record)] == ["recall_at_k", "recall_at_10", "mrr", "chunk/ndcg_at_k"]
+    assert len(metrics_of({**record, "candidate": {"k": 3}})) == len(names)
+
+
 def test_a_candidate_that_did_not_come_to_its_end(tmp_path: Path) -> None:
     (record,) = made(tmp_path, [{"status": "partial"}])
     assert warnings(record, EN) == [
@@ -172,6 +189,16 @@ def test_junit(tmp_path: Path) -> None:
         "답변 관련성 (Relevancy)": "passed", "사례 q-00": "passed", "사례 q-03": "failure", "사례 q-17": "passed",
     }  # fmt: skip
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("8", "2", "0")
+
+
+def test_junit_tells_a_relative_loss_as_a_share(tmp_path: Path) -> None:
+    """0.5278 of 0.9444. Of 2**12 ways to swap 12 cases that differ, 13 lose as much: p is 13 / 4096."""
+    rules = [{"metric": "hit_rate_at_3", "margin": 0.1, "relative": True, "significant": True}]
+    write_junit(tmp_path / "gate.xml", made(tmp_path, rules=rules), EN)
+    failure = ElementTree.parse(tmp_path / "gate.xml").getroot().find(".//failure")
+    assert failure is not None and failure.get("message") == (
+        "Baseline 0.9444, Candidate 0.4167, Loss 55.9%, Accepted 10.0%, unless it may be chance, p (Holm) 0.003"
+    )
 
 
 def test_junit_of_what_is_not_comparable(tmp_path: Path) -> None:
@@ -228,7 +255,7 @@ def test_signed_numbers(value: float | None, digits: int, expected: str) -> None
             {"kind": "identity", "names": ["judge_prompt.faithfulness", "metric_code.ranking", "metric_code.answers"]},
             "different judge prompt, code of the metric", "판정 프롬프트, 지표 코드 다름",
         ),
-        ({"kind": "gold", "names": [], "n_cases": 3}, "3 cases have other labels", "사례 3개의 정답 레이블이 다름"),
+        ({"kind": "gold", "names": [], "n_cases": 3}, "3 case(s) with other labels", "사례 3개의 정답 레이블이 다름"),
     ],
 )  # fmt: skip
 def test_reasons(reason: dict[str, Any], english: str, korean: str | None) -> None:

@@ -113,7 +113,7 @@ def test_five_metrics_and_two_long_params_fit_eighty_columns(tmp_path: Path, lan
 
 def test_korean(tmp_path: Path) -> None:
     folder = three(tmp_path / "s", language="ko")
-    assert "k=3과(와) 비교" in told(folder)
+    assert "기준(k=3)과 비교" in told(folder)
     assert "최고와 동급: 충실도 (Faithfulness): k=5." in told(folder)
     assert "## 파레토 최적" in markdown(folder)
 
