@@ -16,6 +16,7 @@ from runner import arguments
 from runner.config import RunOptions, evaluation_name, problems_of, reached, run_fingerprint
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.frozen import Frozen, unfolded
+from runner.metadata import without_credentials
 from runner.provider_files import placed
 from runner.references import chosen, reference_overrides
 from runner.store import fingerprint
@@ -184,7 +185,7 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
         problems += _beside(problems, placed(problems_of(plain), search_path(job)))
     except (HydraException, OmegaConfBaseException) as error:
         problems += _not_in_use(job, {problem.key for problem in problems})
-        return None, problems or [Problem("configuration", " ".join(str(error).split()))]
+        return None, problems or [Problem("configuration", without_credentials(" ".join(str(error).split())))]
     if any(_is_added(group) and not group.startswith("+experiment=") for group in groups):
         problems += _not_in_use(job, {problem.key for problem in problems})
     OmegaConf.set_struct(cfg, False)
@@ -220,7 +221,7 @@ def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
 def _choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
     for one in choice if isinstance(choice, list) else [choice]:
         if str(one) not in options:
-            return Problem(group, f"no choice '{one}'{did_you_mean(str(one), options)}")
+            return Problem(group, f"no choice '{without_credentials(str(one))}'{did_you_mean(str(one), options)}")
     return None
 
 

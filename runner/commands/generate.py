@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from runner import arguments, terminal
 from runner.compose import search_path, with_search_path
 from runner.errors import ConfigError, EvaluationError, InputError, Problem, did_you_mean
+from runner.metadata import without_credentials
 from runner.plan_report import QUESTION
 from runner.provider_files import placed
 from runner.records import DataProblem
@@ -92,7 +93,7 @@ def settings(words: Sequence[str]) -> DictConfig:
             known = compose(CONFIG, with_search_path([], line.config_folders))
             cfg = compose(CONFIG, overrides)
         except (HydraException, OmegaConfBaseException) as error:
-            raise ConfigError([Problem("configuration", " ".join(str(error).split()))]) from None
+            raise ConfigError([Problem("configuration", without_credentials(" ".join(str(error).split())))]) from None
         found = placed(_problems(cfg, known), search_path(overrides))
     problems = {problem.key: problem for problem in reversed(found)}
     if problems:

@@ -104,6 +104,21 @@ def test_a_setting_of_no_provider(words: list[str], capsys: pytest.CaptureFixtur
     )
 
 
+@pytest.mark.parametrize(
+    ("word", "problem"),
+    [
+        (f"provider=http://me:{SECRET}@x", "provider: no choice 'http://x'; known: local, openai"),
+        (
+            f"~provider.local.base_url=http://me:{SECRET}@x",
+            "configuration: Could not delete from config. The value of 'provider.local.base_url' is "
+            "http://127.0.0.1:8080/v1 and not http://x.",
+        ),
+    ],
+)
+def test_an_address_in_a_message_has_no_password(word: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused([*JUDGED, word], capsys) == f"error: 1 problem in the configuration:\n  {problem}\n"
+
+
 @pytest.mark.parametrize("sample", [["~sample"], ["sample=3", "~sample"]])
 def test_an_option_that_is_taken_out(sample: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = refused([*small_data(tmp_path), "deterministic=true", *sample], capsys)
