@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -77,13 +78,35 @@ def _ask_hydra(line: Line, words: Sequence[str]) -> int:
     from runner import arguments
     from runner.compose import frozen_of, with_search_path
     from runner.frozen import unfolded
-    from runner.sweep import hydra_main
 
     frozen, folders = frozen_of(line)
     with unfolded(frozen) as folder:
         if folder is not None:
             words = [*with_search_path([], folders, frozen), *line.words]
-        return hydra_main([arguments.quoted(word) for word in words], folder)
+        return _hydra_main([arguments.quoted(word) for word in words], folder)
+
+
+def _hydra_main(arguments: Sequence[str], folder: Path | None) -> int:
+    """What Hydra says of the configuration of the program or of a folder. Its exit code for wrong usage is 1, as
+    everywhere here."""
+    import hydra
+    from hydra.errors import HydraException
+
+    from runner.sweep import task
+
+    before = sys.argv
+    sys.argv = ["runner", *arguments]
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # raise what went wrong instead of printing it with a traceback
+    try:
+        path = "pkg://conf" if folder is None else str(folder.resolve())
+        hydra.main(version_base="1.3", config_path=path, config_name="config")(task)()
+    except SystemExit as ended:
+        return 1 if ended.code else 0
+    except (HydraException, ValueError) as error:
+        raise InputError(" ".join(str(error).split())) from None
+    finally:
+        sys.argv = before
+    return 0
 
 
 def _is_command(word: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -56,10 +57,6 @@ class Plan:
     @property
     def experiment(self) -> str:
         return self.cells[0].experiment
-
-    @property
-    def flags(self) -> list[str]:
-        return ["--multirun"] if self.is_sweep else []
 
     @property
     def fingerprint(self) -> str:
@@ -120,15 +117,9 @@ def with_search_path(
 def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple[list[str], list[Cell]]:
     """The override list as Hydra is to get it, and all its jobs, composed from the configuration of the program or
     of a folder. Raises ConfigError with the problems of all."""
-    from hydra import initialize_config_dir, initialize_config_module
-
     problems: dict[str, Problem] = {}
     cells = []
-    with (
-        initialize_config_module("conf", version_base="1.3")
-        if folder is None
-        else initialize_config_dir(str(folder), version_base="1.3")
-    ):
+    with initialized(folder):
         overrides = _added_or_overridden(overrides)
         jobs = arguments.cells(overrides)
         swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
@@ -144,6 +135,15 @@ def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple
     if problems:
         raise ConfigError(list(problems.values()))
     return list(overrides), cells
+
+
+def initialized(folder: Path | None) -> AbstractContextManager[None]:
+    """Hydra over the configuration of the program or of a folder."""
+    from hydra import initialize_config_dir, initialize_config_module
+
+    if folder is None:
+        return initialize_config_module("conf", "runner", version_base="1.3")
+    return initialize_config_dir(str(folder.resolve()), "runner", version_base="1.3")
 
 
 def _added_or_overridden(overrides: Sequence[str]) -> list[str]:

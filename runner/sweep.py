@@ -6,9 +6,7 @@ in its folder; the parent reads them all, because a launcher may lose a failure 
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from runner.comparing import look_up
 from runner.comparison.chosen import chosen_baseline
 from runner.comparison.sweep import compare_sweep
 from runner.components import build
-from runner.compose import Plan
+from runner.compose import Plan, initialized
 from runner.cost import agree_on_cost
 from runner.engine import INTERRUPTED
 from runner.errors import InputError, RunnerError
@@ -128,15 +126,22 @@ def _pass(plan: Plan, folder: Path, wave: Wave) -> int:
 
 def _commands(plan: Plan) -> Iterator[list[str]]:
     """What Hydra is to be told: all cells at once, then each reference, which is in no grid with them."""
-    yield [*plan.overrides, *plan.flags]
+    yield list(plan.overrides)
     for name, cell in plan.references.items():
-        yield [*cell.overrides, f"hydra.sweep.subdir={name}", *plan.flags]
+        yield [*cell.overrides, f"hydra.sweep.subdir={name}"]
 
 
 def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> None:
-    main = None if plan.frozen is None else folder / UNFOLDED
+    """In Hydra's own main function the configuration would be composed once more, to learn the mode."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    mode = "MULTIRUN" if plan.is_sweep else "RUN"
+    words = [f"out={single_quoted(str(folder))}", *overrides, f"hydra.mode={mode}"]
     try:
-        hydra_main([f"out={single_quoted(str(folder))}", *overrides], main)
+        with initialized(None if plan.frozen is None else folder / UNFOLDED):
+            hydra: Any = GlobalHydra.instance().hydra
+            start = hydra.multirun if plan.is_sweep else hydra.run
+            start(config_name="config", task_function=task, overrides=words)
     except OSError as error:
         terminal.fail(in_words(error, folder))
     except Exception as error:  # a launcher that lost its workers; what they left tells which
@@ -153,27 +158,6 @@ def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
         if outcome.status == "partial":
             return f"run {name}: {outcome.error_message}"
     return None
-
-
-def hydra_main(arguments: Sequence[str], folder: Path | None = None) -> int:
-    """What Hydra makes of a command line, over the configuration of the program or of a folder. Its exit code for
-    wrong usage is 1, as everywhere here."""
-    import hydra
-    from hydra.errors import HydraException
-
-    before = sys.argv
-    sys.argv = ["runner", *arguments]
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # raise what went wrong instead of printing it with a traceback
-    try:
-        path = "pkg://conf" if folder is None else str(folder.resolve())
-        hydra.main(version_base="1.3", config_path=path, config_name="config")(task)()
-    except SystemExit as ended:
-        return 1 if ended.code else 0
-    except (HydraException, ValueError) as error:
-        raise InputError(" ".join(str(error).split())) from None
-    finally:
-        sys.argv = before
-    return 0
 
 
 # --- before and after -----------------------------------------------------------------------------
