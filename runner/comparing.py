@@ -9,28 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from omegaconf import DictConfig
 
 from runner.comparison.chosen import chosen_baseline
-from runner.comparison.compare import compare
-from runner.comparison.gate import demand_known
-from runner.comparison.record import record_of
-from runner.comparison.sides import Finder, Place, Side, open_place
-from runner.comparison.snapshots import read_snapshot
 from runner.components import build
 from runner.compose import Cell
 from runner.errors import ConfigError, DataError, InputError, Problem, RunnerError
 from runner.job import Job, Outcome
 from runner.metadata import read_json, write_json
-from runner.regression import Regression
-from runner.report.comparison import write
-from runner.report.comparison_junit import write_junit
-from runner.report.comparison_words import Record, gate_lines, warnings
-from runner.report.wording import LANGUAGES
-from runner.snapshot import FILE, write_bytes
+
+if TYPE_CHECKING:
+    from runner.comparison.sides import Place, Side
+    from runner.regression import Regression
+    from runner.report.comparison_words import Record
 
 BASELINE = ".baseline.json"
 FILES = ("compare.json", "compare.md")
@@ -59,6 +53,9 @@ def look_up(cells: Sequence[Cell]) -> Baseline:
     chosen_baseline(cells)
     if cfg.compare is None:
         return Baseline(None)
+    from runner.comparison.gate import demand_known
+    from runner.comparison.sides import Finder, open_place
+
     finder = Finder(Path(cfg.cache_dir) / DOWNLOADS, _store(cfg), None if cfg.out is None else Path(cfg.out))
     try:
         place = finder.find(cfg.compare)
@@ -90,6 +87,8 @@ def _check(cells: Sequence[Cell]) -> None:
 
 def _foreign(path: Path) -> list[Problem]:
     """A file that is no snapshot is not written over."""
+    from runner.comparison.snapshots import read_snapshot
+
     try:
         if path.exists():
             read_snapshot(path)
@@ -109,6 +108,8 @@ def _store(cfg: DictConfig) -> str | None:
 def conclude(job: Job, outcome: Outcome) -> Outcome:
     """Copy the snapshot, compare with the baseline; the outcome with what the comparison adds to it. What goes wrong
     in comparing is no failure of the run: its results stand."""
+    from runner.snapshot import FILE, write_bytes
+
     for name in FILES:
         (job.folder / name).unlink(missing_ok=True)
     try:
@@ -124,6 +125,14 @@ def conclude(job: Job, outcome: Outcome) -> Outcome:
 
 
 def _compared(job: Job, outcome: Outcome, baseline: Mapping[str, Any]) -> Outcome:
+    from runner.comparison.compare import compare
+    from runner.comparison.record import record_of
+    from runner.comparison.sides import Place, open_place
+    from runner.report.comparison import write
+    from runner.report.comparison_junit import write_junit
+    from runner.report.wording import LANGUAGES
+    from runner.snapshot import write_bytes
+
     cfg = job.cfg
     regression: Regression = build(cfg.regression).root
     sides = (open_place(Place(Path(baseline["path"]), baseline["label"])), _own(job.folder))
@@ -140,12 +149,17 @@ def _compared(job: Job, outcome: Outcome, baseline: Mapping[str, Any]) -> Outcom
 
 
 def _own(folder: Path) -> Side:
+    from runner.comparison.sides import Place, open_place
+
     here = Path.cwd()
     return open_place(Place(folder, str(folder.relative_to(here) if folder.is_relative_to(here) else folder)))
 
 
 def why(record: Record) -> str:
     """In one line, why the exit code of a comparison is not 0."""
+    from runner.report.comparison_words import gate_lines, warnings
+    from runner.report.wording import LANGUAGES
+
     say = LANGUAGES["en"]
     lines = warnings(record, say) if record["exit_code"] == 5 else gate_lines(record, say)
     return f"{lines[0]} See compare.md." if lines else ""

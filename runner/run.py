@@ -27,7 +27,6 @@ from runner.records import CaseSet, DataProblem
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
 from runner.score_identity import score_identity
 from runner.serving import PREPARATION, Service, serve
-from runner.snapshot import write_snapshot
 from runner.store import code_digest, fingerprint
 from runner.writing import in_words
 
@@ -177,6 +176,8 @@ def _unexpected(folder: Path, error: Exception) -> Outcome:
 
 def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[str, Any] | None) -> Outcome:
     """The last steps read the folder: report, tracking, terminal. Results are safe whatever happens in them."""
+    from runner.snapshot import write_snapshot
+
     try:
         _write_head(job, head, outcome)
         if summary is not None:

@@ -18,7 +18,6 @@ from runner import terminal, waves
 from runner.arguments import single_quoted
 from runner.comparing import look_up
 from runner.comparison.chosen import chosen_baseline
-from runner.comparison.sweep import compare_sweep
 from runner.components import build
 from runner.compose import Plan, initialized
 from runner.cost import agree_on_cost
@@ -259,6 +258,8 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -
 
 def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """What comparing says must not cost the results of the runs."""
+    from runner.comparison.sweep import compare_sweep
+
     cfg, statuses = plan.cells[0].cfg, {str(cell["folder"]): str(cell["status"]) for cell in cells}
     baseline = str(chosen_baseline(plan.cells))
     try:
