@@ -82,7 +82,7 @@ class Limiter:
     def _delay_s(self, tokens: int) -> float | None:
         """How long to wait before asking again: 0 when the request may go, None until another comes back."""
         now = self._clock()
-        while self._recent and self._recent[0][0] <= now - MINUTE_S:
+        while self._recent and self._recent[0][0] + MINUTE_S <= now:
             self._recent_tokens -= self._recent.popleft()[1]
         if self.in_flight >= int(self.allowed):
             return None
