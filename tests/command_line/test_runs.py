@@ -384,7 +384,10 @@ def test_a_bug_is_one_line_and_a_log_never_a_traceback(tmp_path: Path) -> None:
     done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
     assert done.returncode == 3
     log = tmp_path / "x" / "error.log"
-    assert done.stderr == f"error: unexpected ZeroDivisionError: division by zero; {log} has the details\n"
+    assert done.stderr == (
+        f"error: unexpected ZeroDivisionError: division by zero; {log} has the details\n"
+        "not all is done; the same command keeps what is, and does the rest again (x)\n"
+    )
     assert "Traceback" in Path("x/error.log").read_text(encoding="utf-8")
 
 
