@@ -47,8 +47,10 @@ class Reason:
 
 
 def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
-    """Empty where the metric is comparable."""
-    found = [*_missing(runs, metric), *_other_k(runs, metric)]
+    """Empty where the metric is comparable. One that a run does not have was measured in no other way."""
+    if missing := list(_missing(runs, metric)):
+        return missing
+    found = list(_other_k(runs, metric))
     depends = {*runs.baseline.depends.get(metric, ()), *runs.candidate.depends.get(metric, ())}
     one, other = runs.baseline.identity, runs.candidate.identity
     if runs.anchored is not None:
