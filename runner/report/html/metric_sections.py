@@ -31,8 +31,13 @@ def panels(document: Document) -> Section:
         return Section("metrics", say("head.metrics"), paragraph(say("metrics.none")))
     counted = any(value.partly_scored and value.scored_only != value.value for value in found)
     headers = ["metrics.metric", "head.value", None, "interval", "scored", *["metrics.scored_only"] * counted]
-    head = [_header(name, say) for name in [*headers, "metrics.grade", "metrics.reading"]]
-    bodies = [_group(title, values, counted, len(head), document) for title, values in groups if values]
+    readable = any(_reading(value, say) for value in found)
+    head = [_header(name, say) for name in [*headers, "metrics.grade", *["metrics.reading"] * readable]]
+    bodies = [
+        _group(title, [_row(value, counted, readable, document) for value in values], len(head))
+        for title, values in groups
+        if values
+    ]
     shown = tag("table", tag("thead", tag("tr", *head)), *bodies, class_="panels")
     notes = [say("metrics.grades")]
     if any(value.partly_scored for value in found):
@@ -48,14 +53,14 @@ def _header(name: str | None, say: Wording) -> Html:
     )
 
 
-def _group(title: str, values: Sequence[Value], counted: bool, width: int, document: Document) -> Html:
+def _group(title: str, rows: Sequence[Html], width: int) -> Html:
     head = tag("tr", tag("th", title, scope="rowgroup", colspan=width), class_="group")
-    return tag("tbody", head, *(_row(value, counted, document) for value in values))
+    return tag("tbody", head, *rows)
 
 
-def _row(value: Value, counted: bool, document: Document) -> Html:
+def _row(value: Value, counted: bool, readable: bool, document: Document) -> Html:
     say = document.say
-    grade = None if metric.UNGRADED in value.name else metric.grade(value.value)
+    grade = _grade(value)
     partly = value.partly_scored
     cells = [
         tag("th", metric.label(value.name, document.k, say), scope="row"),
@@ -67,8 +72,17 @@ def _row(value: Value, counted: bool, document: Document) -> Html:
     if counted:
         cells.append(tag("td", metric.four(value.scored_only, say) if partly else "", class_="number"))
     cells.append(tag("td", say(f"grade.{grade}") if grade else "", class_=grade and f"grade {grade}"))
-    cells.append(tag("td", say.texts.get(f"reading.{value.name}.{grade}", ""), class_="quiet"))
-    return tag("tr", *cells)
+    reading = [tag("td", _reading(value, say), class_="quiet")] if readable else []
+    return tag("tr", *cells, *reading)
+
+
+def _grade(value: Value) -> str | None:
+    return None if metric.UNGRADED in value.name else metric.grade(value.value)
+
+
+def _reading(value: Value, say: Wording) -> str:
+    """What the grade of some metrics means."""
+    return say.texts.get(f"reading.{value.name}.{_grade(value)}", "")
 
 
 def cutoffs(document: Document) -> Section | None:

@@ -79,6 +79,16 @@ def test_panels_show_values_intervals_counts_and_grades(tmp_path: Path) -> None:
     assert len(table.all("svg")) == len([cells for cells in table.rows() if "[" in " ".join(cells)])
 
 
+def test_panels_without_a_metric_that_reads_as_anything_have_no_column_for_it(tmp_path: Path) -> None:
+    folder = write_run(tmp_path)
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary["metrics"] = {name: entry for name, entry in summary["metrics"].items() if "mean_" not in name}
+    (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    table = section(page(folder), "metrics").one("table")
+    assert {cells[0]: cells[1:] for cells in table.rows()}["Recall@5"][-1] == "excellent"
+    assert "Reading" not in [cell for cells in table.rows() for cell in cells]
+
+
 def test_questions_go_down_a_waterfall(tmp_path: Path) -> None:
     lost_at = {"none": 5, "not_retrieved": 1, "wrong_answer": 4}
     write_run(tmp_path)
