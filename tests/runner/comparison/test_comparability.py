@@ -69,6 +69,9 @@ def test_a_metric_that_one_run_does_not_have() -> None:
     runs = paired(one, other)
     assert reasons(runs, "mrr") == [Reason("missing", ("candidate",))]
     assert reasons(runs, "exact_match") == [Reason("missing", ("baseline",))]
+    retrieval = snapshot(cases(IDS, {"mrr": [0, 1]}), identity={"judge": "none"})
+    answers = snapshot(cases(IDS, {"mrr": [0, 1], "mean_faithfulness": [0, 1]}))
+    assert reasons(paired(answers, retrieval), "mean_faithfulness") == [Reason("missing", ("candidate",))]
     assert not Reason("missing", ("baseline",)).is_grave and not Reason("k").is_grave
 
 
