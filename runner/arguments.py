@@ -108,7 +108,7 @@ def checked(overrides: Sequence[str]) -> list[str]:
     for override in map(quoted, overrides):
         key = _key(override)
         if key is None:
-            problems.append(Problem(_shown(override), "expected KEY=VALUE, +KEY=VALUE or ~KEY"))
+            problems.append(_no_override(override))
         elif key in SET_BY_RUNNER:
             problems.append(Problem(key, "set by the runner: out=FOLDER chooses the folder, a comma makes a sweep"))
         else:
@@ -118,10 +118,13 @@ def checked(overrides: Sequence[str]) -> list[str]:
     return result
 
 
-def _shown(override: str) -> str:
-    """What is given to a provider may be a secret."""
-    key = override.partition("=")[0]
-    return (key if key.lstrip("+~").startswith("provider") else override) or "''"
+def _no_override(override: str) -> Problem:
+    """What is given to a provider, or to a setting, may be a secret."""
+    key, equals, _ = override.partition("=")
+    if equals and re.fullmatch(r"[+~]*\w+(/\w+)+\.[\w.]+", key):
+        return Problem(key, f"a setting goes by dots: {key.replace('/', '.')}=VALUE")
+    shown = key if key.lstrip("+~").startswith("provider") else override
+    return Problem(shown or "''", "expected KEY=VALUE, +KEY=VALUE or ~KEY")
 
 
 def _key(override: str) -> str | None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner import arguments
+from runner.choices import choice_problem, known_groups, nested_problem
 from runner.config import RunOptions, evaluation_name, problems_of, reached, run_fingerprint
-from runner.errors import ConfigError, InputError, Problem, did_you_mean
+from runner.errors import ConfigError, InputError, Problem
 from runner.frozen import Frozen, unfolded
 from runner.metadata import without_credentials
 from runner.provider_files import placed
@@ -149,7 +149,7 @@ def initialized(folder: Path | None) -> AbstractContextManager[None]:
 def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
     """`+key=value` for a value as `++key=value`: to add what is there already is no mistake, nor is it one to set
     what is not there yet where any name may stand."""
-    known = _groups(search_path(overrides))
+    known = known_groups(search_path(overrides))
 
     def grown(override: str) -> str:
         if _is_added(override) and str(arguments.parse(override).key_or_group) not in known:
@@ -165,7 +165,7 @@ def _is_added(override: str) -> bool:
 
 def unused(cells: Sequence[Cell]) -> list[str]:
     """Components that were chosen or set on the command line although no cell uses them."""
-    named = {override.lstrip("+").partition("=")[0].partition(".")[0] for cell in cells for override in cell.overrides}
+    named = {re.split(r"[=./]", override.lstrip("+"))[0] for cell in cells for override in cell.overrides}
     used = set().union(*(reached(cell.cfg) for cell in cells))
     nodes = {name: OmegaConf.select(cells[0].cfg, name) for name in named}
     components = {name for name, node in nodes.items() if isinstance(node, DictConfig) and "_target_" in node}
@@ -201,38 +201,33 @@ def _beside(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Proble
 
 def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:
     """Group choices that exist, values as `++key=value` so that unknown keys reach our own check, problems."""
-    known = _groups(search_path(job))
+    known = known_groups(search_path(job))
     groups, values, problems = [], [], []
     for override in job:
         parsed = arguments.parse(override)
         key = str(parsed.key_or_group)
         if parsed.is_delete() and key in RunOptions.model_fields:
             problems.append(Problem(key, f"~{key} takes out what has to have a value; expected {key}=VALUE"))
+        elif problem := nested_problem(key, None if parsed.is_delete() else parsed.value(), known):
+            problems.append(problem)
         elif key not in known or parsed.is_delete():
             keep = key.startswith("hydra") or parsed.is_delete()
             values.append(override if keep else f"++{override.lstrip('+')}")
-        elif problem := _choice_problem(key, parsed.value(), known[key]):
+        elif problem := choice_problem(key, parsed.value(), known[key]):
             problems.append(problem)
         else:
             groups.append(override)
     return groups, values, problems
 
 
-def _choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
-    for one in choice if isinstance(choice, list) else [choice]:
-        if str(one) not in options:
-            return Problem(group, f"no choice '{without_credentials(str(one))}'{did_you_mean(str(one), options)}")
-    return None
-
-
 def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]:
     """Groups that were chosen although the evaluation does not have them."""
-    known = _groups(search_path(job))
+    known = known_groups(search_path(job))
     used = _groups_in_use(job, known)
     if not used:
         return []
     evaluation, *uses = used
-    components = ", ".join(name for name in uses if name not in (*NOT_COMPONENTS, "experiment"))
+    components = ", ".join(name for name in uses if name not in (*NOT_COMPONENTS, "experiment") and "/" not in name)
     parsed = [arguments.parse(override) for override in job]
     keys = [str(one.key_or_group) for one in parsed if not one.is_delete()]
     return [
@@ -258,7 +253,8 @@ def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]
     except (HydraException, OmegaConfBaseException):
         return []
     choices = _choices(cfg)
-    return [choices["evaluation"], *(str(key) for key in cfg if key in choices), "experiment"]
+    used = [choice for key in cfg for choice in choices if choice.partition("/")[0] == key]
+    return [choices["evaluation"], *used, "experiment"]
 
 
 def _choices(cfg: DictConfig) -> dict[str, str]:
@@ -268,25 +264,3 @@ def _choices(cfg: DictConfig) -> dict[str, str]:
 
 def search_path(overrides: Sequence[str]) -> list[str]:
     return [override for override in overrides if override.startswith("hydra.searchpath=")]
-
-
-def _groups(search_path: Sequence[str]) -> dict[str, list[str]]:
-    """Config groups with their choices, those on `search_path` (an override of hydra.searchpath) included."""
-    from hydra.core.global_hydra import GlobalHydra
-
-    return _groups_of(GlobalHydra.instance().config_loader(), tuple(search_path))
-
-
-@lru_cache(maxsize=1)
-def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
-    from hydra.core.object_type import ObjectType
-
-    _, repository = loader._parse_overrides_and_create_caching_repo("config", list(search_path))
-
-    def options(group: str, kind: ObjectType) -> list[str]:
-        return list(repository.get_group_options(group, kind))
-
-    names = [name for name in options("", ObjectType.GROUP) if not name.startswith("hydra")]
-    nested = [f"{name}/{inner}" for name in names for inner in options(name, ObjectType.GROUP)]
-    found = {name: options(name, ObjectType.CONFIG) for name in [*names, *nested]}
-    return {name: choices for name, choices in found.items() if choices}

@@ -33,11 +33,11 @@ def _commands() -> list[str]:
 def _groups() -> list[str]:
     conf = ROOT.parent / "conf"
     lines = []
-    for group in sorted(path for path in conf.iterdir() if path.is_dir() and not path.name.startswith("_")):
+    for group in sorted(path for path in conf.glob("**/") if not path.name.startswith("_")):
         choices = sorted(path.stem for path in group.glob("*.yaml"))
-        if choices:
-            name = f"+{group.name}" if group.name == "experiment" else group.name
-            lines.append(f"  {name:<14} {' | '.join(choices)}")
+        if choices and group != conf:
+            name = group.relative_to(conf).as_posix()
+            lines.append(f"  {'+experiment' if name == 'experiment' else name:<17} {' | '.join(choices)}")
     return lines
 
 

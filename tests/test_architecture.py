@@ -34,7 +34,7 @@ LAYERS = (
         "runner.inflight",
     ),
     ("runner.progress",),
-    ("runner.aggregate", "runner.judging", "runner.engine", "runner.components", "runner.arguments"),
+    ("runner.aggregate", "runner.judging", "runner.engine", "runner.components", "runner.arguments", "runner.choices"),
     ("runner.config", "runner.frozen", "runner.provider_files", "runner.report", "runner.tracking", "runner.testset"),
     ("runner.references",),
     ("runner.compose", "runner.waves", "runner.job"),
@@ -144,12 +144,12 @@ def test_names_that_say_nothing_are_not_used() -> None:
 
 
 def test_every_choice_has_its_module_and_its_test() -> None:
-    for yaml in sorted((ROOT / "conf").glob("*/*.yaml")):
-        group = yaml.parent.name
-        found = re.search(r"^_target_: plugins\.(\w+)\.(\w+)\.(\w+)$", yaml.read_text(encoding="utf-8"), re.M)
-        if group in ("experiment", "hydra", "provider", "regression"):  # the last: rules are data
+    for yaml in sorted((ROOT / "conf").glob("*/**/*.yaml")):
+        group = yaml.parent.relative_to(ROOT / "conf")
+        found = re.search(r"^_target_: plugins\.([\w.]+)\.(\w+)\.\w+$", yaml.read_text(encoding="utf-8"), re.M)
+        if group.name in ("experiment", "hydra", "provider", "regression"):  # the last: rules are data
             continue
         assert found, f"{yaml} names no plugin"
-        assert found.group(1) == group
+        assert found.group(1) == group.as_posix().replace("/", ".")
         assert (ROOT / "plugins" / group / f"{found.group(2)}.py").exists()
         assert list((ROOT / "tests" / "plugins" / group).glob(f"test_*{found.group(2)}*.py")), f"no test of {yaml.stem}"

@@ -97,12 +97,13 @@ def test_every_option_stands_with_its_default() -> None:
 
 
 def test_every_choice_is_named_and_none_that_is_not_there() -> None:
-    for group in sorted(path for path in (ROOT / "conf").iterdir() if list(path.glob("*.yaml"))):
-        _, _, table = README.partition(f"| `{group.name}` | |\n")
+    for folder in sorted(path for path in (ROOT / "conf").glob("*/**/") if list(path.glob("*.yaml"))):
+        group = folder.relative_to(ROOT / "conf").as_posix()
+        _, _, table = README.partition(f"| `{group}` | |\n")
         rows = "\n".join(
             line.split("|")[1] for line in table.partition("\n\n")[0].splitlines() if line.startswith("| ")
         )
-        assert set(re.findall(r"`(\w+)`", rows)) == {path.stem for path in group.glob("*.yaml")}, group.name
+        assert set(re.findall(r"`(\w+)`", rows)) == {path.stem for path in folder.glob("*.yaml")}, group
 
 
 def test_the_default_choices_are_marked() -> None:

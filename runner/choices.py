@@ -1,0 +1,52 @@
+"""The groups of the configuration and their choices; a group may stand in another one (`memory/store`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from runner.errors import Problem, did_you_mean
+from runner.metadata import without_credentials
+
+
+def known_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
+    """Config groups with their choices, those on `search_path` (an override of hydra.searchpath) included."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    return _groups_of(GlobalHydra.instance().config_loader(), tuple(search_path))
+
+
+@lru_cache(maxsize=1)
+def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
+    from hydra.core.object_type import ObjectType
+
+    _, repository = loader._parse_overrides_and_create_caching_repo("config", list(search_path))
+
+    def options(group: str, kind: ObjectType) -> list[str]:
+        return list(repository.get_group_options(group, kind))
+
+    names = [name for name in options("", ObjectType.GROUP) if not name.startswith("hydra")]
+    nested = [f"{name}/{inner}" for name in names for inner in options(name, ObjectType.GROUP)]
+    found = {name: options(name, ObjectType.CONFIG) for name in [*names, *nested]}
+    return {name: choices for name, choices in found.items() if choices}
+
+
+def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
+    for one in choice if isinstance(choice, list) else [choice]:
+        if str(one) not in options:
+            return Problem(group, f"no choice '{without_credentials(str(one))}'{did_you_mean(str(one), options)}")
+    return None
+
+
+def nested_problem(key: str, value: Any, known: Mapping[str, Sequence[str]]) -> Problem | None:
+    """`memory.store=redis` would store a word where `memory/store=redis` chooses a component, and settings go by
+    dots only."""
+    dotted = {group.replace("/", "."): group for group in known if "/" in group}
+    path = key.replace("/", ".")
+    if key in dotted and isinstance(value, str):
+        problem = choice_problem(key, value, known[dotted[key]])
+        return problem or Problem(key, f"a setting of this name is no choice; {dotted[key]}={value} chooses it")
+    if key not in known and key != path and key.partition("/")[0] in known:
+        return Problem(key, f"a setting goes by dots: {path}=VALUE")
+    return None

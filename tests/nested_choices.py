@@ -1,0 +1,33 @@
+"""Components of an evaluation whose notebook takes a shelf: a group of configuration within another one."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Shelf(Protocol):
+    def put(self, text: str) -> None: ...
+
+
+class Notebook(Protocol):
+    def write(self, text: str) -> None: ...
+
+
+class Wooden:
+    def __init__(self, *, boards: int) -> None:
+        self.boards = boards
+
+    def put(self, text: str) -> None: ...
+
+
+class Lined:
+    def __init__(self, *, shelf: Shelf, pages: int = 10) -> None:
+        self.shelf = shelf
+        self.pages = pages
+
+    def write(self, text: str) -> None: ...
+
+
+class Reading:
+    def __init__(self, *, notebook: Notebook) -> None:
+        self.notebook = notebook
