@@ -1,0 +1,86 @@
+"""YAML as it is written in scenario files: JSON's kinds of values, and the line that each object begins in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from runner.data.fields import Fields
+from runner.data.files import read_text
+from runner.data.jsonl import described
+from runner.data.problems import ProblemLog
+from runner.errors import DataError
+
+VERSION = 1
+QUOTED = ("'", '"', "|", ">")  # styles of scalars that are text whatever they look like
+_KNOWN = frozenset({"version", "conversations"})
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_CONSTANTS = {"true": True, "false": False, "null": None, "": None, "~": None}
+
+
+class Placed(dict[str, Any]):
+    """An object and the line that it begins in."""
+
+    line: int
+
+
+def read_yaml(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line, conversation) in file order. Raises DataError where the file is no scenario file at all."""
+    document = _parsed(read_text(path, key, DataError), path, key)
+    if not isinstance(document, Placed):
+        raise DataError(f"{key}: {path}: expected `version: 1` and `conversations: [...]`, found {described(document)}")
+    fields = Fields(document, path, 1, log)
+    fields.warn_of_misspellings(_KNOWN)
+    version = document.get("version")
+    if version != VERSION or isinstance(version, bool):
+        found = described(version) if "version" in document else "nothing"
+        raise DataError(f"{key}: {path}: version: expected {VERSION}, found {found}")
+    for index, item in enumerate(fields.items("conversations") or ()):
+        if isinstance(item, Placed):
+            yield item.line, item
+        else:
+            fields.wrong(f"conversations[{index}]", "an object", item)
+
+
+def _parsed(text: str, path: str, key: str) -> Any:
+    try:
+        node = yaml.compose(text, Loader=_Loader)  # type: ignore[arg-type, unused-ignore]
+        return None if node is None else _value(node)
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f":{mark.line + 1}" if mark is not None else ""
+        raise DataError(f"{key}: {path}{where}: not YAML: {getattr(problem, 'problem', problem)}") from None
+    except RecursionError:
+        raise DataError(f"{key}: {path}: not YAML: nested too deeply") from None
+
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is eight times faster, where there is one
+
+
+def _value(node: yaml.Node) -> Any:
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(node)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value(item) for item in node.value]
+    text = str(node.value)
+    if node.style in QUOTED:
+        return text
+    if text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
+    if _NUMBER.fullmatch(text):
+        return float(text) if set(text) & set(".eE") else int(text)
+    return text
+
+
+def _mapping(node: yaml.MappingNode) -> Placed:
+    placed = Placed()
+    placed.line = node.start_mark.line + 1
+    for name, value in node.value:
+        word = str(name.value)
+        if word in placed:
+            raise yaml.constructor.ConstructorError(None, None, f"'{word}' is there twice", name.start_mark)
+        placed[word] = _value(value)
+    return placed
