@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sqlite3
 import threading
 import zlib
@@ -18,6 +19,7 @@ from runner.writing import GOES_ON, in_words
 T = TypeVar("T")
 
 WAIT_S = 60.0  # for another process that writes
+ROOM = 2**18  # bytes; less is none: SQLite's files beside a file grow by 32 KiB
 # SQLite's codes for a file that is damaged, or that is no database.
 UNUSABLE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT})
 # … and for one in a folder where nothing can be written.
@@ -104,13 +106,20 @@ class Database:
         return self._connection
 
     def _refused(self, error: sqlite3.Error | OSError) -> StopRunError:
-        if isinstance(error, sqlite3.Error) and _code(error) == sqlite3.SQLITE_FULL:
+        if isinstance(error, sqlite3.Error) and self._is_full(_code(error)):
             error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if isinstance(error, OSError):
             return StopRunError(in_words(error, str(self.path)))
         if _code(error) in UNUSABLE:
             return DamagedError("; ".join(filter(None, [f"{self.path}: {error}", self._advice])))
         return StopRunError(f"{self.path}: {error}" + (f"; {GOES_ON}" if _code(error) == sqlite3.SQLITE_IOERR else ""))
+
+    def _is_full(self, code: int) -> bool:
+        """Where the file beside this one cannot grow that its readers share, SQLite speaks of I/O only."""
+        place = None if self.path is None else self.path.parent
+        if code == sqlite3.SQLITE_IOERR and place is not None and place.exists():
+            return shutil.disk_usage(place).free < ROOM
+        return code == sqlite3.SQLITE_FULL
 
     def _set_aside(self, path: Path) -> None:
         """Unless another process has done so, and the file is a new one."""

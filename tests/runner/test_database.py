@@ -183,6 +183,33 @@ def test_no_room_for_another_page(path: Path) -> None:
     assert all_of(numbers) == [1]
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Of 64 KiB, in which 20 are left."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root can mount a disk")
+    (disk / "other").write_bytes(bytes(44 * 1024))
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_no_room_for_what_readers_share(small_disk: Path) -> None:
+    path = small_disk / "a.sqlite"
+    numbers = database(path)
+    with pytest.raises(StopRunError) as raised:
+        add(numbers, 1)
+    assert str(raised.value) == (
+        f"{path}: No space left on device; finished cases stay, and the same command goes on from there"
+    )
+    (small_disk / "other").unlink()
+    add(numbers, 2)
+    assert all_of(numbers) == [2]
+    numbers.close()
+
+
 WRITER = """
 import sys
 from pathlib import Path
