@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,7 @@ from runner.llm.ledger import Account, Cost
 from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
 from runner.llm.prices import nano_usd, price_of
 from runner.llm.provider import sendable
-from runner.llm.rehearsal import Rehearsal
+from runner.llm.rehearsal import REHEARSED, Rehearsal, example_of
 from runner.llm.replies import chat_reply, reply_of_stored, stored_of_reply, vectors_of
 from runner.llm.retry import Retry
 from runner.llm.settings import Price
@@ -75,7 +75,8 @@ class Model:
     async def structured(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
         """What `read` makes of the JSON object of the reply; it raises ValueError for what it cannot take. Raises
         ReplyError when repeats and a repair did not help, and what `chat` does."""
-        return await structured(self.chat, request, read)
+        ask = self.chat if self._door.rehearsal is None else self._asked_in_rehearsal()
+        return await structured(ask, request, read)
 
     async def embed(self, texts: Sequence[str], dimensions: int | None = None) -> NDArray[np.float32]:
         """float32 [n_texts, dim] as the server sends them, by one request. Nothing is stored. Raises what `chat`
@@ -203,10 +204,24 @@ class Model:
         else:
             expected.shared += 1
             expected.save(cost)
-        if request.schema is not None:
-            raise ReplyError("a rehearsal has no replies")
-        filler = f"{zlib.crc32(key):08x} [1]" + " word" * max(0, usage.output_tokens - 8)
-        return ChatReply(filler, "stop", None, usage)
+        words = max(0, usage.output_tokens - 8)
+        if request.schema is None:
+            return ChatReply(f"{zlib.crc32(key):08x} [1]" + " word" * words, REHEARSED, None, usage)
+        return ChatReply(orjson.dumps(example_of(request.schema, words)).decode(), REHEARSED, None, usage)
+
+    def _asked_in_rehearsal(self) -> Callable[[ChatRequest], Awaitable[ChatReply]]:
+        """No reply that is made up is asked for again, whatever is wrong with it."""
+        is_made_up = False
+
+        async def ask(request: ChatRequest) -> ChatReply:
+            nonlocal is_made_up
+            if is_made_up:
+                raise ReplyError("a rehearsal has no replies")
+            reply = await self.chat(request)
+            is_made_up = reply.finish_reason == REHEARSED
+            return reply
+
+        return ask
 
     def _rehearsed_vectors(self, rehearsal: Rehearsal, texts: Sequence[str], tokens: int) -> NDArray[np.float32]:
         import numpy as np

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from runner.llm.ledger import Account
 from runner.llm.messages import Usage
+
+REHEARSED = "rehearsed"  # finish_reason of a reply that is made up
 
 
 @dataclass(slots=True)
@@ -69,3 +72,22 @@ class Rehearsal:
             return False
         self._seen.add(digest)
         return True
+
+
+def example_of(schema: Mapping[str, Any], words: int) -> Any:
+    """Something of the form that a JSON schema asks for; its texts have so many words, its lists nothing."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    kinds = schema.get("type", "string")
+    match kinds[0] if isinstance(kinds, list) else kinds:
+        case "object":
+            return {name: example_of(inner, words) for name, inner in (schema.get("properties") or {}).items()}
+        case "array":
+            return []
+        case "number" | "integer":
+            return schema.get("minimum", 0)
+        case "boolean":
+            return False
+        case "null":
+            return None
+    return " ".join(["word"] * words)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 
 from runner.errors import BudgetSpentError, EvaluationError, ReplyError, StopRunError
 from runner.llm.messages import ChatRequest, Message
-from runner.llm.rehearsal import Rehearsal
+from runner.llm.rehearsal import Rehearsal, example_of
 from runner.stopwatch import deadline, stopwatch
 from tests.runner.llm.doors import models, question, score
 from tests.services.models_replies import Reply, completion, error
@@ -399,11 +399,7 @@ async def test_a_rehearsal_counts_what_a_run_then_asks(server: ModelsServer, tmp
         async with door.opened():
             assert model.is_rehearsed
             for request in requests:
-                if request == question("2"):
-                    with pytest.raises(ReplyError):
-                        await model.chat(request)
-                else:
-                    assert (await model.chat(request)).text
+                assert (await model.chat(request)).text
     assert server.count == 1
     ((account, expected),) = rehearsal.expected.items()
     assert (account.cell, account.role, account.model) == ("0", "judge", "test:m")
@@ -416,3 +412,36 @@ async def test_a_rehearsal_counts_what_a_run_then_asks(server: ModelsServer, tmp
     assert server.count == 1 + expected.live
     cached = door.usage("0")["usage_total"]["cached"]
     assert cached["requests"] == expected.stored + expected.shared
+
+
+async def test_a_made_up_reply_has_the_form_asked_for_and_is_not_asked_for_again(tmp_path: Path) -> None:
+    door, rehearsal = models("http://127.0.0.1:9/v1", tmp_path), Rehearsal()
+    model = door.model("test:m", "judge")
+    with door.rehearsing(rehearsal, "0"):
+        async with door.opened():
+            found = await model.structured(question("1"), lambda reply: reply)
+            with pytest.raises(ReplyError, match=r"^a rehearsal has no replies$"):
+                await model.structured(question("2"), refuse)
+    assert found == {"score": 0, "reasoning": " ".join(["word"] * 42)}
+    (expected,) = rehearsal.expected.values()
+    assert expected.live == 2
+
+
+def refuse(reply: Mapping[str, Any]) -> None:
+    raise ValueError("not that")
+
+
+def test_what_is_made_up_has_the_form_of_its_schema() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "kind": {"enum": ["a", "b"]},
+            "level": {"type": "integer", "minimum": 1},
+            "found": {"type": "array", "items": {"type": "string"}},
+            "sure": {"type": "boolean"},
+            "text": {"type": ["string", "null"]},
+            "none": {"type": "null"},
+        },
+    }
+    expected = {"kind": "a", "level": 1, "found": [], "sure": False, "text": "word word", "none": None}
+    assert example_of(schema, 2) == expected
