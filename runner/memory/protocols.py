@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol
 
 from runner.memory.records import (
+    Bounds,
     ChatTurn,
     Conversation,
     Entity,
@@ -45,9 +46,11 @@ class MemoryStore(Protocol):
         up_to_turn: int,
         memory: str,
         entities: Sequence[Entity],
+        keep_turns: bool = False,
     ) -> Committed:
-        """Takes the place of memory and entities, and removes turns up to `up_to_turn`, if the session still is of
-        this version (else `conflict`) and generation (else `gone`; a late summary revives nothing)."""
+        """Takes the place of memory and entities, and removes turns up to `up_to_turn` (with `keep_turns` none), if
+        the session still is of this version (else `conflict`) and generation (else `gone`; a late summary revives
+        nothing). The session's `last_turn` is `up_to_turn` then."""
 
     async def delete(self, key: SessionKey) -> None: ...
 
@@ -57,12 +60,17 @@ class MemoryStore(Protocol):
 
 class Summariser(Protocol):
     async def summarise(
-        self, memory: str, entities: Sequence[Entity], turns: Sequence[ChatTurn], language: str | None
+        self,
+        memory: str,
+        entities: Sequence[Entity],
+        turns: Sequence[ChatTurn],
+        language: str | None,
+        bounds: Bounds,
     ) -> Summary:
-        """M_i from M_(i-1) and the turns since. Raises EvaluationError where it cannot."""
+        """M_i from M_(i-1) and the turns since, what is newest first. Raises EvaluationError where it cannot."""
 
-    async def shorten(self, memory: str, max_sentences: int, language: str | None) -> str:
-        """The same in fewer sentences. Asked once, where a summary is too long; may return it as it is."""
+    async def shorten(self, memory: str, bounds: Bounds, language: str | None) -> str:
+        """The same within bounds. Asked once, where a summary is too long; may return it as it is."""
 
 
 class Memory(Protocol):

@@ -44,7 +44,8 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A session as a store holds it. `turns`: those that no summary has taken in yet, oldest first. `version` grows
+    """A session as a store holds it. `turns`, oldest first: those that no summary has taken in yet, and those before
+    that were to be kept (their numbers are not above `last_turn`). `version` grows
     by one with each commit; `generation` is another one after the session was deleted; `last_turn`: how far the
     summary goes (0: nowhere). A session that nobody has written to is empty, and its generation is ""."""
 
@@ -80,14 +81,23 @@ class Summary:
     entities: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long a summary may be, in sentences of `runner.text.sentences` and tokens of `runner.llm.tokens`."""
+
+    max_sentences: int = 20
+    max_tokens: int = 500
+
+
 @dataclass(slots=True)
 class Upkeep:
-    """What keeping the memory of a session came to so far. `appends_ms` and `updates_ms`: how long each took.
-    `violations`: summaries that were over a bound and were cut by code; `failures`: updates that failed and left
-    their turns for the next."""
+    """What keeping the memory of a session came to so far. `appends_ms`: how long each took; `updates_ms`: the same,
+    without standing in line, for those that no cache answered. `updates`: summaries taken in; `violations`: those that
+    were over a bound and were cut by code; `failures`: updates that failed and left their turns for the next."""
 
     appends_ms: list[float] = field(default_factory=list)
     updates_ms: list[float] = field(default_factory=list)
+    updates: int = 0
     violations: int = 0
     failures: int = 0
 
