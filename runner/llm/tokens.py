@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Literal
+
+from runner.errors import ConfigError, Problem
+
+Counter = Callable[[str], int]  # the tokens of a text
+Encoding = Literal["auto", "o200k_base", "cl100k_base", "estimate"]
 
 PER_MESSAGE = 4  # what a chat format adds to each message
 
@@ -16,12 +22,24 @@ _OTHER_LETTER = re.compile(r"[^\W\d_A-Za-z가-힣ぁ-ヿ㐀-䶿一-鿿]")
 _DIGITS = re.compile(r"\d{1,3}")
 _MARKS = re.compile(r"([^\w\s])\1*")
 _LINE = re.compile(r"\n+")
+_INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def count_tokens(text: str) -> int:
     """By the encoding of OpenAI's models (o200k_base) where `runner[tokens]` is installed, else estimated."""
     encoding = _encoding()
     return estimated(text) if encoding is None else int(encoding.count(text))
+
+
+def counter(encoding: Encoding) -> Counter:
+    """`auto` is `count_tokens`. Raises ConfigError for an encoding by name without `runner[tokens]`."""
+    if encoding == "auto":
+        return count_tokens
+    if encoding == "estimate":
+        return estimated
+    if (found := _encoding(encoding)) is None:
+        raise ConfigError([Problem("encoding", f"{encoding} needs the extra `tokens`: pip install 'runner[tokens]'")])
+    return lambda text: int(found.count(text))
 
 
 def is_exact() -> bool:
@@ -40,13 +58,14 @@ def estimated(text: str) -> int:
         + 1.8 * len(_DIGITS.findall(text))
         + 0.87 * sum(1 for _ in _MARKS.finditer(text))
         + 0.3 * len(_LINE.findall(text))
+        + 0.25 * len(_INVISIBLE.findall(text))
     )
 
 
 @cache
-def _encoding() -> Any:
+def _encoding(name: str = "o200k_base") -> Any:
     try:
         from rs_bpe.bpe import openai
     except ImportError:
         return None
-    return openai.o200k_base()
+    return getattr(openai, name)()

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.llm.tokens import count_tokens, estimated, is_exact
+from runner.llm.tokens import Encoding, count_tokens, counter, estimated, is_exact
 
 KOREAN = """한강은 태백산맥에서 발원하여 한반도의 중부를 지나 서해로 흘러든다. 길이는 약 494킬로미터이고
 유역 면적은 26,018제곱킬로미터로 남한에서 가장 넓다. 1925년 7월의 큰 홍수 때에는 하루에 300밀리미터가 넘는
@@ -40,3 +40,14 @@ def test_no_script_counts_nothing_or_more_than_its_bytes(text: str) -> None:
 
 def test_an_empty_text_has_no_tokens() -> None:
     assert estimated("") == 0
+
+
+def test_what_cannot_be_seen_counts_too() -> None:
+    assert estimated("\u200b" * 400) == pytest.approx(count_tokens("\u200b" * 400), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "tokens"), [("auto", 11), ("o200k_base", 11), ("cl100k_base", 15), ("estimate", 11)]
+)
+def test_a_counter_by_the_name_of_its_encoding(encoding: Encoding, tokens: int) -> None:
+    assert counter(encoding)("예산이 얼마야? 10,000 dollars") == tokens
