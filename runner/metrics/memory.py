@@ -1,0 +1,114 @@
+"""What a memory still holds, counted without a judge, and the overall score of one that was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from runner.memory.records import Fact
+from runner.text.sentences import split_sentences
+from runner.text.shown import shows as shows
+from runner.text.shown import shows_inside
+
+WEIGHTS = {"relevance": 0.35, "completeness": 0.30, "accuracy": 0.25, "noise": 0.10}
+CRITERIA = tuple(WEIGHTS)
+MAX = 10.0  # of a criterion
+Z = 1.959963984540054  # normal quantile of a 95 % interval
+
+# (label, first, last) of a bin; None: no end.
+TURNS = (("0-4", 0, 4), ("5-9", 5, 9), ("10-19", 10, 19), ("20-49", 20, 49), ("50-99", 50, 99), ("100+", 100, None))
+UPDATES = (("0", 0, 0), ("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5+", 5, None))
+
+
+def overall(relevance: float, completeness: float, accuracy: float, noise: float) -> float:
+    """0..100 from four scores 0..10, of which noise is better the lower it is. 0/0/0/0, which is what an empty
+    memory gets, makes 10."""
+    scores = (relevance, completeness, accuracy, MAX - noise)
+    return 10 * sum(score * weight for score, weight in zip(scores, WEIGHTS.values(), strict=True))
+
+
+# --- one probe --------------------------------------------------------------------------------------
+
+
+def present(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> list[bool]:
+    """Whether each fact shows in the text, outside longer forms of the facts `besides`."""
+    longer = [form for fact in besides for form in fact.forms]
+    return [shows(text, fact.forms, besides=longer) for fact in facts]
+
+
+def share_present(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> float | None:
+    """None without facts. For facts that are no longer true, `besides` are those that took their place."""
+    return _share(present(text, facts, besides))
+
+
+def evidence_recall(evidence: Iterable[str], known: Collection[str], shown: Collection[str]) -> float | None:
+    """Share of the turns named as evidence that are shown, over those that the conversation (`known` ids) has;
+    None when it has none of them."""
+    return _share([id in shown for id in dict.fromkeys(evidence) if id in known])
+
+
+def leakage(texts: Iterable[str], canaries: Sequence[str]) -> float | None:
+    """1.0 when a canary shows in one of the texts, even inside a word; None without canaries."""
+    return float(any(shows_inside(text, canaries) for text in texts)) if canaries else None
+
+
+def n_sentences(text: str) -> int:
+    return len(split_sentences(text))
+
+
+def _share(flags: Sequence[bool]) -> float | None:
+    return sum(flags) / len(flags) if flags else None
+
+
+# --- retention --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Whether a fact was present `turns` after it was said and `updates` of the memory since."""
+
+    turns: int
+    updates: int
+    present: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Share of `n` facts that were present, with its 95 % interval; None where n is 0."""
+
+    label: str
+    n: int
+    share: float | None
+    low: float | None
+    high: float | None
+
+
+def retention(recalls: Iterable[Recall]) -> dict[str, tuple[Bin, ...]]:
+    """Bins by `turns` and by `updates`, all of them, in order. The intervals (Wilson, 1927) take facts of one
+    conversation for independent."""
+    found = list(recalls)
+    return {
+        "turns": _bins(found, TURNS, lambda recall: recall.turns),
+        "updates": _bins(found, UPDATES, lambda recall: recall.updates),
+    }
+
+
+def _bins(
+    recalls: Sequence[Recall], bounds: Sequence[tuple[str, int, int | None]], age: Callable[[Recall], int]
+) -> tuple[Bin, ...]:
+    bins = []
+    for label, first, last in bounds:
+        flags = [each.present for each in recalls if age(each) >= first and (last is None or age(each) <= last)]
+        bins.append(Bin(label, len(flags), _share(flags), *wilson(sum(flags), len(flags))))
+    return tuple(bins)
+
+
+def wilson(k: int, n: int) -> tuple[float, float] | tuple[None, None]:
+    """95 % score interval of a share k / n (Wilson, 1927), without a correction for continuity."""
+    if not n:
+        return None, None
+    share, spread = k / n, Z * Z / n
+    middle = (share + spread / 2) / (1 + spread)
+    half = Z * sqrt(share * (1 - share) / n + spread / (4 * n)) / (1 + spread)
+    return (0.0 if k == 0 else middle - half), (1.0 if k == n else middle + half)
