@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from runner.tracking.entry import DatasetEntry, Entry, draw, run_entry, sweep_entry
+from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
 from runner.tracking.mlflow_client import connect, reported, shown, sqlite_file
 
 MARKER = ".mlflow_run.json"
@@ -90,6 +90,8 @@ class MlflowTracking:
             for name, value in tags.items():
                 if earlier.data.tags.get(name) != value:
                     client.set_tag(earlier.info.run_id, name, value)
+            for name in set(PASSING) & earlier.data.tags.keys() - tags.keys():
+                client.delete_tag(earlier.info.run_id, name)
             return str(earlier.info.run_id)
         if earlier is not None:
             client.delete_run(earlier.info.run_id)

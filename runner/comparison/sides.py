@@ -23,7 +23,7 @@ from runner.tracking.mlflow_client import configured_uri, connect, download, rep
 
 LATEST = "latest:"
 RUN_ID = re.compile(r"[0-9a-f]{32}")
-FILES = (FILE, "run.json", "summary.json", "per_item.jsonl")
+FILES = (FILE, "run.json", "summary.json", "per_item.jsonl", "sweep.json")
 WANTED = "expected a snapshot.json, a run folder, experiments/NAME, an MLflow run id or latest:EXPERIMENT"
 
 
@@ -93,6 +93,8 @@ class Finder:
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
         download(self._store, run_id, folder, FILES)
+        if (folder / "sweep.json").is_file():
+            raise InputError(f"the MLflow run {run_id} is the summary of a sweep; name one of its runs")
         if not any((folder / name).is_file() for name in (FILE, "run.json")):
             raise InputError(f"the MLflow run {run_id} holds neither {FILE} nor run.json: no run of this program")
         return Place(folder, f"MLflow run {run_id}")

@@ -34,7 +34,7 @@ def _suite(root: Element, record: Record, say: Wording) -> None:
     comparable = _case(suite, "comparable")
     problems = warnings(record, say)
     if record["exit_code"] == 5:
-        _failure(comparable, "; ".join(problems))
+        _failure(comparable, " ".join(problems))
     for rule in record["gate"]["rules"]:
         _rule(_case(suite, rule_name(rule, record, say)), rule, record, say)
     for case in record["gate"]["cases"]:

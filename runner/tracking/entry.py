@@ -22,6 +22,7 @@ from runner.report.wording import LANGUAGES
 NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "regression", "models", "case"}
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
+PASSING = ("error_message", "verdict", "baseline", "regression", "baseline_run")  # tags that a later upload may lack
 SCRATCH = (".lock", ".writing", ".compacting")
 NOT_FILES = ("multirun.yaml",)  # the launcher's own; the settings of the runs are in their run.json
 

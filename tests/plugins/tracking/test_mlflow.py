@@ -81,6 +81,19 @@ def test_uploading_again_updates(mlflow_store: str, client: Any, tmp_path: Path)
     assert len(client.search_runs([run.info.experiment_id])) == 1
 
 
+def test_a_verdict_goes_with_its_comparison(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    folder, tracking = write_run(tmp_path), MlflowTracking(uri=mlflow_store, figures=False)
+    record = {"verdict": "worse", "baseline": {"label": "old", "id": "run-0"}, "gate": {"fired": True}}
+    (folder / "compare.json").write_text(json.dumps(record), encoding="utf-8")
+    tags = client.get_run(tracking.upload(folder)).data.tags
+    assert {name: tags[name] for name in ("verdict", "baseline", "regression", "baseline_run")} == {
+        "verdict": "worse", "baseline": "old", "regression": "fired", "baseline_run": "run-0",
+    }  # fmt: skip
+    (folder / "compare.json").unlink()
+    tags = client.get_run(tracking.upload(folder)).data.tags
+    assert tags["status"] == "completed" and not {"verdict", "baseline", "regression", "baseline_run"} & tags.keys()
+
+
 def test_changed_params_replace_the_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     first = uploaded(mlflow_store, write_run(tmp_path, {"experiment": "replaced"}))
     second = uploaded(mlflow_store, write_run(tmp_path, {"experiment": "replaced", "config": {"min_score": 0.5}}))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from plugins.tracking.mlflow import MlflowTracking
+from runner import report
 from runner.comparison.sides import Finder
 from runner.errors import DataError, InputError, TrackingError
 from tests.comparison_runs import graded, run_folder
@@ -159,6 +160,14 @@ def test_a_run_of_somebody_else_in_mlflow(mlflow_store: str, tmp_path: Path) -> 
         Finder(tmp_path, mlflow_store).open(run)
     with pytest.raises(TrackingError, match=r"^cannot fetch run 0{32}: .*check the run id and --uri$"):
         Finder(tmp_path, mlflow_store).open("0" * 32)
+
+
+def test_the_summary_of_a_sweep_in_mlflow(mlflow_store: str, tmp_path: Path) -> None:
+    folder = write_sweep_folder(Path("sweep"))
+    report.write_sweep(folder)
+    run_id = MlflowTracking(uri=mlflow_store, figures=False).upload_sweep(folder)
+    with pytest.raises(InputError, match=rf"^the MLflow run {run_id} is the summary of a sweep; name one of its runs$"):
+        Finder(tmp_path, mlflow_store).open(str(run_id))
 
 
 def test_a_server_that_is_down(closed_port: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
