@@ -66,7 +66,7 @@ def _value(node: yaml.Node) -> Any:
     if isinstance(node, yaml.SequenceNode):
         return [_value(item) for item in node.value]
     text = str(node.value)
-    if node.style in QUOTED:
+    if isinstance(node, yaml.ScalarNode) and node.style in QUOTED:
         return text
     if text.lower() in _CONSTANTS:
         return _CONSTANTS[text.lower()]

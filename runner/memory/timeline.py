@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from runner.data.fields import Fields
 from runner.errors import did_you_mean
 from runner.memory.records import ChatTurn, Fact, Probe
+from runner.text.shown import shows, shows_inside
 
 
 def check_timeline(
@@ -31,7 +32,12 @@ def check_timeline(
         _check_expected(inner, probe, known)
         _check_forbidden(inner, probe, known)
         _check_evidence(inner, probe, said_in)
+        _check_canaries(inner, probe, turns)
         fields.failed |= inner.failed
+
+
+def said(turn: ChatTurn) -> str:
+    return f"{turn.user}\n{turn.assistant}"
 
 
 def current_facts(facts: Iterable[Fact], after_turn: int) -> dict[str, Fact]:
@@ -48,18 +54,9 @@ def _check_ids(fields: Fields, name: str, ids: Sequence[str]) -> None:
 def _check_fact(fields: Fields, fact: Fact, turns: Sequence[ChatTurn]) -> None:
     if fact.turn > len(turns):
         fields.error("turn", f"expected a turn from 1 to {len(turns)}, found {fact.turn}")
-    elif not _said(turns[fact.turn - 1], fact):
+    elif not shows(said(turns[fact.turn - 1]), fact.forms):
         forms = " or ".join(f"'{form}'" for form in fact.forms)
         fields.warning("value", f"turn {fact.turn} does not say {forms}")
-
-
-def _said(turn: ChatTurn, fact: Fact) -> bool:
-    text = _folded(f"{turn.user}\n{turn.assistant}")
-    return any(_folded(form) in text for form in fact.forms)
-
-
-def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
 
 
 # --- probes -----------------------------------------------------------------------------------------
@@ -108,3 +105,10 @@ def _check_evidence(fields: Fields, probe: Probe, said_in: dict[str, int]) -> No
         elif said_in[id] > probe.after_turn:
             after = f"the probe comes after turn {probe.after_turn}"
             fields.error(field, f"'{id}' is turn {said_in[id]}, but {after}")
+
+
+def _check_canaries(fields: Fields, probe: Probe, turns: Sequence[ChatTurn]) -> None:
+    for index, canary in enumerate(probe.canaries):
+        number = next((turn.number for turn in turns if shows_inside(said(turn), [canary])), None)
+        if number is not None:
+            fields.error(f"canaries[{index}]", f"'{canary}' is said in turn {number} of this very conversation")

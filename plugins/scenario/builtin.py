@@ -1,0 +1,27 @@
+"""The conversations that come with the program, in Korean and English."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from runner.data.problems import ProblemLog
+from runner.memory.records import Conversation
+from runner.memory.scenario_files import read_scenarios
+from runner.records import DataProblem
+
+FOLDER = Path(__file__).parent / "builtin_data"
+LANGUAGES = ("ko", "en")
+
+
+class BuiltinScenarios:
+    """Talks of 15 to 20 turns: a row of facts, a change of topic, facts that change, implicit references, injections."""
+
+    def __init__(self, *, language: Literal["both", "ko", "en"] = "both", strict: bool = False) -> None:
+        self.languages = LANGUAGES if language == "both" else (language,)
+        self.strict = strict
+
+    def load(self) -> tuple[list[Conversation], tuple[DataProblem, ...]]:
+        log = ProblemLog(strict=self.strict)
+        paths = [str(FOLDER / f"{language}.yaml") for language in self.languages]
+        return read_scenarios(paths, "scenario", log), log.problems
