@@ -21,6 +21,7 @@ from runner.llm.rehearsal import Expected, Rehearsal
 from runner.protocols import Case, JudgeChecking, Workspace
 from runner.rehearsal_workspace import RehearsalWorkspace
 from runner.run import selected
+from runner.serving import opened_with
 from runner.store import Store
 
 SECONDS = 1.5  # a request is taken to last
@@ -93,7 +94,7 @@ def _plan(cell: Cell, number: int, rehearsal: Rehearsal, scratch: Path) -> CellP
 
 
 async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], workspace: Workspace) -> str | None:
-    async with models.opened():
+    async with models.opened(), opened_with(evaluation):
         try:
             await evaluation.prepare(cases, workspace)
         except StopRunError as error:

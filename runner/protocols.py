@@ -12,7 +12,8 @@ labels, its runs are marked, and no contexts that came with a question take the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -175,6 +176,22 @@ class JudgeChecking(Protocol):
 
     async def check_judge(self) -> Mapping[str, Any]:
         """Facts for the report. Called once for each run, after `prepare`; it may cost requests to models."""
+
+
+@runtime_checkable
+class Opened(Protocol):
+    """An evaluation that holds something open, from before `prepare` until after the last case."""
+
+    def opened(self) -> AbstractAsyncContextManager[None]: ...
+
+
+@runtime_checkable
+class Summing(Protocol):
+    """An evaluation with more to tell of all its cases together than means and counts."""
+
+    def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """More for summary.json, from the rows of per_item.jsonl in case order. `timing` holds nothing but more
+        stages of `latency`."""
 
 
 class Tracking(Protocol):

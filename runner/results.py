@@ -19,7 +19,7 @@ from runner.journal import Journal
 from runner.judging import judging_of
 from runner.llm.models import models_among
 from runner.metadata import SCHEMA
-from runner.protocols import Case
+from runner.protocols import Case, Summing
 from runner.records import CaseSet, DataProblem, Preparation
 from runner.writing import replacing
 
@@ -51,6 +51,8 @@ def summary_of(
     ]
     models = models_among(built.parts.values())
     judging = judging_of(journal.rows(ids), seed=options.seed)
+    more = built.root.sums(journal.rows(ids)) if isinstance(built.root, Summing) else {}
+    timing = more.pop("timing", {}).get("latency", {})
     problems = finished.case_set.problems
     errors = sum(problem.severity == "error" for problem in problems)
     return {
@@ -63,10 +65,11 @@ def summary_of(
         **numbers,
         **{name: numbers["metrics"].get(name, {}).get("value") for name in GENERATION},
         **({"judging": judging} if judging else {}),
+        **more,
         "facts": {**finished.preparation.facts, "baselines": sorted(baselines)},
         "data_problems": {"errors": errors, "warnings": len(problems) - errors},
         "timing": {
-            "latency": latency(journal.rows(ids)),
+            "latency": {**latency(journal.rows(ids)), **timing},
             **finished.preparation.timing,
             **({} if models is None else models.usage(job.cell)),
             "created_at": head["created_at"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from runner.journal import Journal
 from runner.llm.models import Models
 from runner.metadata import read_json, write_json
 from runner.progress import progress, waiting
-from runner.protocols import Case, JudgeChecking
+from runner.protocols import Case, JudgeChecking, Opened
 from runner.records import Preparation, Row
 from runner.store import Store
 
@@ -84,6 +84,7 @@ async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparatio
         ):
             for door in models:
                 await opened.enter_async_context(door.opened(service.job.cell))
+            await opened.enter_async_context(opened_with(service.built.root))
             fresh = await _prepared(service, models, checks=kept is None)
             if kept is None:
                 preparation = fresh
@@ -102,6 +103,10 @@ async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparatio
         done = f"{service.n_done} of {len(service.cases)} cases are done"
         stop = Stop(3, f"run_timeout_ms={limit_ms} is over; {done}, and the same command goes on from there")
     return preparation, stop
+
+
+def opened_with(evaluation: object) -> AbstractAsyncContextManager[None]:
+    return evaluation.opened() if isinstance(evaluation, Opened) else nullcontext()
 
 
 async def _prepared(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:

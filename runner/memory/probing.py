@@ -1,0 +1,140 @@
+"""A probe as a case, and which facts show in what a memory gave for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.errors import EvaluationError
+from runner.memory.context import BuiltContext
+from runner.memory.records import Conversation, Fact, Probe
+from runner.memory.replay import Moment
+from runner.metrics.memory import present
+from runner.store import fingerprint
+from runner.text.shown import shows
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeCase:
+    conversation: Conversation
+    probe: Probe
+
+    @property
+    def id(self) -> str:
+        return f"{self.conversation.id}/{self.probe.id}"
+
+    @property
+    def language(self) -> str | None:
+        return self.conversation.language
+
+    @property
+    def difficulty(self) -> str | None:
+        return None
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        category = (self.probe.category,) if self.probe.category else ()
+        return tuple(dict.fromkeys((*category, *self.conversation.tags)))
+
+    def facts(self, ids: Iterable[str]) -> list[Fact]:
+        return [self.conversation.facts[id] for id in ids]
+
+    @property
+    def gold(self) -> list[Any]:
+        """All that is known of the right answer."""
+        probe = self.probe
+        forms = [[fact.forms for fact in self.facts(ids)] for ids in (probe.expected, probe.forbidden)]
+        return [probe.answerable, forms, probe.answers, probe.evidence, probe.canaries]
+
+    def record(self) -> dict[str, Any]:
+        """What the row of a case keeps of it."""
+        probe = self.probe
+        return {
+            "query": probe.question,
+            "answerable": probe.answerable,
+            "after_turn": probe.after_turn,
+            "answers": list(probe.answers),
+            "gold": fingerprint(self.gold)[:16],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFact:
+    """`age`: turns since it was said; `updates`: of the memory, since then."""
+
+    id: str
+    value: str
+    age: int
+    updates: int
+    shown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """`text`: all that a generator gets of the memory."""
+
+    case: ProbeCase
+    text: str
+    expected: Sequence[SeenFact]
+    stale: Sequence[SeenFact]
+
+    @classmethod
+    def of(cls, case: ProbeCase, moment: Moment, context: BuiltContext) -> Seen:
+        text = f"{context.memory_text}\n{context.entities_text}"
+        expected, stale = case.facts(case.probe.expected), case.facts(case.probe.forbidden)
+        return cls(
+            case,
+            text,
+            _aged(expected, _shown(text, expected), case, moment),
+            _aged(stale, _shown(text, stale, expected), case, moment),
+        )
+
+    @staticmethod
+    def share(facts: Sequence[SeenFact | bool]) -> float | None:
+        shown = [fact.shown if isinstance(fact, SeenFact) else fact for fact in facts]
+        return sum(shown) / len(shown) if shown else None
+
+    def in_answer(self, answer: str, ids: Iterable[str], besides: Iterable[str] = ()) -> list[bool]:
+        return _shown(answer, self.case.facts(ids), self.case.facts(besides))
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "facts": [_recorded(fact) for fact in self.expected],
+            "stale": [_recorded(fact) for fact in self.stale],
+        }
+
+
+def reference(case: ProbeCase, ids: Iterable[str]) -> list[str]:
+    """Facts as a judge reads them."""
+    return [f"{fact.key}: {fact.value}" if fact.key else fact.value for fact in case.facts(ids)]
+
+
+def guard(case: ProbeCase, moment: Moment, seen: Seen) -> None:
+    """Raises EvaluationError where a memory holds what was only said after the probe."""
+    after = case.probe.after_turn
+    turns = (*moment.remembered.recent, *moment.remembered.retrieved)
+    if late := [turn.number for turn in turns if turn.number > after]:
+        raise EvaluationError(f"the memory shows turn {late[0]} to a probe after turn {after}")
+    later = [fact for fact in case.conversation.facts.values() if fact.turn > after]
+    if any(_shown(seen.text, later)):
+        said = "\n".join(f"{turn.user}\n{turn.assistant}" for turn in moment.turns)
+        for fact in later:
+            if shows(seen.text, fact.forms) and not shows(said, fact.forms):
+                raise EvaluationError(f"the memory holds '{fact.value}' of turn {fact.turn} after turn {after}")
+
+
+def _shown(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> list[bool]:
+    return present(text, [fact.forms for fact in facts], [fact.forms for fact in besides])
+
+
+def _aged(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:
+    after = case.probe.after_turn
+    return [
+        SeenFact(fact.id, fact.value, after - fact.turn, moment.updates_since(fact.turn), is_shown)
+        for fact, is_shown in zip(facts, shown, strict=True)
+    ]
+
+
+def _recorded(fact: SeenFact) -> dict[str, Any]:
+    return {name: getattr(fact, name) for name in ("id", "value", "age", "updates", "shown")}

@@ -1,0 +1,111 @@
+"""Conversations said to a memory turn by turn, as far as their probes ask, each probe at its moment."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from runner.memory.protocols import Memory
+from runner.memory.records import ChatTurn, Conversation, Probe, Remembered, SessionKey
+from runner.records import Timing
+from runner.stopwatch import stopwatch
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a memory gave for a probe when `turns` had been said. `updates[n]`: how many updates had been made when
+    n turns had been said. `since` is what keeping the memory came to since the probe before."""
+
+    remembered: Remembered
+    turns: Sequence[ChatTurn]
+    updates: Sequence[int]
+    since: Kept
+    read: Timing
+
+    def updates_since(self, turn: int) -> int:
+        """Made after the turn of this number had been said."""
+        return self.updates[-1] - self.updates[turn]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Part of an Upkeep."""
+
+    appends_ms: tuple[float, ...] = ()
+    updates_ms: tuple[float, ...] = ()
+    updates: int = 0
+    violations: int = 0
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class _Progress:
+    """One going through of a conversation, in a session of its own."""
+
+    key: SessionKey
+    updates: list[int] = field(default_factory=lambda: [0])
+    told: Kept = field(default_factory=Kept)  # of what probes have been told so far, in all
+
+    @property
+    def said(self) -> int:
+        return len(self.updates) - 1
+
+
+class Replay:
+    """One conversation. Probes come at it in any order; one that asks for an earlier moment than the last makes it
+    begin anew, in a new session. After each turn the memory is given time for its update: what is remembered does
+    not depend on how fast turns follow each other.
+    """
+
+    def __init__(self, memory: Memory, conversation: Conversation, probes: int) -> None:
+        """`probes`: after so many the session is deleted."""
+        self._memory, self._conversation, self._probes = memory, conversation, probes
+        self._turn = asyncio.Lock()
+        self._progress: _Progress | None = None
+
+    async def at(self, probe: Probe) -> Moment:
+        """Raises what the memory raises."""
+        async with self._turn:
+            progress = await self._reach(probe.after_turn)
+            with stopwatch() as watch:
+                remembered = await self._memory.read(progress.key, probe.question)
+            turns = self._conversation.turns[: progress.said]
+            moment = Moment(remembered, turns, tuple(progress.updates), self._since(progress), watch.timing)
+            self._probes -= 1
+            if self._probes == 0:
+                await self.forget()
+            return moment
+
+    async def forget(self) -> None:
+        """The session, and what was kept of it."""
+        progress, self._progress = self._progress, None
+        if progress is not None:
+            await self._memory.delete(progress.key)
+
+    async def _reach(self, turn: int) -> _Progress:
+        if self._progress is not None and self._progress.said > turn:
+            await self.forget()
+        if self._progress is None:
+            name = f"{self._conversation.id}/{secrets.token_hex(6)}"
+            self._progress = _Progress(SessionKey(self._conversation.tenant, name))
+        progress = self._progress
+        for spoken in self._conversation.turns[progress.said : turn]:
+            await self._memory.append(progress.key, spoken, self._conversation.language)
+            await self._memory.update(progress.key)
+            progress.updates.append(self._memory.upkeep(progress.key).updates)
+        return progress
+
+    def _since(self, progress: _Progress) -> Kept:
+        upkeep, told = self._memory.upkeep(progress.key), progress.told
+        progress.told = now = Kept(
+            tuple(upkeep.appends_ms), tuple(upkeep.updates_ms), upkeep.updates, upkeep.violations, upkeep.failures
+        )
+        return Kept(
+            now.appends_ms[len(told.appends_ms) :],
+            now.updates_ms[len(told.updates_ms) :],
+            now.updates - told.updates,
+            now.violations - told.violations,
+            now.failures - told.failures,
+        )
