@@ -122,7 +122,8 @@ class Turn:
 @dataclass(frozen=True, slots=True)
 class Query:
     """One question with its labels. `relevance` maps gold document ids to grades (> 0 is relevant).
-    `history` holds the turns before it, oldest first."""
+    `history` holds the turns before it, oldest first. `from_memory`: asked about what is remembered of a
+    conversation (contexts of which the later ones are newer), not about documents."""
 
     id: str
     text: str
@@ -136,6 +137,7 @@ class Query:
     tags: tuple[str, ...] = ()
     given: Given = Given()
     history: tuple[Turn, ...] = ()
+    from_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)

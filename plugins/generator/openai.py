@@ -12,13 +12,14 @@ from runner.errors import ReplyError
 from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatReply, ChatRequest, Message
 from runner.llm.models import Models
-from runner.llm.prompts import Prompt, prompt, read_prompt
+from runner.llm.prompts import Prompt, prompt_called
 from runner.records import Answer, Context, Query
 from runner.text.citations import citations
 from runner.text.language import Language, detect_language
 from runner.text.refusals import REFUSAL, is_refusal
 
 ATTEMPTS = 3  # the same request, while the reply is empty
+PROMPTS = ("answer", "memory")  # that may be asked for by name
 
 
 class OpenaiGenerator:
@@ -26,7 +27,8 @@ class OpenaiGenerator:
 
     The answer is the text as it came. It counts as refused when it is nothing but a refusal, or when the
     server says that the model refused. Without any context it refuses, in the language of the question,
-    without asking. An answer that reaches `max_tokens` is kept and marked.
+    without asking, unless the question is one of a conversation. An answer that reaches `max_tokens` is kept
+    and marked. `prompt`: a name, or a file; None: `memory` for questions of a conversation, `answer` for others.
     """
 
     def __init__(
@@ -41,24 +43,26 @@ class OpenaiGenerator:
     ) -> None:
         self.model = models.model(model, "generator")
         self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
-        self.prompt_path = prompt
-        self._prompt: Prompt | None = None
+        self.prompt = prompt
+        self._prompts: dict[str, Prompt] = {}
 
-    @property
-    def prompt(self) -> Prompt:
+    def prompt_for(self, query: Query) -> Prompt:
         """Raises InputError when it is a file that cannot be used."""
-        if self._prompt is None:
-            path = self.prompt_path
-            self._prompt = prompt("answer") if path is None else read_prompt(path, "generator.prompt")
-        return self._prompt
+        return self._called(self.prompt or ("memory" if query.from_memory else "answer"))
+
+    def _called(self, name: str) -> Prompt:
+        if name not in self._prompts:
+            self._prompts[name] = prompt_called(name, PROMPTS, "generator.prompt")
+        return self._prompts[name]
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {**self.model.provenance, "prompt": self.prompt.digest}
+        names = (self.prompt,) if self.prompt else PROMPTS
+        return {**self.model.provenance, "prompt": "+".join(self._called(name).digest for name in names)}
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         """Raises ReplyError when the model says nothing, whatever else `Model.chat` raises."""
-        if not contexts:
+        if not contexts and not query.from_memory:
             return Answer(REFUSAL[_language(query)], refused=True)
         reply = await self._asked(self.request(query, contexts))
         if reply.refusal:
@@ -70,7 +74,7 @@ class OpenaiGenerator:
         language = _language(query)
         history: dict[str, Sequence[Item]] = {"history": query.history} if query.history else {}
         messages = (
-            Message("system", self.prompt.system(language, refusal=REFUSAL[language])),
+            Message("system", self.prompt_for(query).system(language, refusal=REFUSAL[language])),
             Message("user", fenced({**history, "contexts": contexts, "question": query.text}, language)),
         )
         return ChatRequest(messages, max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed)

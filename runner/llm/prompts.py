@@ -9,7 +9,7 @@ ko: |
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from runner.data.files import read_text
-from runner.errors import InputError
+from runner.errors import InputError, did_you_mean
 from runner.llm.fencing import NOTICE
 from runner.store import fingerprint
 from runner.text.language import Language
@@ -50,6 +50,16 @@ class Prompt:
 def prompt(name: str) -> Prompt:
     """One of the prompts that come with the program."""
     return read_prompt(str(FOLDER / f"{name}.yaml"), name)
+
+
+def prompt_called(name: str, names: Sequence[str], key: str) -> Prompt:
+    """One of `names` of the prompts that come with the program, else the file `name`. Raises InputError, naming the
+    configuration key, for what is neither."""
+    if name in names:
+        return prompt(name)
+    if "/" not in name and not name.endswith((".yaml", ".yml")) and not Path(name).exists():
+        raise InputError(f"{key}: '{name}' is no file and no prompt{did_you_mean(name, names)}")
+    return read_prompt(name, key)
 
 
 def read_prompt(path: str, key: str) -> Prompt:

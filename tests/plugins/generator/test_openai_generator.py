@@ -215,6 +215,60 @@ def test_a_prompt_that_is_not_there(models: Models, tmp_path: Path) -> None:
     assert str(raised.value) == f"generator.prompt: file not found: {tmp_path}/answer.yaml"
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("memroy", "'memroy' is no file and no prompt; did you mean 'memory'?"),
+        ("testset_check", "'testset_check' is no file and no prompt; known: answer, memory"),
+        ("mine.yaml", "file not found: mine.yaml"),
+    ],
+)
+def test_a_prompt_of_a_name_that_there_is_not(models: Models, name: str, problem: str) -> None:
+    with pytest.raises(InputError) as raised:
+        _ = generator(models, prompt=name).provenance
+    assert str(raised.value) == f"generator.prompt: {problem}"
+
+
+# --- questions of a conversation ----------------------------------------------------------------------
+
+REMEMBERED = (
+    Context("memory", "사용자는 AWS 비용을 분석하고 있습니다."),
+    Context("turn-5", "사용자: 예산이 1.5억으로 늘었어요\n어시스턴트: 알겠습니다.", "2026-11-02"),
+)
+IN_TALK = Query("q1", "현재 예산이 얼마야?", True, {}, from_memory=True)
+
+
+async def test_a_question_of_a_conversation_gets_the_prompt_for_it(server: ModelsServer, models: Models) -> None:
+    await answer(models, IN_TALK, REMEMBERED)
+    system, user = (message["content"] for message in server.requests[0]["messages"])
+    assert system.startswith("당신은 대화 중인 어시스턴트이며")
+    assert REFUSAL["ko"] in system
+    assert "예산" not in system and "예산이 1.5억으로 늘었어요" in user  # what is remembered is data, no system text
+
+
+@pytest.mark.parametrize(("name", "start"), [("answer", "당신은 번호가 붙은 자료만"), ("memory", "당신은 대화 중인")])
+@pytest.mark.parametrize("from_memory", [True, False])
+async def test_a_prompt_by_its_name(
+    server: ModelsServer, models: Models, name: str, start: str, from_memory: bool
+) -> None:
+    await answer(models, replace(IN_TALK, from_memory=from_memory), REMEMBERED, prompt=name)
+    assert server.requests[0]["messages"][0]["content"].startswith(start)
+
+
+async def test_in_a_conversation_the_model_is_asked_though_nothing_is_remembered(
+    server: ModelsServer, models: Models
+) -> None:
+    await answer(models, IN_TALK, ())
+    assert server.count == 1
+    await answer(models, replace(IN_TALK, from_memory=False), ())
+    assert server.count == 1
+
+
+def test_a_prompt_by_name_is_part_of_what_answers_depend_on(models: Models) -> None:
+    seen = [generator(models, prompt=name).provenance["prompt"] for name in ("answer", "memory", None)]
+    assert len(set(seen)) == 3
+
+
 def test_a_provider_that_is_not_there(models: Models) -> None:
     with pytest.raises(ConfigError, match="did you mean 'test'"):
         OpenaiGenerator(models=models, model="tset:small")
