@@ -12,9 +12,10 @@ from runner.errors import ConfigError
 SWEPT = [["k=3", "retriever=keyword"], ["k=3", "retriever=semantic"], ["k=10", "retriever=keyword"]]
 
 
-def cells(baseline: Any, swept: Sequence[Sequence[str]] = SWEPT) -> list[Cell]:
+def cells(baseline: Any, swept: Sequence[Sequence[str]] = SWEPT, *, typed: bool = True) -> list[Cell]:
     cfg = OmegaConf.create({"baseline": baseline})
-    return [Cell(cfg, ["seed=1", *each], each, "f", "x") for each in swept]
+    common = ["seed=1", f"baseline={baseline}"] if typed else ["seed=1"]
+    return [Cell(cfg, [*common, *each], each, "f", "x") for each in swept]
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,10 @@ def test_one_run_has_no_baseline() -> None:
     assert chosen_baseline(cells(None, [[]])) == 0
     with pytest.raises(ConfigError, match="baseline: this command has one run; compare=REFERENCE"):
         chosen_baseline(cells(0, [[]]))
+
+
+def test_one_that_a_record_holds_is_that_of_its_own_sweep() -> None:
+    assert chosen_baseline(cells("k=10", typed=False)) == 2
+    assert chosen_baseline(cells("k=7", typed=False)) == 0
+    assert chosen_baseline(cells("k=3", typed=False)) == 0
+    assert chosen_baseline(cells("k=10", [["k=10"]], typed=False)) == 0
