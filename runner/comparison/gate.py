@@ -155,19 +155,30 @@ class _Checked:
         by = decided_by(self._runs.baseline, self._runs.candidate)
         if by is None:
             raise InputError("regression.must_not_break: nothing in these runs tells a right case from a wrong one")
-        before, after = (_state(run, id, by) for run in (self._runs.baseline, self._runs.candidate))
+        before, after = self._places(id)
         if before is None and after is None:
             raise InputError(f"regression.must_not_break: no case has the id '{id}'")
-        was_right = None if before is None else before == RIGHT
+        was_right = None if before is None else int(states(self._runs.baseline.cases, by)[before]) == RIGHT
         if after is None:
             return CaseResult(id, "not_evaluated", was_right)
         cases = self._runs.candidate.cases
-        lost_at = cases.labels[LABEL][cases.ids.index(id)] if LABEL in cases.labels else None
-        return CaseResult(id, "passed" if after == RIGHT else "fired", was_right, lost_at)
+        lost_at = cases.labels[LABEL][after] if LABEL in cases.labels else None
+        is_right = int(states(cases, by)[after]) == RIGHT
+        return CaseResult(id, "passed" if is_right else "fired", was_right, lost_at)
+
+    def _places(self, id: str) -> tuple[int | None, int | None]:
+        """Of the case in both runs; where it has another id in one of them, that of its pair."""
+        runs, pairing = self._runs, self._runs.pairing
+        before, after = (_place(run, id) for run in (runs.baseline, runs.candidate))
+        if after is None and before is not None:
+            after = next(iter(pairing.candidate[pairing.baseline == before].tolist()), None)
+        elif before is None and after is not None:
+            before = next(iter(pairing.baseline[pairing.candidate == after].tolist()), None)
+        return before, after
 
 
-def _state(run: Snapshot, id: str, by: str) -> int | None:
-    return int(states(run.cases, by)[run.cases.ids.index(id)]) if id in run.cases.ids else None
+def _place(run: Snapshot, id: str) -> int | None:
+    return run.cases.ids.index(id) if id in run.cases.ids else None
 
 
 def _loss(rule: Rule, baseline: float, candidate: float) -> float:

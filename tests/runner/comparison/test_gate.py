@@ -176,6 +176,18 @@ def test_a_case_that_the_candidate_did_not_run() -> None:
     assert (found.status, found.was_right) == ("not_evaluated", True)
 
 
+def test_a_case_whose_id_changed_is_held_to_its_pair() -> None:
+    content = ["why", "how"]
+    one = snapshot(cases(["a", "b"], labels={"lost_at": ["none", "none"]}, content=content))
+    other = snapshot(cases(["x", "y"], labels={"lost_at": ["none", "below_k"]}, content=content))
+    found = gate([], one, other, ["a", "b", "y"]).cases
+    assert [(case.id, case.status, case.was_right, case.lost_at) for case in found] == [
+        ("a", "passed", True, "none"),
+        ("b", "fired", True, "below_k"),
+        ("y", "fired", True, "below_k"),
+    ]
+
+
 def test_settings() -> None:
     regression = Regression(
         rules=[rule("cost.usd", 1, slice=None), rule("mrr", 0.1, direction="lower")], must_not_break=["\u1100\u1161"]
