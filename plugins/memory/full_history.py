@@ -1,0 +1,38 @@
+"""Every turn, word for word, whatever the budget: the ceiling that other strategies are held against."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+
+from runner.memory.protocols import MemoryStore, Summariser
+from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.memory.sessions import Sessions
+
+
+class FullHistoryMemory:
+    """Takes a summariser, like every strategy, and does not use it."""
+
+    def __init__(self, *, store: MemoryStore, summariser: Summariser) -> None:
+        self.sessions = Sessions(store)
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        return self.sessions.opened()
+
+    async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
+        await self.sessions.append(key, turn)
+
+    async def read(self, key: SessionKey, question: str) -> Remembered:
+        state = await self.sessions.store.read(key)
+        return Remembered(recent=state.turns, is_budgeted=False)
+
+    async def update(self, key: SessionKey) -> None:
+        pass
+
+    async def delete(self, key: SessionKey) -> None:
+        await self.sessions.delete(key)
+
+    async def inspect(self, key: SessionKey) -> SessionState:
+        return await self.sessions.inspect(key)
+
+    def upkeep(self, key: SessionKey) -> Upkeep:
+        return self.sessions.upkeep(key)

@@ -1,0 +1,36 @@
+"""No memory: what a system does that sees the question alone."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from runner.memory.protocols import MemoryStore, Summariser
+from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+
+
+class NoMemory:
+    """Keeps nothing. It takes a store and a summariser, like every strategy, and uses neither."""
+
+    def __init__(self, *, store: MemoryStore, summariser: Summariser) -> None:
+        pass
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
+        pass
+
+    async def read(self, key: SessionKey, question: str) -> Remembered:
+        return Remembered()
+
+    async def update(self, key: SessionKey) -> None:
+        pass
+
+    async def delete(self, key: SessionKey) -> None:
+        pass
+
+    async def inspect(self, key: SessionKey) -> SessionState:
+        return SessionState()
+
+    def upkeep(self, key: SessionKey) -> Upkeep:
+        return Upkeep()

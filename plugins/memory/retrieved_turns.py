@@ -1,0 +1,56 @@
+"""The turns that share most with the question, found by BM25 among all turns."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated
+
+from pydantic import Field
+
+from runner.memory.protocols import MemoryStore, Summariser
+from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.memory.sessions import Sessions
+from runner.memory.turn_index import Tokens, TurnSearch
+
+
+class RetrievedTurnsMemory:
+    """Keeps all turns, and gives at most `n` that share a term with the question, best first, of equals the newer
+    first. `tokens`: auto, as `tokenizer=auto` has it (letter pairs for Hangul), or word (runs of letters and digits,
+    lower-cased). Takes a summariser, like every strategy, and does not use it."""
+
+    def __init__(
+        self,
+        *,
+        store: MemoryStore,
+        summariser: Summariser,
+        n: Annotated[int, Field(ge=1)] = 10,
+        tokens: Tokens = "auto",
+        k1: Annotated[float, Field(ge=0)] = 1.5,
+        b: Annotated[float, Field(ge=0, le=1)] = 0.75,
+    ) -> None:
+        self.sessions = Sessions(store)
+        self.search = TurnSearch(tokens=tokens, k1=k1, b=b)
+        self.n = n
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        return self.sessions.opened()
+
+    async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
+        await self.sessions.append(key, turn)
+
+    async def read(self, key: SessionKey, question: str) -> Remembered:
+        state = await self.sessions.store.read(key)
+        return Remembered(retrieved=self.search.best(key, state, question, self.n))
+
+    async def update(self, key: SessionKey) -> None:
+        pass
+
+    async def delete(self, key: SessionKey) -> None:
+        self.search.forget(key)
+        await self.sessions.delete(key)
+
+    async def inspect(self, key: SessionKey) -> SessionState:
+        return await self.sessions.inspect(key)
+
+    def upkeep(self, key: SessionKey) -> Upkeep:
+        return self.sessions.upkeep(key)

@@ -1,0 +1,150 @@
+"""Summaries by a chat model of any OpenAI-compatible server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.llm.fencing import Item, fenced
+from runner.llm.messages import ChatRequest, Message
+from runner.llm.models import Models
+from runner.llm.prompts import Prompt, prompt, read_prompt
+from runner.llm.tokens import count_tokens
+from runner.memory.context import rendered
+from runner.memory.records import Bounds, ChatTurn, Entity, Summary
+from runner.memory.shortening import shortened
+from runner.records import Context
+from runner.text.language import Language, detect_language
+
+_TEXT = {"type": "string"}
+_ENTITY = {
+    "type": "object",
+    "properties": {"key": _TEXT, "value": _TEXT},
+    "required": ["key", "value"],
+    "additionalProperties": False,
+}
+SUMMARY_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"memory": _TEXT, "entities": {"type": "array", "items": _ENTITY}},
+    "required": ["memory", "entities"],
+    "additionalProperties": False,
+}
+SHORTER_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"memory": _TEXT},
+    "required": ["memory"],
+    "additionalProperties": False,
+}
+
+
+class OpenaiSummariser:
+    """Memory, entities and turns reach the model as fenced data in one user message, in Korean or English, as the
+    conversation is. Of a turn over `max_turn_tokens` the end is left out. A reply without a memory, where there was
+    one, cannot be used: it would forget everything."""
+
+    def __init__(
+        self,
+        *,
+        models: Models,
+        model: str = "openai:gpt-5-nano",
+        temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
+        max_tokens: Annotated[int, Field(ge=1)] = 2048,
+        seed: int | None = None,
+        max_turn_tokens: Annotated[int, Field(ge=1)] = 1500,
+        prompt: str | None = None,
+    ) -> None:
+        self.model = models.model(model, "summariser")
+        self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
+        self.max_turn_tokens = max_turn_tokens
+        self.prompt_path = prompt
+
+    @cached_property
+    def prompt(self) -> Prompt:
+        """Raises InputError when it is a file that cannot be used."""
+        path = self.prompt_path
+        return prompt("summary") if path is None else read_prompt(path, "memory.summariser.prompt")
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return {**self.model.provenance, "prompt": self.prompt.digest, "shorten": prompt("summary_shorten").digest}
+
+    async def summarise(
+        self,
+        memory: str,
+        entities: Sequence[Entity],
+        turns: Sequence[ChatTurn],
+        language: str | None,
+        bounds: Bounds,
+    ) -> Summary:
+        """Raises what `Model.structured` does."""
+        spoken = _language(language, "\n".join(f"{turn.user}\n{turn.assistant}" for turn in turns))
+        data: Mapping[str, str | Sequence[Item]] = {
+            "memory": memory,
+            "entities": "\n".join(f"{entity.key}: {entity.value}" for entity in entities),
+            "turns": [self._shown(turn, spoken) for turn in turns],
+        }
+        request = self._request(self.prompt, data, spoken, bounds, SUMMARY_SCHEMA)
+        return await self.model.structured(request, lambda reply: _summary(reply, had_memory=bool(memory.strip())))
+
+    async def shorten(self, memory: str, bounds: Bounds, language: str | None) -> str:
+        spoken = _language(language, memory)
+        request = self._request(prompt("summary_shorten"), {"memory": memory}, spoken, bounds, SHORTER_SCHEMA)
+        return await self.model.structured(request, lambda reply: _memory(reply, had_memory=True))
+
+    def _shown(self, turn: ChatTurn, language: Language) -> Context:
+        text = shortened(rendered(turn, language), self.max_turn_tokens, count_tokens)
+        return Context(f"turn-{turn.number}", text, " ".join(turn.said_at.split()))
+
+    def _request(
+        self,
+        prompt: Prompt,
+        data: Mapping[str, str | Sequence[Item]],
+        language: Language,
+        bounds: Bounds,
+        schema: Mapping[str, Any],
+    ) -> ChatRequest:
+        limits = {"max_sentences": str(bounds.max_sentences), "max_tokens": str(bounds.max_tokens)}
+        messages = Message("system", prompt.system(language, **limits)), Message("user", fenced(data, language))
+        return ChatRequest(
+            messages, max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed, schema=schema
+        )
+
+
+# --- reading replies; a ValueError says why a reply cannot be used ------------------------------------
+
+
+def _summary(reply: Mapping[str, Any], *, had_memory: bool) -> Summary:
+    entities = reply.get("entities")
+    if not isinstance(entities, list):
+        raise ValueError(f"entities: expected a list, got {entities!r}")
+    pairs = tuple(_pair(entity, f"entities.{at}") for at, entity in enumerate(entities))
+    return Summary(_memory(reply, had_memory=had_memory), pairs)
+
+
+def _memory(reply: Mapping[str, Any], *, had_memory: bool) -> str:
+    memory = reply.get("memory")
+    if not isinstance(memory, str):
+        raise ValueError(f"memory: expected a text, got {memory!r}")
+    if had_memory and not memory.strip():
+        raise ValueError("memory: it is empty, although there was one before")
+    return memory
+
+
+def _pair(entity: Any, place: str) -> tuple[str, str]:
+    """A value may be a number where a server does not hold to the schema."""
+    if not isinstance(entity, Mapping):
+        raise ValueError(f"{place}: expected an object, got {entity!r}")
+    key, value = entity.get("key"), entity.get("value")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(key, str) or not isinstance(value, str):
+        raise ValueError(f"{place}: expected a key and a value, got {entity!r}")
+    return key, value
+
+
+def _language(told: str | None, text: str) -> Language:
+    known: dict[str | None, Language] = {"ko": "ko", "en": "en"}
+    return known.get(told) or detect_language(text)
