@@ -15,7 +15,7 @@ LANGUAGES = ("ko", "en")
 
 
 class BuiltinScenarios:
-    """Talks of 15 to 20 turns: a row of facts, a change of topic, facts that change, implicit references, injections."""
+    """15 to 20 turns each: facts in a row, a change of topic, facts that change, implicit references, injections."""
 
     def __init__(self, *, language: Literal["both", "ko", "en"] = "both", strict: bool = False) -> None:
         self.languages = LANGUAGES if language == "both" else (language,)

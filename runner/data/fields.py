@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -119,6 +119,25 @@ class Fields:
     def inner(self, field: str, data: Mapping[str, Any]) -> Fields:
         """An object inside this one; its problems carry the outer field name."""
         return Fields(data, self.path, self.line, self.log, f"{self.prefix}{field}.")
+
+    def object(self, name: str) -> Fields:
+        """The object of this name; an empty one, and an error here, where there is none."""
+        value = self.data.get(name)
+        if isinstance(value, dict):
+            return self.inner(name, value)
+        self.wrong(name, "an object", value)
+        return self.inner(name, {})
+
+    def objects(self, name: str) -> Iterator[Fields]:
+        """The objects of a list, none when it is absent. One that is wrong makes this one wrong, once the next is
+        asked for."""
+        for index, item in enumerate(self.items(name) or ()):
+            if isinstance(item, dict):
+                inner = self.inner(f"{name}[{index}]", item)
+                yield inner
+                self.failed |= inner.failed
+            else:
+                self.wrong(f"{name}[{index}]", "an object", item)
 
     def warn_of_misspellings(self, known: frozenset[str]) -> None:
         """Unknown keys are free to stand here, but not when they look like a known one that is absent."""

@@ -55,6 +55,19 @@ def _parsed(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, A
     return None
 
 
+def read_json(path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Any:
+    """A file that is one JSON value. `error` is raised where it cannot be read or is none."""
+    with open_file(path, key, error) as file:
+        content = file.read()
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        try:
+            return parse_with_care(content, path, None, log)
+        except ValueError as problem:
+            raise error(f"{key}: {path}: {problem}") from None
+
+
 def parse_with_care(content: bytes, path: str, line: int | None, log: ProblemLog) -> Any:
     """What the fast parser refuses: says why (ValueError), or repairs lone surrogates with a warning."""
     try:

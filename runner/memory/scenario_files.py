@@ -171,14 +171,8 @@ def _probe(fields: Fields, turns: int) -> Probe:
 
 
 def _objects(fields: Fields, name: str, known: frozenset[str]) -> Iterator[Fields]:
-    """The objects of a list. What is wrong inside one makes the outer object wrong once the next is asked for."""
-    for index, item in enumerate(fields.items(name) or ()):
-        if not isinstance(item, dict):
-            fields.wrong(f"{name}[{index}]", "an object", item)
-            continue
-        inner = fields.inner(f"{name}[{index}]", item)
-        if isinstance(item, Placed):
-            inner.line = item.line
+    for inner in fields.objects(name):
+        if isinstance(inner.data, Placed):
+            inner.line = inner.data.line
         inner.warn_of_misspellings(known)
         yield inner
-        fields.failed |= inner.failed

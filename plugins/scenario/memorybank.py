@@ -1,0 +1,111 @@
+"""Histories of users in the format of MemoryBank (Zhong et al., 2023, arXiv:2305.10250).
+
+path        {user: {"history": {date: [{"query", "response"}]}}}
+questions   a line, or one object: {user: [question]}; a question is text, or where more is known
+            {"question", "answers": [texts], "answerable": true or false}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+from runner.data.fields import Fields
+from runner.data.files import missing_files
+from runner.data.jsonl import read_json, read_jsonl
+from runner.data.problems import ProblemLog, why_empty
+from runner.errors import DataError, Problem, did_you_mean
+from runner.memory.records import ChatTurn, Conversation, Probe
+from runner.records import DataProblem
+
+KEY = "scenario.path"
+QUESTIONS_KEY = "scenario.questions"
+
+
+class MemorybankScenarios:
+    """One conversation a user, days in order; all questions are asked after the last turn."""
+
+    def __init__(self, *, path: str, questions: str, language: str | None = None, strict: bool = False) -> None:
+        self.path = path
+        self.questions = questions
+        self.language = language
+        self.strict = strict
+
+    def preflight(self) -> list[Problem]:
+        questions = missing_files([self.questions], QUESTIONS_KEY, DataError)
+        return [*missing_files([self.path], KEY, DataError), *questions]
+
+    def load(self) -> tuple[list[Conversation], tuple[DataProblem, ...]]:
+        log = ProblemLog(strict=self.strict)
+        users = read_json(self.path, KEY, log, DataError)
+        if not isinstance(users, dict):
+            raise DataError(f"{KEY}: {self.path} holds no histories: expected an object with a user for each key")
+        asked = _asked(self.questions, log)
+        for name, (fields, _) in asked.items():
+            if name not in users:
+                fields.error(name, f"no user of {self.path} has this name{did_you_mean(name, users)}")
+        root = Fields(users, self.path, None, log)
+        read = [self._conversation(root, name, asked.get(name)) for name in users]
+        conversations = [conversation for conversation in read if conversation is not None]
+        log.stop_if_strict()
+        if not conversations:
+            raise DataError(f"{KEY}: no conversations in {self.path}{why_empty(log, self.path)}")
+        return conversations, log.problems
+
+    def _conversation(self, root: Fields, name: str, asked: tuple[Fields, list[Any]] | None) -> Conversation | None:
+        if not isinstance(root.data[name], dict):
+            root.wrong(name, 'an object with "history"', root.data[name])
+            return None
+        user = root.object(name)
+        turns = tuple(_turns(user))
+        if not turns and not user.failed:
+            user.wrong("history", "at least one turn", user.data.get("history"))
+        if user.failed:
+            return None
+        if asked is None:
+            root.warning(name, f"{self.questions} asks nothing about this user")
+        probes = [] if asked is None else list(_probes(*asked, name, len(turns)))
+        return Conversation(name, turns, tuple(probes), language=self.language)
+
+
+def _asked(path: str, log: ProblemLog) -> dict[str, tuple[Fields, list[Any]]]:
+    """User -> the line that asks about this user, and what it asks."""
+    found: dict[str, tuple[Fields, list[Any]]] = {}
+    for line, data in read_jsonl(path, QUESTIONS_KEY, log, DataError):
+        fields = Fields(data, path, line, log)
+        for name in data:
+            questions = fields.items(name)
+            if name in found:
+                fields.error(name, f"asked about at {found[name][0].place} already; the first one counts")
+            elif questions is not None:
+                found[name] = (fields, questions)
+    return found
+
+
+def _turns(user: Fields) -> Iterator[ChatTurn]:
+    history = user.object("history")
+    days = sorted(history.data)
+    for day in days:
+        try:
+            date.fromisoformat(day)
+        except ValueError:
+            history.error(day, "expected a date (2026-11-03) as the key of a day")
+    said = ((day, turn) for day in days for turn in history.objects(day))
+    for number, (day, turn) in enumerate(said, 1):
+        yield ChatTurn(turn.required_text("query"), turn.text("response") or "", said_at=day, number=number)
+    user.failed |= history.failed
+
+
+def _probes(fields: Fields, questions: list[Any], name: str, after_turn: int) -> Iterator[Probe]:
+    """A question with an error is left out."""
+    for index, item in enumerate(questions):
+        data = {"question": item} if isinstance(item, str) else item
+        if not isinstance(data, dict):
+            fields.wrong(f"{name}[{index}]", "text or an object", data)
+            continue
+        inner = fields.inner(f"{name}[{index}]", data)
+        answerable = inner.flag("answerable") if inner.data.get("answerable") is not None else True
+        question, answers = inner.required_text("question"), inner.texts("answers")
+        if not inner.failed:
+            yield Probe(f"q{index + 1}", question, after_turn, answerable=bool(answerable), answers=answers)
