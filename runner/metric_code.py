@@ -17,6 +17,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "ranking": ("runner.metrics.ranking",),
     "answers": ("runner.metrics.answers",),
     "diagnosis": ("runner.metrics.diagnosis", "runner.text.refusals"),
+    "memory": ("runner.metrics.memory",),
 }
 PACKAGES = ("runner.metrics.", "runner.text.")
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, Required
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-Direction = Literal["higher", "lower"]
+from runner.metrics.direction import Direction, direction
+
 Dimension = Literal["language", "difficulty", "tag"]
 
 
@@ -57,5 +58,4 @@ class Regression:
 
 def _rule(settings: RuleSettings) -> Rule:
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    lower = str(given["metric"]).startswith(("latency.", "cost."))
-    return Rule(**{"direction": "lower" if lower else "higher", **given})
+    return Rule(**{"direction": direction(given["metric"]), **given})

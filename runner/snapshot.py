@@ -41,6 +41,11 @@ RUN = (
 # What a metric hangs on, by the first of these that its name begins with.
 RANKING = ("queries", "gold", "documents", "metric_code.ranking")
 JUDGED = ("queries", "judge")
+MEMORY = ("queries", "gold", "metric_code.memory")
+REMEMBERED = (
+    "facts_present", "stale_present", "evidence_recall", "leakage", "answer_facts", "answer_stale",
+    "memory_sentences", "memory_tokens", "context_tokens",
+)  # fmt: skip
 DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("chunk/", (*RANKING, "chunks")),
     ("unanswerable_", ("queries", "gold", "metric_code.diagnosis")),
@@ -48,11 +53,16 @@ DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("token_f1", ("queries", "gold", "metric_code.answers")),
     ("mean_faithfulness", (*JUDGED, "judge_prompt.faithfulness")),
     ("mean_answer_relevancy", (*JUDGED, "judge_prompt.answer_relevancy")),
+    *((name, MEMORY) for name in REMEMBERED),
+    ("memory_", (*MEMORY, "judge", "judge_prompt.memory")),
     *((name, RANKING) for name in ("precision", "recall", "hit_rate", "mrr", "ndcg", "map")),
 )
 # What an experiment varies. Every other metric hangs on all identities but these.
-TREATMENTS = frozenset({"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices"})
-NOT_IDENTITY = ("evaluation", "dataset", "models", "judge")  # components that hold others, or are told otherwise
+TREATMENTS = frozenset(
+    ("chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory")
+)
+# Components that hold others, or are told otherwise.
+NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")
 
 
 def write_snapshot(folder: Path) -> Path:

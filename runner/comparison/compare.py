@@ -183,7 +183,7 @@ class _Numbers:
 
     def _compared(self, difference: Difference, numbers: Paired, p_holm: float, margin: float) -> Compared:
         name = difference.metric
-        found = verdict(numbers, p_holm, margin)
+        found = verdict(name, numbers, p_holm, margin)
         return Compared(difference, numbers, self._role(name), p_holm, found, self._reasons[name])
 
     def _not_comparable(self) -> Iterator[NotComparable]:

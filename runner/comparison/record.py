@@ -18,7 +18,8 @@ from runner.comparison.compare import Compared, Comparison
 from runner.comparison.expense import Expense
 from runner.comparison.gate import RuleResult
 from runner.comparison.sides import Side
-from runner.comparison.verdicts import ALPHA, direction
+from runner.comparison.verdicts import ALPHA
+from runner.metrics.direction import direction
 
 SCHEMA = 1
 KIND = "runner.comparison"

@@ -26,6 +26,7 @@ from runner.comparison.front import front
 from runner.comparison.gap import gaps
 from runner.comparison.snapshots import Bools, Snapshot
 from runner.comparison.verdicts import ALPHA, Verdict, adjusted, is_test, main_metrics, verdict
+from runner.metrics.direction import direction
 from runner.paired import Paired
 from runner.references import NAMES
 
@@ -116,7 +117,7 @@ def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetri
     values = {folder: value for folder, value in means.items() if value is not None}
     if baseline not in values or len(values) < 2:
         return None
-    best = max(values, key=lambda folder: values[folder])
+    best = (max if direction(name) == "higher" else min)(values, key=lambda folder: values[folder])
     differences = _differences(cells, baseline, list(values), name, rows)
     p_holm = dict(zip(differences, adjusted(list(differences.values())), strict=True))
     leads = _differences(cells, best, list(values), name, rows)
@@ -131,7 +132,7 @@ def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetri
                 value,
                 found,
                 p_holm.get(folder, 1.0),
-                None if found is None else verdict(found, p_holm[folder], margin),
+                None if found is None else verdict(name, found, p_holm[folder], margin),
                 0.0 if lead is None else lead.difference,
                 p_best.get(folder, 1.0),
                 near_best=not is_far,

@@ -6,10 +6,10 @@ inconclusive    neither: the runs may differ by more than the margin, or not at 
 
 The verdict on two runs is that on their main metrics, which are adjusted together, over all candidates of one
 comparison: ranking (recall, nDCG, MRR) at k where both have the same k, else at the largest fixed cutoff of both;
-recognising unanswerable questions; faithfulness, answer relevancy, exact match and token F1. Where an evaluation
-has none of them, all of its metrics are main metrics; where it has some and none is comparable, there is no verdict.
-All other metrics are adjusted among themselves, and so are those of the legs of a fusion. A metric that is the same
-in every case is no test and does not count.
+recognising unanswerable questions; faithfulness, answer relevancy, what a memory shows of facts and evidence and how
+it is judged, exact match and token F1. Where an evaluation has none of them, all of its metrics are main metrics;
+where it has some and none is comparable, there is no verdict. All other metrics are adjusted among themselves, and so
+are those of the legs of a fusion. A metric that is the same in every case is no test and does not count.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from runner import paired
+from runner.metrics.direction import direction
 from runner.paired import Paired
 
 Verdict = Literal["better", "worse", "within_noise", "inconclusive"]
@@ -27,12 +28,8 @@ Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "n
 
 ALPHA = 0.05
 RANKING = ("recall", "ndcg", "mrr")
-OTHERS = ("unanswerable_f1", "mean_faithfulness", "mean_answer_relevancy", "exact_match", "token_f1")
-LOWER = re.compile(r"(latency|cost)\..+")  # the lower the better
-
-
-def direction(metric: str) -> Literal["higher", "lower"]:
-    return "lower" if LOWER.fullmatch(metric) else "higher"
+MEMORY = ("facts_present", "evidence_recall", "answer_facts", "memory_overall")
+OTHERS = ("unanswerable_f1", "mean_faithfulness", "mean_answer_relevancy", *MEMORY, "exact_match", "token_f1")
 
 
 def main_metrics(comparable: Collection[str], known: Collection[str] = ()) -> list[str]:
@@ -67,10 +64,9 @@ def is_test(numbers: Paired) -> bool:
     return not numbers.low == numbers.high == 0
 
 
-def verdict(numbers: Paired, p_holm: float, margin: float) -> Verdict:
-    """Of a metric of which more is better."""
+def verdict(metric: str, numbers: Paired, p_holm: float, margin: float) -> Verdict:
     if p_holm < ALPHA and not numbers.low <= 0 <= numbers.high:
-        return "better" if numbers.difference > 0 else "worse"
+        return "better" if (numbers.difference > 0) == (direction(metric) == "higher") else "worse"
     return "within_noise" if -margin <= numbers.low and numbers.high <= margin else "inconclusive"
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from runner.memory.records import Fact
 from runner.text.sentences import split_sentences
 from runner.text.shown import shows as shows
 from runner.text.shown import shows_inside
@@ -15,6 +14,8 @@ WEIGHTS = {"relevance": 0.35, "completeness": 0.30, "accuracy": 0.25, "noise": 0
 CRITERIA = tuple(WEIGHTS)
 MAX = 10.0  # of a criterion
 Z = 1.959963984540054  # normal quantile of a 95 % interval
+
+Forms = Sequence[str]  # the ways in which one fact may be written
 
 # (label, first, last) of a bin; None: no end.
 TURNS = (("0-4", 0, 4), ("5-9", 5, 9), ("10-19", 10, 19), ("20-49", 20, 49), ("50-99", 50, 99), ("100+", 100, None))
@@ -31,13 +32,13 @@ def overall(relevance: float, completeness: float, accuracy: float, noise: float
 # --- one probe --------------------------------------------------------------------------------------
 
 
-def present(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> list[bool]:
+def present(text: str, facts: Iterable[Forms], besides: Iterable[Forms] = ()) -> list[bool]:
     """Whether each fact shows in the text, outside longer forms of the facts `besides`."""
-    longer = [form for fact in besides for form in fact.forms]
-    return [shows(text, fact.forms, besides=longer) for fact in facts]
+    longer = [form for forms in besides for form in forms]
+    return [shows(text, forms, besides=longer) for forms in facts]
 
 
-def share_present(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> float | None:
+def share_present(text: str, facts: Iterable[Forms], besides: Iterable[Forms] = ()) -> float | None:
     """None without facts. For facts that are no longer true, `besides` are those that took their place."""
     return _share(present(text, facts, besides))
 

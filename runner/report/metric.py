@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runner.metrics.direction import direction
 from runner.report.wording import Wording
 
 RETRIEVAL = ("precision_at_k", "recall_at_k", "hit_rate_at_k", "mrr", "ndcg_at_k", "map_at_k")
@@ -14,8 +15,9 @@ GENERATION = ("mean_faithfulness", "mean_answer_relevancy", "exact_match", "toke
 UNANSWERABLE = ("unanswerable_precision", "unanswerable_recall", "unanswerable_f1")
 MAIN = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy")
 
-# Everything but precision, whose ceiling is below 1 wherever a question has fewer relevant documents than k.
-UNGRADED = "precision_at_"
+# No grade: precision, whose ceiling is below 1 wherever a question has fewer relevant documents than k, and what
+# does not run from 0 to 1.
+UNGRADED = re.compile(r"(?:.*/)?(?:precision_at|memory)_")
 
 _AT = re.compile(r"(?P<name>[a-z_]+)_at_(?P<cutoff>k|\d+)")
 
@@ -95,6 +97,12 @@ def label(name: str, k: int | None, say: Wording) -> str:
     else:
         text = say.name("metric", metric)
     return f"{say.name('part', part)} {text}" if part else text
+
+
+def grade_of(value: Value) -> str | None:
+    """None for a metric that has none: less of it is better, or see UNGRADED."""
+    is_graded = direction(value.name) == "higher" and not UNGRADED.match(value.name)
+    return grade(value.value) if is_graded else None
 
 
 def grade(value: float | None) -> str | None:

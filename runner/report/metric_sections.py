@@ -34,7 +34,7 @@ def main(document: Document) -> str:
 
 def _key_row(document: Document, value: Value, counted: bool) -> list[str]:
     say = document.say
-    grade = None if metric.UNGRADED in value.name else metric.grade(value.value)
+    grade = metric.grade_of(value)
     cells: list[str] = [
         metric.label(value.name, document.k, say),
         bold(metric.four(value.value, say)),

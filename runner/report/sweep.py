@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError
+from runner.metrics.direction import direction
 from runner.report import metric
 from runner.report.folder import case_counts, open_run, open_sweep, read_json
 from runner.report.paired import Paired, paired
@@ -61,6 +62,7 @@ class Cell:
             "baselines": facts.get("baselines") or [],
             **_kept(facts, "judge_health"),
             "metrics": self.metrics,
+            **_kept(self.summary, "memory"),
             "timing": {"latency": timing.get("latency") or {}, **_kept(timing, "usage")},
         }
 
@@ -73,10 +75,12 @@ class View:
     note: str = ""
 
     def best(self, name: str) -> float | None:
-        """The highest value of a metric, where they differ."""
+        """The best value of a metric, where they differ."""
         found = [metric.value_of(metrics, name).value for metrics in self.metrics.values()]
         numbers = [value for value in found if value is not None]
-        return max(numbers) if len(set(numbers)) > 1 else None
+        if len(set(numbers)) < 2:
+            return None
+        return max(numbers) if direction(name) == "higher" else min(numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Whether a text says something in one of the ways in which it may be written, digit for digit.
 
-Compared after Unicode normalisation (NFC) and case folding. White space is folded, beside Hangul it does not count
-(1.5억 원 = 1.5억원); thousands separators and characters without a width go. What is looked for stands by itself:
+Compared after Unicode normalisation (NFC) and case folding. White space is folded, and what is looked for with a
+space beside Hangul is found without it, too (1.5억 원, 1.5억원); thousands separators and characters without a width go.
+What is looked for stands by itself:
 
 - A number is not part of another one: 10 is not in 110, 10.5, 10:30, 10억 or 10 million, 1억 not in 1.2억 or in
   1억 5000만, 5 not in -5. A unit may follow in Hangul (10명, 1.5억 원); Latin letters may not (10k, 10GB).
@@ -100,14 +101,13 @@ def _is_whole_number(plain: str, span: Span) -> bool:
 
 def _is_whole_word(plain: str, span: Span) -> bool:
     start, end = span
-    before, after = plain[start - 1 : start], plain[end : end + 1]
-    for kind in (_HANGUL, _LETTER):
-        if kind.match(plain[start]) and kind.match(before):
-            return False
+    before, after = plain[max(0, start - 1) : start], plain[end : end + 1]
+    if _HANGUL.match(plain[start]) and _HANGUL.match(before):
+        return False
+    if _LETTER.match(plain[start]) and (before.isdigit() or _LETTER.match(before)):
+        return False
     if _LETTER.match(plain[end - 1]):
         return not (after.isdigit() or _LETTER.match(after))
-    if _LETTER.match(plain[start]) and before.isdigit():
-        return False
     return _ends_as_word(plain, span)
 
 

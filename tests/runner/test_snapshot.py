@@ -99,6 +99,15 @@ def test_identity(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_what_metrics_of_a_memory_hang_on() -> None:
+    known = ("queries", "gold", "memory", "judge", "judge_prompt.memory", "metric_code.memory", "metric_code.ranking")
+    for metric in ("facts_present", "stale_present", "leakage", "memory_tokens", "context_tokens", "answer_facts"):
+        assert depends_on(metric, known) == ("queries", "gold", "metric_code.memory")
+    judged = ("queries", "gold", "metric_code.memory", "judge", "judge_prompt.memory")
+    assert depends_on("memory_overall", known) == depends_on("memory_noise", known) == judged
+    assert "memory" not in depends_on("steps", known)
+
+
 def test_a_case_counts_once_and_a_torn_or_damaged_row_does_not(tmp_path: Path) -> None:
     write_run(tmp_path, RUN, rows=[row("a", metrics={"mrr": 0.25}), row("a", metrics={"mrr": 1.0})])
     with (tmp_path / "per_item.jsonl").open("a", encoding="utf-8") as file:

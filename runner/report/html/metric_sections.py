@@ -60,7 +60,7 @@ def _group(title: str, rows: Sequence[Html], width: int) -> Html:
 
 def _row(value: Value, counted: bool, readable: bool, document: Document) -> Html:
     say = document.say
-    grade = _grade(value)
+    grade = metric.grade_of(value)
     partly = value.partly_scored
     cells = [
         tag("th", metric.label(value.name, document.k, say), scope="row"),
@@ -76,13 +76,9 @@ def _row(value: Value, counted: bool, readable: bool, document: Document) -> Htm
     return tag("tr", *cells, *reading)
 
 
-def _grade(value: Value) -> str | None:
-    return None if metric.UNGRADED in value.name else metric.grade(value.value)
-
-
 def _reading(value: Value, say: Wording) -> str:
     """What the grade of some metrics means."""
-    return say.texts.get(f"reading.{value.name}.{_grade(value)}", "")
+    return say.texts.get(f"reading.{value.name}.{metric.grade_of(value)}", "")
 
 
 def cutoffs(document: Document) -> Section | None:

@@ -55,6 +55,12 @@ def test_every_run_is_compared_with_the_baseline(tmp_path: Path) -> None:
     assert second["ci_low"] < 0.3 < second["ci_high"]
 
 
+def test_the_best_of_what_is_better_the_lower_is_the_lowest(tmp_path: Path) -> None:
+    swept = {"a=1": {"stale_present": HIGH}, "a=2": {"stale_present": LOW}}
+    entry = only(compared(write_swept(tmp_path / "s", swept)))
+    assert (entry["name"], entry["best"], entry["cells"][1]["verdict"]) == ("stale_present", "1", "better")
+
+
 def test_p_is_adjusted_over_the_runs_against_the_baseline(tmp_path: Path) -> None:
     drawn = np.random.default_rng(1)
     columns = [[0.5] * N, *(list(np.clip(0.55 + drawn.normal(0, 0.2, N), 0, 1)) for _ in range(3))]

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.comparison.verdicts import adjusted, direction, is_test, main_metrics, overall, verdict
+from runner.comparison.verdicts import adjusted, is_test, main_metrics, overall, verdict
 from runner.paired import Paired
 
 
@@ -24,7 +24,9 @@ def numbers(low: float, high: float, p: float = 0.001) -> Paired:
     ],
 )
 def test_verdicts(low: float, high: float, p_holm: float, expected: str) -> None:
-    assert verdict(numbers(low, high), p_holm, margin=0.02) == expected
+    assert verdict("mrr", numbers(low, high), p_holm, margin=0.02) == expected
+    opposite = {"better": "worse", "worse": "better"}
+    assert verdict("stale_present", numbers(low, high), p_holm, margin=0.02) == opposite.get(expected, expected)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +63,10 @@ def test_metrics_that_are_the_same_in_every_case_do_not_count() -> None:
         (["unanswerable_f1", "mrr"], ["mrr"]),  # without unanswerable questions there are only false alarms
         (["unanswerable_f1", "unanswerable_recall"], ["unanswerable_f1"]),
         (["steps", "accuracy"], ["accuracy", "steps"]),
+        (
+            ["token_f1", "stale_present", "memory_overall", "facts_present"],
+            ["facts_present", "memory_overall", "token_f1"],
+        ),
         ([], []),
     ],
 )
@@ -71,8 +77,3 @@ def test_main_metrics(comparable: list[str], expected: list[str]) -> None:
 def test_nothing_stands_in_for_main_metrics_that_are_not_comparable() -> None:
     assert main_metrics(["precision_at_5"], ["recall_at_5", "precision_at_5"]) == []
     assert main_metrics(["precision_at_5"], ["precision_at_5", "steps"]) == ["precision_at_5"]
-
-
-def test_direction() -> None:
-    assert direction("latency.case.p95_ms") == direction("cost.usd") == "lower"
-    assert direction("recall_at_5") == direction("latency") == "higher"

@@ -37,12 +37,24 @@ def test_grades_at_their_borders(value: float | None, grade: str | None) -> None
         ("chunk/map_at_k", "Chunk MAP@5", "청크 MAP@5"),
         ("keyword/recall_at_3", "keyword Recall@3", "keyword Recall@3"),
         ("mean_faithfulness", "Faithfulness", "충실도 (Faithfulness)"),
+        ("memory_noise", "Memory Noise (0-10, lower is better)", "메모리 노이즈 (0-10, 낮을수록 좋음)"),
         ("something_new", "something_new", "something_new"),
     ],
 )
 def test_labels(name: str, english: str, korean: str) -> None:
     assert metric.label(name, 5, EN) == english
     assert metric.label(name, 5, KO) == korean
+
+
+@pytest.mark.parametrize(
+    "name", ["precision_at_k", "chunk/precision_at_5", "memory_overall", "memory_accuracy", "stale_present", "leakage"]
+)
+def test_no_grade_for_what_is_no_share_of_the_best(name: str) -> None:
+    assert metric.grade_of(metric.value_of({name: estimate(0.9, 5)}, name)) is None
+
+
+def test_a_grade_for_a_share() -> None:
+    assert metric.grade_of(metric.value_of({"facts_present": estimate(0.9, 5)}, "facts_present")) == "excellent"
 
 
 def test_label_without_a_k() -> None:

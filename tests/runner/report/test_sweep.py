@@ -11,8 +11,8 @@ from rich.console import Console
 
 from runner import report
 from runner.errors import InputError
-from runner.report.sweep import read_sweep
-from tests.run_folders import JUDGE, dump, used, write_stopped_sweep, write_sweep_folder
+from runner.report.sweep import View, read_sweep
+from tests.run_folders import JUDGE, dump, estimate, used, write_stopped_sweep, write_sweep_folder
 
 
 def shown(folder: Path, width: int = 80) -> list[str]:
@@ -69,6 +69,11 @@ def test_the_best_is_the_highest_of_completed_runs_and_only_where_they_differ(tm
     assert view.best("mrr") is None
     (view,) = read_sweep(fail_second(tmp_path / "s")).views
     assert view.best("recall_at_k") is None
+
+
+def test_the_best_of_what_is_better_the_lower_is_the_lowest() -> None:
+    view = View({run: {"stale_present": estimate(value)} for run, value in (("0", 0.4), ("1", 0.1), ("2", 0.3))})
+    assert view.best("stale_present") == 0.1
 
 
 def test_summary_json(tmp_path: Path) -> None:

@@ -1,0 +1,21 @@
+import pytest
+
+from runner.metrics.direction import direction
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        *("latency.case.p95_ms", "cost.usd", "stale_present", "answer_stale", "leakage", "memory_noise"),
+        *("memory_tokens", "memory_sentences", "context_tokens"),
+    ],
+)
+def test_lower_is_better(metric: str) -> None:
+    assert direction(metric) == "lower"
+
+
+@pytest.mark.parametrize(
+    "metric", ["recall_at_5", "latency", "facts_present", "memory_overall", "memory_accuracy", "stale_present_x"]
+)
+def test_higher_is_better(metric: str) -> None:
+    assert direction(metric) == "higher"

@@ -1,0 +1,141 @@
+"""What a text says, digit for digit."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.text.shown import shows, shows_inside
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("예산은 1.5억으로 늘었다", "1.5억"),
+        ("예산은 1.5억 원", "1.5억"),
+        ("예산은 1.5억원입니다", "1.5억"),
+        ("예산은 1.5 억", "1.5억"),
+        ("예산은 1.5억", "1.5 억"),
+        ("1억 5000만 원", "1억 5000만원"),
+        ("1억5,000만", "1억 5000만"),
+        ("예산 1억 12월 집행", "1억"),
+        ("예산 1억 12월 집행", "12월"),
+        ("3억명", "3억"),
+        ("1억이에요", "1억"),
+        ("Spent $12,500 so far", "$12500"),
+        ("Spent $12500 so far", "$12,500"),
+        ("1-5", "5"),
+        ("10.", "10"),
+        ("10, 20", "10"),
+        ("60%", "60"),
+        ("RI 커버리지는 60%예요", "60%"),
+        ("2024년 11월", "11월"),
+        ("1월은?", "1월"),
+        ("직원은 10명", "10"),
+        ("김민수예요", "김민수"),
+        ("부산으로는 안 간다", "부산"),
+        ("고향이 부산이었어요", "부산"),
+        ("이전을 완료했습니다", "완료"),
+        ("진행 중이다", "진행 중"),
+        ("진행중입니다", "진행 중"),
+        ("AWS는", "aws"),
+        ("The cat's tail", "CAT"),
+        ("new \n\t York", "New York"),
+        ("EC2가 65%", "ec2"),
+        ("비\u200b밀번호", "비밀 번호"),
+        ("Straße", "STRASSE"),
+        ("a 110 and 10", "10"),  # not the first occurrence
+        ("아아 아아아", "아아"),
+    ],
+)
+def test_shown(text: str, form: str) -> None:
+    assert shows(text, [form])
+    assert shows(unicodedata.normalize("NFD", text), [form]) and shows(text, [unicodedata.normalize("NFD", form)])
+    assert shows(text, ["없는 말", form])
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("예산은 1.2억이다", "1억"),
+        ("예산은 1.2억이다", "2억"),
+        ("110개", "10"),
+        ("101", "10"),
+        ("10.5", "10"),
+        ("0.10", "10"),
+        (".5", "5"),
+        ("-5", "5"),
+        ("−5", "5"),
+        ("10:30", "10"),
+        ("8:10", "10"),
+        ("10억", "10"),
+        ("10 억", "10"),
+        ("$10 million", "10"),
+        ("10k", "10"),
+        ("10GB", "10"),
+        ("v10", "10"),
+        ("EC2", "2"),
+        ("5천만", "5천"),
+        ("1억 5000만 원", "1억"),
+        ("1억5천", "1억"),
+        ("1억 5000만 원", "5000만"),
+        ("1억 2000원", "2000원"),
+        ("11월", "1월"),
+        ("160%", "60%"),
+        ("부산물", "부산"),
+        ("서울특별시", "서울"),
+        ("예산안", "예산"),
+        ("김민수", "민수"),
+        ("concat", "cat"),
+        ("cats", "cat"),
+        ("cat5", "cat"),
+        ("5cat", "cat"),
+        ("", "10"),
+        ("10", ""),
+        ("... 10", "..."),
+    ],
+)
+def test_not_shown(text: str, form: str) -> None:
+    assert not shows(text, [form])
+
+
+def test_what_a_fact_was_changed_to_does_not_show_it() -> None:
+    assert shows("출시는 5월 20일이다.", ["5월"])
+    assert not shows("출시는 5월 20일이다.", ["5월"], besides=["5월 20일"])
+    assert shows("출시는 5월에서 5월 20일로 바뀌었다.", ["5월"], besides=["5월 20일"])
+    assert shows("AWS", ["AWS"], besides=["AWS"])  # the same words are no longer ones
+    assert not shows("AWS GovCloud", ["AWS"], besides=["AWS GovCloud"])
+    assert shows("AWS GovCloud", ["AWS GovCloud"], besides=["AWS"])
+
+
+def test_inside_words() -> None:
+    assert shows_inside("보라고래님께서", ["보라고래"]) and not shows("보라고래님께서", ["보라고래"])
+    assert shows_inside("xxCANARY-7xx", ["canary-7x"])
+    assert not shows_inside("43210", ["4321"]) and not shows_inside("14321", ["4321"])
+    assert not shows_inside("anything", ["", " "])
+
+
+FORM = st.text(st.characters(categories=["Lu", "Ll", "Nd", "Lo"], max_codepoint=0xD7A3), min_size=1, max_size=6)
+
+
+@given(FORM)
+def test_a_form_shows_between_punctuation(form: str) -> None:
+    assert shows(form, [form]) and shows_inside(form, [form])
+    assert shows(f"({form})", [form]) and shows(f"xyz ({form}), xyz", [form])
+
+
+@given(st.text(max_size=40), FORM)
+def test_what_shows_is_written_there(text: str, form: str) -> None:
+    if shows(text, [form]):
+        assert shows_inside(text, [form])
+    if shows_inside(text, [form]):
+        folded = [re.sub(r"[\s,]", "", unicodedata.normalize("NFC", each.casefold())) for each in (text, form)]
+        assert folded[1] in folded[0]
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_a_number_shows_where_it_is_the_same(one: int, other: int) -> None:
+    assert shows(f"금액은 {one:,}원이다", [str(other)]) == (one == other)
+    assert shows(f"It is {one}.", [f"{other:,}"]) == (one == other)
