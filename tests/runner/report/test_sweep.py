@@ -72,7 +72,7 @@ def test_the_best_is_the_highest_of_completed_runs_and_only_where_they_differ(tm
 
 
 def test_the_best_of_what_is_better_the_lower_is_the_lowest() -> None:
-    view = View({run: {"stale_present": estimate(value)} for run, value in (("0", 0.4), ("1", 0.1), ("2", 0.3))})
+    view = View({run: {"stale_present": estimate(value, 5)} for run, value in (("0", 0.4), ("1", 0.1), ("2", 0.3))})
     assert view.best("stale_present") == 0.1
 
 
