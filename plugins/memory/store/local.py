@@ -1,0 +1,103 @@
+"""Sessions in this process, for platforms without a server. They are gone when the store is closed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+from runner.memory.protocols import Committed
+from runner.memory.records import ChatTurn, Entity, SessionKey, SessionState
+from runner.memory.store_settings import Hours
+from runner.memory.stored import keys_of
+
+
+@dataclass
+class Kept:
+    """`number`: of the last turn; `until`: on the clock of the store."""
+
+    state: SessionState = field(default_factory=lambda: SessionState(generation=uuid4().hex))
+    number: int = 0
+    until: float = 0.0
+
+
+class LocalStore:
+    """Atomic as long as one event loop uses it: no method waits for anything."""
+
+    def __init__(self, *, ttl_hours: Hours = 24.0) -> None:
+        """`ttl_hours`: how long a session lives after it was last used."""
+        self._ttl_s = ttl_hours * 3600
+        self._kept: dict[SessionKey, Kept] = {}
+        self._users = 0
+        self.clock: Callable[[], float] = time.monotonic
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._kept.clear()
+
+    async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
+        kept = self._find(key) or self._kept.setdefault(key, Kept())
+        kept.number += 1
+        turns = (*kept.state.turns, replace(turn, number=kept.number))
+        if keep is not None:
+            turns = turns[max(0, len(turns) - keep) :]
+        kept.state = replace(kept.state, turns=turns)
+        self._touch(kept)
+        return kept.number
+
+    async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
+        kept = self._find(key)
+        if kept is None:
+            return SessionState()
+        if touch:
+            self._touch(kept)
+        return kept.state
+
+    async def commit(
+        self,
+        key: SessionKey,
+        *,
+        version: int,
+        generation: str,
+        up_to_turn: int,
+        memory: str,
+        entities: Sequence[Entity],
+        keep_turns: bool = False,
+    ) -> Committed:
+        kept = self._find(key)
+        if kept is None or kept.state.generation != generation:
+            return "gone"
+        if kept.state.version != version:
+            return "conflict"
+        turns = tuple(turn for turn in kept.state.turns if keep_turns or turn.number > up_to_turn)
+        kept.state = SessionState(turns, memory, tuple(entities), version + 1, generation, up_to_turn)
+        self._touch(kept)
+        return "ok"
+
+    async def delete(self, key: SessionKey) -> None:
+        keys_of(key)
+        self._kept.pop(key, None)
+
+    async def sessions(self) -> AsyncIterator[SessionKey]:
+        for key in list(self._kept):
+            if self._find(key) is not None:
+                yield key
+
+    def _find(self, key: SessionKey) -> Kept | None:
+        keys_of(key)  # the same names as in any store
+        kept = self._kept.get(key)
+        if kept is not None and self.clock() >= kept.until:
+            del self._kept[key]
+            return None
+        return kept
+
+    def _touch(self, kept: Kept) -> None:
+        kept.until = self.clock() + self._ttl_s

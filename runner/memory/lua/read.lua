@@ -1,0 +1,23 @@
+-- ARGV: milliseconds to live, or nothing to leave that as it is. Returns nothing where there is no session, else
+-- generation, version, last turn of the memory, memory, entities, and then its turns.
+local ttl = ARGV[1]
+local found, is_whole = session()
+if not is_whole then
+  return TORN
+end
+if not found then
+  return {}
+end
+if ttl ~= '' then
+  if found.ttl ~= ttl then
+    redis.call('HSET', memory, 'ttl', ttl)
+  end
+  live_for(ttl)
+end
+local state = {found.generation, found.version, found.last_turn}
+state[4] = redis.call('HGET', memory, 'memory') or ''
+state[5] = redis.call('GET', entities) or '[]'
+for _, turn in ipairs(redis.call('LRANGE', turns, 0, -1)) do
+  state[#state + 1] = turn
+end
+return state

@@ -1,0 +1,60 @@
+"""What conf says of stores: how long sessions live, and where a Redis is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from runner.llm.address import KEY, LONGEST_NAME, NAME, NOT_SHOWN
+
+EXAMPLE = "redis://127.0.0.1:6379/0, rediss://HOST:PORT/0 or unix:///PATH"
+PRIVATE = (
+    "this one holds user:password@, ? or #, and it is kept with the results: put the name of the user into "
+    "memory.store.username, the password into an environment variable, and its NAME into memory.store.password_env"
+)
+
+
+def _refuse(message: str) -> PydanticCustomError:
+    """What was given is not repeated: it may be a password."""
+    return PydanticCustomError(NOT_SHOWN, "{message}", {"message": message})
+
+
+def _url(url: str) -> str:
+    if fault := _fault(url):
+        raise _refuse(f"expected an address such as {EXAMPLE}; {fault}")
+    return url
+
+
+def _fault(url: str) -> str | None:
+    if not url.isprintable() or " " in url:
+        return "this one holds a space or a character that cannot be seen"
+    if any(mark in url for mark in "@?#"):
+        return PRIVATE
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0
+    except ValueError:
+        return "its host or its port cannot be read"
+    if parts.scheme == "unix":
+        return None if not parts.netloc and len(parts.path) > 1 else "this one names no socket: three slashes, and PATH"
+    if parts.scheme not in ("redis", "rediss") or not parts.hostname or not has_port:
+        return "this one is none of them"
+    is_database = parts.path in ("", "/") or parts.path[1:].isdecimal()
+    return None if is_database else "after the slash stands the number of a database"
+
+
+def _variable(name: str) -> str:
+    if NAME.fullmatch(name) and len(name) <= LONGEST_NAME and not KEY.fullmatch(name):
+        return name
+    raise _refuse(
+        "expected the NAME of the environment variable that holds the password, such as REDIS_PASSWORD, or null; what "
+        "is given is no such name (and not shown here, as it may be the password)"
+    )
+
+
+Hours = Annotated[float, Field(gt=0, le=87_600)]
+Url = Annotated[str, AfterValidator(_url)]
+Variable = Annotated[str, AfterValidator(_variable)]
