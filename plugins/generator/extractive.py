@@ -10,12 +10,13 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from runner.memory.recall import ACKNOWLEDGED, Statement, asked_words, replaces, statements, tells_something
 from runner.records import Answer, Context, Query
 from runner.text.citations import without_citations
 from runner.text.claims import plain_text
 from runner.text.language import detect_language
 from runner.text.refusals import REFUSAL
-from runner.text.relevancy import asked_kind, holds_kind
+from runner.text.relevancy import Kind, asked_kind, holds_kind
 from runner.text.sentences import split_sentences
 from runner.text.words import Word, all_forms, content_words
 from runner.threads import compute
@@ -43,6 +44,12 @@ class ExtractiveGenerator:
     go to the earlier context and sentence. Sentences with less than half of the best score are left out;
     the others stand in the order of the contexts. It refuses, in the language of the question, when the
     contexts together hold less than `min_coverage` of the question's content words, or none.
+
+    Of a conversation it takes statements. One that holds no word of the question which a later one lacks is left out
+    for that one, if both give values of one kind: the newest value wins. Ties go to what the user said, then to
+    statements with a quantity, then to the newest; a further sentence must hold a word of the question that those
+    before it lack. Words such as `now` or `said` count as no words of the question. What asks for nothing gets no
+    refusal but an acknowledgement.
     """
 
     baseline: ClassVar[bool] = True
@@ -57,17 +64,59 @@ class ExtractiveGenerator:
         self.min_coverage = min_coverage
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
-        return await compute(self._answer, query, contexts)
+        return await compute(self._recall if query.from_memory else self._answer, query, contexts)
 
     def _answer(self, query: Query, contexts: Sequence[Context]) -> Answer:
-        sentences = list(_sentences(contexts))
-        scores = _scores(query.text, sentences)
+        sentences, words = list(_sentences(contexts)), content_words(query.text)
+        scores = _scores(words, asked_kind(query.text), sentences)
         order = sorted(range(len(sentences)), key=lambda i: (-scores[i], i))[: self.max_sentences]
-        if not order or scores[order[0]] == 0 or _coverage(query.text, sentences) < self.min_coverage:
+        if not order or scores[order[0]] == 0 or _coverage(words, sentences) < self.min_coverage:
             return Answer(REFUSAL[detect_language(query.text)], refused=True)
-        chosen = [sentences[i] for i in sorted(order) if scores[i] >= COMPANION * scores[order[0]]]
-        text = " ".join(f"{sentence.text} [{sentence.context}]" for sentence in chosen)
-        return Answer(text, citations=tuple(dict.fromkeys(sentence.context for sentence in chosen)))
+        return _copied([sentences[i] for i in sorted(order) if scores[i] >= COMPANION * scores[order[0]]])
+
+    def _recall(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        words, stated = asked_words(query.text), [each for each in statements(contexts) if _states(each.text)]
+        sentences = [_sentence(each) for each in stated]
+        scores = _scores(words, asked_kind(query.text), sentences)
+        if not any(scores) or _coverage(words, sentences) < self.min_coverage:
+            language = detect_language(query.text)
+            if tells_something(query.text):
+                return Answer(ACKNOWLEDGED[language])
+            return Answer(REFUSAL[language], refused=True)
+        found = [i for i, score in enumerate(scores) if score >= COMPANION * max(scores)]
+        holds = {i: _words_in(sentences[i], words) for i in found}
+        current = [
+            i for i in found if not any(holds[i] <= holds[j] and replaces(stated[j], stated[i]) for j in found if j > i)
+        ]
+        current.sort(key=lambda i: (-scores[i], stated[i].is_reply, not stated[i].units, -i))
+        chosen: list[int] = []
+        for i in current:
+            if len(chosen) < self.max_sentences and not holds[i] <= frozenset().union(*(holds[j] for j in chosen)):
+                chosen.append(i)
+        return _copied([sentences[i] for i in sorted(chosen)])
+
+
+def _copied(sentences: Sequence[_Sentence]) -> Answer:
+    text = " ".join(f"{sentence.text} [{sentence.context}]" for sentence in sentences)
+    return Answer(text, citations=tuple(dict.fromkeys(sentence.context for sentence in sentences)))
+
+
+def _states(sentence: str) -> bool:
+    return bool(_plain(sentence)) and not _NO_STATEMENT.match(sentence)
+
+
+def _plain(sentence: str) -> str:
+    return without_citations(plain_text(sentence))
+
+
+def _sentence(said: Statement) -> _Sentence:
+    forms = [all_forms(content_words(text)) for text in (said.text, said.before)]
+    return _Sentence(said.context, _plain(said.text), *forms)
+
+
+def _words_in(sentence: _Sentence, words: Sequence[Word]) -> frozenset[int]:
+    """Numbers of the words that the sentence holds itself."""
+    return frozenset(n for n, word in enumerate(words) if not word.forms.isdisjoint(sentence.own))
 
 
 def _sentences(contexts: Sequence[Context]) -> Iterator[_Sentence]:
@@ -77,20 +126,18 @@ def _sentences(contexts: Sequence[Context]) -> Iterator[_Sentence]:
         before: frozenset[str] = frozenset()
         for sentence in split_sentences(context.text):
             own = all_forms(content_words(sentence))
-            text = without_citations(plain_text(sentence))
-            if text and not _NO_STATEMENT.match(sentence):
-                yield _Sentence(number, text, own | title, before)
+            if _states(sentence):
+                yield _Sentence(number, _plain(sentence), own | title, before)
             before = own
 
 
-def _coverage(question: str, sentences: Sequence[_Sentence]) -> float:
+def _coverage(words: Sequence[Word], sentences: Sequence[_Sentence]) -> float:
     """The share of the question's content words that the sentences hold together, 1 for a question without any."""
-    words, held = content_words(question), frozenset[str]().union(*(sentence.own for sentence in sentences))
+    held = frozenset[str]().union(*(sentence.own for sentence in sentences))
     return sum(not word.forms.isdisjoint(held) for word in words) / len(words) if words else 1.0
 
 
-def _scores(question: str, sentences: Sequence[_Sentence]) -> list[float]:
-    words, kind = content_words(question), asked_kind(question)
+def _scores(words: Sequence[Word], kind: Kind | None, sentences: Sequence[_Sentence]) -> list[float]:
     weights = [_weight(word, sentences) for word in words]
     total = sum(weights) or 1.0
     return [

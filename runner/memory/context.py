@@ -38,8 +38,8 @@ Tokens = Annotated[int, Field(ge=0)]
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
     """`sections`: all six, in the order of NAMES; `recent` has its turns oldest first, `retrieved` best first.
-    `contexts`, for a generator: the summary, the entities, then all turns that are shown in the order in which they
-    were said; so what stands later was said later."""
+    `contexts`, for a generator: retrieved turns in the order in which they were said, the summary, the entities, recent
+    turns, so that what stands later is newer (no summary is older than a turn that is no recent one)."""
 
     sections: tuple[Section, ...]
     contexts: tuple[Context, ...]
@@ -125,8 +125,8 @@ class ContextBuilder:
             else self._section(name, parts[name], budgets[name])
             for name in NAMES
         )
-        turns = sorted((*parts["retrieved"].shown, *parts["recent"].shown), key=lambda turn: turn[0])
-        shown = (*parts["memory"].shown, *parts["entities"].shown, *turns)
+        found = sorted(parts["retrieved"].shown, key=lambda turn: turn[0])
+        shown = (*found, *parts["memory"].shown, *parts["entities"].shown, *parts["recent"].shown)
         return BuiltContext(sections, tuple(context for _, context in shown))
 
     def _section(self, name: SectionName, part: _Part, budget: int | None) -> Section:

@@ -61,13 +61,13 @@ def test_six_sections_in_their_order_with_their_budgets() -> None:
     assert sum(section.budget or 0 for section in built.sections) == 5300
 
 
-def test_turns_stand_in_the_order_in_which_they_were_said() -> None:
+def test_what_stands_later_is_newer() -> None:
     built = Counted().build(REMEMBERED, "How much is left?", system="You answer.")
     assert built.contexts == (
-        Context("memory", "The user analyses AWS costs. The budget is $10,000."),
-        Context("entities", "- provider: aws\n- budget: $10,000"),
         Context("turn-2", "User: We use Seoul."),
         Context("turn-4", "User: EC2 is 65 %.\nAssistant: Noted."),
+        Context("memory", "The user analyses AWS costs. The budget is $10,000."),
+        Context("entities", "- provider: aws\n- budget: $10,000"),
         Context("turn-8", "User: What about January?\nAssistant: It was $12,500."),
         Context("turn-9", "User: And the RI coverage?\nAssistant: 60 %."),
     )
@@ -82,7 +82,7 @@ def test_sections_show_recent_turns_oldest_first_and_retrieved_ones_best_first()
 def test_judges_get_memory_and_turns_beside_entities() -> None:
     built = Counted().build(REMEMBERED, "How much is left?")
     assert built.entities_text == "- provider: aws\n- budget: $10,000"
-    assert built.memory_text.startswith("The user analyses AWS costs. The budget is $10,000.\n\nUser: We use Seoul.")
+    assert built.memory_text.startswith("User: We use Seoul.\n\nUser: EC2 is 65 %.\nAssistant: Noted.\n\nThe user")
     assert "provider" not in built.memory_text
 
 
