@@ -13,6 +13,7 @@ from rich.text import Text
 from runner.report import metric, usage
 from runner.report.folder import case_counts
 from runner.report.judge_panel import controls, votes
+from runner.report.memory_section import panel as memory
 from runner.report.metric import Value
 from runner.report.trust import warnings
 from runner.report.wording import Wording, wording_of
@@ -88,7 +89,9 @@ def _details(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -
     if unanswerable:
         called = counts.get("answerability")
         blocks.append([_table(unanswerable, None, say), *([_two_by_two(called, say)] if called else [])])
-    blocks += [[shown] for shown in (controls(summary, say), votes(summary, say)) if shown is not None]
+    blocks += [
+        [shown] for shown in (memory(summary, say), controls(summary, say), votes(summary, say)) if shown is not None
+    ]
     if counts.get("lost_at"):
         blocks.append([_lost(counts["lost_at"], say)])
     return [part for block in blocks for part in [*block, Text()]][:-1]

@@ -14,9 +14,16 @@ APART = 5.0  # pixels between the intervals of two lines at one place
 MARK = 3.6
 
 
-def plot(x: str, places: Sequence[int | float | str], lines: Sequence[Sequence[Value]], width: int) -> Html:
+def plot(
+    x: str,
+    places: Sequence[int | float | str],
+    lines: Sequence[Sequence[Value]],
+    width: int,
+    *,
+    connected: bool = False,
+) -> Html:
     """Each line has a value for each place. Numbers on the x axis stand where they are, names side by side, without
-    lines between them. The numbers stand in a table beside the drawing."""
+    lines between them unless they are an order (`connected`). The numbers stand in a table beside the drawing."""
     numbers = [place for place in places if isinstance(place, int | float)]
     is_number = len(numbers) == len(places)
     spots = _spread(numbers) if is_number else [(n + 0.5) / len(places) for n in range(len(places))]
@@ -24,7 +31,7 @@ def plot(x: str, places: Sequence[int | float | str], lines: Sequence[Sequence[V
     shapes = [*_axes(x, places, pixels, width)]
     for number, line in enumerate(lines):
         shift = (number - (len(lines) - 1) / 2) * APART
-        shapes.append(_line(line, [pixel + shift for pixel in pixels], number, is_number))
+        shapes.append(_line(line, [pixel + shift for pixel in pixels], number, is_number or connected))
     box = f"0 0 {width} {HEIGHT}"
     return tag("svg", *shapes, viewBox=box, width=width, height=HEIGHT, class_="plot", aria_hidden="true")
 

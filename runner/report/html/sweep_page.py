@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from runner.report import metric, sweep_cost
 from runner.report.figures import series_along, x_axis
-from runner.report.html import sweep_sections
+from runner.report.html import memory_sections, sweep_sections
 from runner.report.html.head import pairs, told
 from runner.report.html.markup import Html, found_in_data, joined, paragraph, scrolled, table, tag
 from runner.report.html.metric_sections import slice_cell
@@ -23,7 +23,13 @@ def write_sweep(folder: Path, sweep: Sweep) -> None:
     if any((cell.run.get("config") or {}).get("format") == "json" for cell in sweep.cells):
         return
     title = sweep.say("sweep.title", experiment=sweep.head.get("experiment") or "")
-    found = [_runs(sweep, folder), *sweep_sections.sections(sweep), _failures(sweep), _cost(sweep)]
+    found = [
+        _runs(sweep, folder),
+        memory_sections.retention(sweep),
+        *sweep_sections.sections(sweep),
+        _failures(sweep),
+        _cost(sweep),
+    ]
     sections = [section for section in found if section is not None]
     Page(sweep.say, title, _head(sweep, title), sections).write(folder / FILE)
 

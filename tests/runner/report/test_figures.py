@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner import report
-from runner.report import figures
+from runner.report import drawing, figures
 from tests.run_folders import SUMMARY, dump, estimate, write_run, write_sweep_folder
 
 PNG = b"\x89PNG\r\n"
@@ -73,5 +73,5 @@ def test_x_is_k_then_a_number_then_a_name() -> None:
 
 
 def test_what_cannot_be_drawn_is_escaped_and_nothing_is_a_formula() -> None:
-    assert figures._drawable("\ue000") == "\\ue000"
-    assert figures._drawable("$x$") == "\\$x\\$"
+    assert drawing.drawable("\ue000") == "\\ue000"
+    assert drawing.drawable("$x$") == "\\$x\\$"

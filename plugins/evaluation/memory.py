@@ -1,0 +1,217 @@
+"""Conversations are said to a memory; at every probe, what it still knows is counted, answered from and judged."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+from typing import Any
+
+from runner.errors import EvaluationError
+from runner.health import check_health
+from runner.memory.context import BuiltContext, ContextBuilder
+from runner.memory.probing import ProbeCase, Seen, guard, reference
+from runner.memory.protocols import Memory, Scenarios
+from runner.memory.records import Conversation
+from runner.memory.replay import Moment, Replay
+from runner.memory.sums import sums
+from runner.metrics import diagnosis
+from runner.metrics.answers import exact_match, token_f1
+from runner.metrics.memory import CRITERIA, evidence_recall, leakage, n_sentences
+from runner.protocols import Generator, Judge, Workspace
+from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
+from runner.stopwatch import in_line, stopwatch
+from runner.store import fingerprint
+
+RUBRIC = "memory"
+TOGETHER = 16  # conversations whose probes take turns, so that they are replayed side by side
+JUDGED = ("memory_overall", *(f"memory_{criterion}" for criterion in CRITERIA))
+SIZES = ("memory_sentences", "memory_tokens", "context_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOutput:
+    seen: Seen
+    moment: Moment
+    context: BuiltContext
+    answer: Answer
+    generation: Timing
+    kept: Mapping[str, Any]
+
+    @property
+    def timings(self) -> Mapping[str, Timing]:
+        return {"read": self.moment.read, "generation": self.generation}
+
+    def record(self) -> Mapping[str, Any]:
+        return self.kept
+
+
+class MemoryEvaluation:
+    """One case is one probe. Strategies share the generator, its prompt and the budgets of the context."""
+
+    def __init__(
+        self, *, scenario: Scenarios, memory: Memory, context: ContextBuilder, generator: Generator, judge: Judge
+    ) -> None:
+        self.scenario, self.memory, self.context = scenario, memory, context
+        self.generator, self.judge_ = generator, judge
+        self._conversations: Mapping[str, Conversation] = {}
+        self._replays: Mapping[str, Replay] = {}
+
+    def load(self) -> CaseSet[ProbeCase]:
+        conversations, problems = self.scenario.load()
+        self._conversations = {conversation.id: conversation for conversation in conversations}
+        parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
+        asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
+        return CaseSet(tuple(_cases(conversations)), tuple(problems), {**_identity(conversations), **asked})
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        async with self.memory.opened():
+            try:
+                yield
+            finally:
+                with suppress(EvaluationError):  # a store that is gone has told so before, and keeps nothing
+                    for replay in self._replays.values():
+                        await replay.forget()
+
+    async def prepare(self, cases: Sequence[ProbeCase], workspace: Workspace) -> Preparation:
+        asked = Counter(case.conversation.id for case in cases)
+        self._replays = {id: Replay(self.memory, self._conversations[id], probes) for id, probes in asked.items()}
+        turns = [len(self._conversations[id].turns) for id in asked]
+        return Preparation({"conversations": {"n": len(turns), "turns": sum(turns), "probes": len(cases)}})
+
+    async def check_judge(self) -> Mapping[str, Any]:
+        if not getattr(self.judge_, "health", False):
+            return {}
+        return {"judge_health": await check_health(self.judge_, [RUBRIC])}
+
+    async def run(self, case: ProbeCase) -> MemoryOutput:
+        probe = case.probe
+        with in_line():  # the turns before a probe are no part of its case
+            moment = await self._replays[case.conversation.id].at(probe)
+        context = self.context.build(moment.remembered, probe.question, case.language)
+        seen = Seen.of(case, moment, context)
+        guard(case, moment, seen)
+        query = Query(case.id, probe.question, probe.answerable, {}, language=case.language)
+        with stopwatch() as watch:
+            answer = await self.generator.generate(query, context.contexts)
+        kept = {**case.record(), **seen.record(), **_told(moment, context), **_said(answer)}
+        return MemoryOutput(seen, moment, context, answer, watch.timing, kept)
+
+    async def judge(self, case: ProbeCase, output: MemoryOutput) -> Judgements:
+        shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
+        facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
+        if not facts["reference"] and case.probe.answerable:
+            facts["reference"] = list(case.probe.answers)
+        question = {"question": case.probe.question, "language": case.language}
+        return {RUBRIC: await self.judge_.judge(RUBRIC, {**question, **shown, **facts})}
+
+    def score(self, case: ProbeCase, output: MemoryOutput | None, judgements: Judgements) -> Scores:
+        if output is None:
+            return Scores({}, unscored=tuple(self._names(case)))
+        judged, failed = self._judged(judgements.get(RUBRIC))
+        label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
+        is_empty = not output.context.memory_text.strip() and not output.context.entities_text.strip()
+        values = {
+            **self._counted(case, output),
+            **judged,
+            **diagnosis.unanswerable_values(label),
+        }
+        if is_empty:  # there is nothing that could be accurate
+            values["memory_accuracy"] = None
+            failed = tuple(name for name in failed if name != "memory_accuracy")
+        labels = {"answerability": label, "memory": "empty" if is_empty else "held"}
+        return Scores(values, unscored=failed, weights=diagnosis.unanswerable_weights(label), labels=labels)
+
+    def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        return sums(rows)
+
+    # --- scores -----------------------------------------------------------------------------------
+
+    def _counted(self, case: ProbeCase, output: MemoryOutput) -> dict[str, float | None]:
+        probe, seen, context, answer = case.probe, output.seen, output.context, output.answer
+        ids = {turn.id for turn in case.conversation.turns[: probe.after_turn] if turn.id}
+        shown = {context.id for context in context.contexts}
+        said = "" if answer.refused else answer.text
+        return {
+            "facts_present": seen.share(seen.expected),
+            "stale_present": seen.share(seen.stale),
+            "evidence_recall": evidence_recall(probe.evidence, ids, shown),
+            "leakage": leakage([seen.text, answer.text], probe.canaries),
+            "exact_match": exact_match(said, probe.answers),
+            "token_f1": token_f1(said, probe.answers),
+            "answer_facts": seen.share(seen.in_answer(said, probe.expected)),
+            "answer_stale": seen.share(seen.in_answer(said, probe.forbidden, besides=probe.expected)),
+            "memory_sentences": float(n_sentences(output.moment.remembered.memory)),
+            "memory_tokens": float(context.section("memory").tokens + context.section("entities").tokens),
+            "context_tokens": float(context.tokens - context.section("question").tokens),
+        }
+
+    def _judged(self, judgement: Judgement | None) -> tuple[dict[str, float | None], tuple[str, ...]]:
+        """The overall score 0..100 and the four 0..10. A failed judgement counts as 0 or not at all."""
+        if judgement is None or judgement.error is not None or judgement.score is None:
+            instead = 0.0 if self.judge_.on_failure == "zero" else None
+            return {**dict.fromkeys(JUDGED, instead), "memory_noise": None}, JUDGED
+        scores = judgement.details["scores"]
+        four = {f"memory_{criterion}": float(scores[criterion]["score"]) for criterion in CRITERIA}
+        return {"memory_overall": 100 * judgement.score, **four}, ()
+
+    def _names(self, case: ProbeCase) -> Iterator[str]:
+        """Metrics that apply to a probe, scored or not."""
+        probe = case.probe
+        yield from JUDGED
+        yield from SIZES
+        if probe.expected:
+            yield from ("facts_present", "answer_facts")
+        if probe.forbidden:
+            yield from ("stale_present", "answer_stale")
+        if probe.answers:
+            yield from ("exact_match", "token_f1")
+        if not probe.answerable:
+            yield from ("unanswerable_recall", "unanswerable_f1")
+
+
+def _cases(conversations: Sequence[Conversation]) -> Iterator[ProbeCase]:
+    """Those of some conversations in turn, each in the order of its turns."""
+    for start in range(0, len(conversations), TOGETHER):
+        columns = [
+            [ProbeCase(conversation, probe) for probe in conversation.probes]
+            for conversation in conversations[start : start + TOGETHER]
+        ]
+        for row in zip_longest(*columns):
+            yield from (case for case in row if case is not None)
+
+
+def _identity(conversations: Sequence[Conversation]) -> dict[str, str]:
+    """Hashes of what is said, of what is asked, and of what is known of the answers."""
+    said, asked, known = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
+    for conversation in conversations:
+        turns = [asdict(turn) for turn in conversation.turns]
+        said.update(fingerprint([conversation.id, conversation.tenant, conversation.language, turns]).encode())
+        for probe in conversation.probes:
+            case = ProbeCase(conversation, probe)
+            asked.update(fingerprint([case.id, probe.question, probe.after_turn]).encode())
+            known.update(fingerprint([case.id, case.gold]).encode())
+    return {"conversations": said.hexdigest(), "queries": asked.hexdigest(), "gold": known.hexdigest()}
+
+
+def _told(moment: Moment, context: BuiltContext) -> dict[str, Any]:
+    """What the memory held, and what keeping it came to since the probe before."""
+    sections = [
+        {name: value for name, value in asdict(section).items() if name != "text"} for section in context.sections
+    ]
+    is_shown = moment.remembered.is_budgeted
+    return {
+        "sections": [section for section in sections if section["name"] not in ("system", "question")],
+        "memory": moment.remembered.memory,
+        "entities": [asdict(entity) for entity in moment.remembered.entities],
+        "contexts": context.contexts if is_shown else [],  # a whole history would be written again with every probe
+        "upkeep": asdict(moment.since),
+    }
+
+
+def _said(answer: Answer) -> dict[str, Any]:
+    return {"answer": answer.text, "refused": answer.refused, **({"cut_off": True} if answer.cut_off else {})}

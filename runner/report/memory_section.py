@@ -1,0 +1,88 @@
+"""How long a memory keeps facts, what contexts are made of, and what keeping it came to: rows for every report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from runner.report import metric
+from runner.report.document import Document, section
+from runner.report.markdown import escape, table
+from runner.report.metric import Value
+from runner.report.wording import Wording
+
+BY = ("turns", "updates")
+
+
+def memory(document: Document) -> str:
+    """The section of summary.md."""
+    say, found = document.say, document.summary.get("memory")
+    if not found:
+        return ""
+    tables = [table(*each, right=(1, 2, 3)) for by in BY if (each := retention(found, by, say))[1]]
+    headers, rows = sections(found, say)
+    return section(
+        say("memory.title"),
+        section(say("memory.retention"), *tables, escape(say("memory.explain")), level=3) if tables else "",
+        section(say("memory.used"), table(headers, rows, right=(1, 2, 3)), level=3) if rows else "",
+        escape(upkeep(found, say)),
+    )
+
+
+def panel(summary: Mapping[str, Any], say: Wording) -> Table | None:
+    """Retention by turns, for the terminal."""
+    values = points(summary.get("memory") or {}, "turns")
+    if not values:
+        return None
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="")
+    for number, heading in enumerate((say("memory.panel"), "n", "", "")):
+        shown.add_column(Text(heading), justify="left" if number in (0, 3) else "right", no_wrap=True)
+    for label, value in values:
+        share = Text(metric.four(value.value, say), style="bold")
+        shown.add_row(
+            Text(f"  {label}"), Text(str(value.n)), share, Text(metric.interval(value.low, value.high), style="dim")
+        )
+    return shown
+
+
+def points(found: Mapping[str, Any], by: str) -> list[tuple[str, Value]]:
+    """(bin, share) of the bins that have facts."""
+    bins = (found.get("retention") or {}).get(by) or ()
+    return [
+        (bin["label"], Value(bin["label"], bin["share"], bin["n"], bin["n"], bin["low"], bin["high"], bin["share"]))
+        for bin in bins
+        if bin["n"]
+    ]
+
+
+def retention(found: Mapping[str, Any], by: str, say: Wording) -> tuple[list[str], list[list[str]]]:
+    """(headers, rows)"""
+    headers = [say(f"memory.{by}"), say("memory.facts"), say("memory.share"), say("memory.interval")]
+    rows = [
+        [label, str(value.n), metric.four(value.value, say), metric.interval(value.low, value.high)]
+        for label, value in points(found, by)
+    ]
+    return headers, rows
+
+
+def sections(found: Mapping[str, Any], say: Wording) -> tuple[list[str], list[list[str]]]:
+    """(headers, rows)"""
+    headers = [say(f"memory.{name}") for name in ("section", "tokens", "budget", "cut")]
+    rows = [
+        [
+            say.name("context", name),
+            f"{entry['tokens']:,.1f}",
+            say("memory.no_budget") if entry["budget"] is None else f"{entry['budget']:,}",
+            str(entry["cut"]),
+        ]
+        for name, entry in (found.get("sections") or {}).items()
+    ]
+    return headers, rows
+
+
+def upkeep(found: Mapping[str, Any], say: Wording) -> str:
+    kept = found.get("upkeep") or {}
+    return say("memory.upkeep", **{name: f"{number:,}" for name, number in kept.items()}) if kept else ""
