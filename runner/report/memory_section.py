@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -32,20 +33,20 @@ def memory(document: Document) -> str:
     )
 
 
-def panel(summary: Mapping[str, Any], say: Wording) -> Table | None:
+def panel(summary: Mapping[str, Any], say: Wording) -> RenderableType | None:
     """Retention by turns, for the terminal."""
     values = points(summary.get("memory") or {}, "turns")
     if not values:
         return None
-    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="")
-    for number, heading in enumerate((say("memory.panel"), "n", "", "")):
-        shown.add_column(Text(heading), justify="left" if number in (0, 3) else "right", no_wrap=True)
+    shown = Table.grid(padding=(0, 2))
+    justifies: tuple[Literal["left", "right"], ...] = ("left", "right", "left", "right")
+    for justify in justifies:
+        shown.add_column(justify=justify, no_wrap=True)
     for label, value in values:
         share = Text(metric.four(value.value, say), style="bold")
-        shown.add_row(
-            Text(f"  {label}"), Text(str(value.n)), share, Text(metric.interval(value.low, value.high), style="dim")
-        )
-    return shown
+        interval = Text(metric.interval(value.low, value.high), style="dim")
+        shown.add_row(Text(f"  {label}"), share, interval, Text(f"n={value.n}", style="dim"))
+    return Group(Text(f"{say('memory.panel')}:"), shown)
 
 
 def points(found: Mapping[str, Any], by: str) -> list[tuple[str, Value]]:

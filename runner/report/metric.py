@@ -13,7 +13,12 @@ from runner.report.wording import Wording
 RETRIEVAL = ("precision_at_k", "recall_at_k", "hit_rate_at_k", "mrr", "ndcg_at_k", "map_at_k")
 GENERATION = ("mean_faithfulness", "mean_answer_relevancy", "exact_match", "token_f1")
 UNANSWERABLE = ("unanswerable_precision", "unanswerable_recall", "unanswerable_f1")
-MAIN = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy")
+MEMORY = (
+    "facts_present", "stale_present", "evidence_recall", "leakage", "answer_facts", "answer_stale", "memory_overall",
+    "memory_relevance", "memory_completeness", "memory_accuracy", "memory_noise", "memory_sentences", "memory_tokens",
+    "context_tokens",
+)  # fmt: skip
+MAIN = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "facts_present")
 
 # No grade: precision, whose ceiling is below 1 wherever a question has fewer relevant documents than k, and what
 # does not run from 0 to 1.
@@ -65,11 +70,11 @@ def scored(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
 
 
 def result_names(metrics: Mapping[str, Any]) -> list[str]:
-    """Retrieval metrics at k, those of chunks, and whatever no other table shows."""
-    elsewhere = {*RETRIEVAL, *GENERATION, *UNANSWERABLE}
+    """Retrieval metrics at k, those of chunks, those of a memory, and whatever no other table shows."""
+    elsewhere = {*RETRIEVAL, *GENERATION, *UNANSWERABLE, *MEMORY}
     chunk = [f"chunk/{name}" for name in RETRIEVAL]
     others = [name for name in metrics if name not in elsewhere and "/" not in name and cutoff_of(name) is None]
-    return [*RETRIEVAL, *chunk, *sorted(others)]
+    return [*RETRIEVAL, *chunk, *MEMORY, *sorted(others)]
 
 
 def legs(metrics: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,10 @@ from runner.report.trust import warnings
 from runner.report.usage import Spent, Use, total, uses
 from runner.report.wording import LANGUAGES, Wording, wording_of
 
-SHOWN = (*metric.MAIN, "unanswerable_f1", "exact_match", "token_f1")
+SHOWN = (
+    *metric.MAIN, "stale_present", "evidence_recall", "answer_facts", "memory_overall", "context_tokens",
+    "unanswerable_f1", "exact_match", "token_f1",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
