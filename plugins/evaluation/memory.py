@@ -95,7 +95,7 @@ class MemoryEvaluation:
         context = self.context.build(moment.remembered, probe.question, case.language)
         seen = Seen.of(case, moment, context)
         guard(case, moment, seen)
-        query = Query(case.id, probe.question, probe.answerable, {}, language=case.language)
+        query = Query(case.id, probe.question, probe.answerable, {}, language=case.language, from_memory=True)
         with stopwatch() as watch:
             answer = await self.generator.generate(query, context.contexts)
         kept = {**case.record(), **seen.record(), **_told(moment, context), **_said(answer)}
