@@ -1,0 +1,91 @@
+import dataclasses
+from typing import Any
+
+import pytest
+
+from runner.errors import EvaluationError
+from runner.memory.context import ContextBuilder
+from runner.memory.probing import ProbeCase, Seen, guard, reference
+from runner.memory.records import ChatTurn, Conversation, Entity, Probe, Remembered
+from runner.memory.replay import Kept, Moment
+from runner.records import Timing
+from tests.runner.memory.talks import budget_talk
+
+
+def moment(conversation: Conversation, after: int, updates: list[int] | None = None, **remembered: Any) -> Moment:
+    turns = conversation.turns[:after]
+    return Moment(Remembered(**remembered), turns, updates or [0] * (after + 1), Kept(), Timing(1.0))
+
+
+def seen(case: ProbeCase, at: Moment) -> Seen:
+    return Seen.of(case, at, ContextBuilder(encoding="estimate").build(at.remembered, case.probe.question))
+
+
+def case(name: str) -> ProbeCase:
+    conversation = budget_talk()
+    return ProbeCase(conversation, next(probe for probe in conversation.probes if probe.id == name))
+
+
+def test_a_case_is_known_by_its_conversation_and_its_probe() -> None:
+    late = case("late")
+    assert (late.id, late.language, late.difficulty, late.tags) == ("talk/late", "en", None, ("update",))
+    other = ProbeCase(dataclasses.replace(late.conversation, tags=("long", "update")), late.probe)
+    assert other.tags == ("update", "long")
+    assert late.record()["query"] == "What is the budget now?"
+    assert late.record()["gold"] != case("early").record()["gold"]
+
+
+def test_facts_are_seen_with_their_age_and_the_updates_since() -> None:
+    late = case("late")
+    found = seen(late, moment(late.conversation, 6, [0, 0, 0, 1, 1, 2, 2], memory="The budget is $15,000."))
+    assert [dataclasses.astuple(fact) for fact in found.expected] == [
+        ("new", "$15,000", 2, 1, True),  # said in turn 4 of 6; one update after it
+        ("birthday", "3 May", 4, 2, False),
+    ]
+    assert [dataclasses.astuple(fact) for fact in found.stale] == [("old", "$10,000", 5, 2, False)]
+    assert (found.share(found.expected), found.share(found.stale), found.share([])) == (0.5, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("remembered", "present"),
+    [
+        ({"entities": (Entity("birthday", "3 May", 2),)}, [False, True]),
+        ({"recent": (ChatTurn("It was May 3.", number=2),)}, [False, True]),
+        ({"retrieved": (ChatTurn("$15,000 it is", number=4),)}, [True, False]),
+        ({"memory": "The budget is $115,000."}, [False, False]),
+    ],
+)
+def test_a_fact_counts_wherever_it_is_shown(remembered: dict[str, Any], present: list[bool]) -> None:
+    late = case("late")
+    assert [fact.shown for fact in seen(late, moment(late.conversation, 6, **remembered)).expected] == present
+
+
+def test_facts_in_an_answer() -> None:
+    late = case("late")
+    found = seen(late, moment(late.conversation, 6))
+    assert found.in_answer("It is $15,000, for May 3.", late.probe.expected) == [True, True]
+    assert found.in_answer("$10,000", late.probe.forbidden, late.probe.expected) == [True]
+
+
+def test_a_judge_reads_facts_with_their_keys() -> None:
+    assert reference(case("late"), ("new", "birthday")) == ["budget: $15,000", "3 May"]
+
+
+def test_a_memory_that_knows_the_future_is_refused() -> None:
+    early = case("early")
+    turn = ChatTurn("hello", number=4)
+    for shown in ({"recent": (turn,)}, {"retrieved": (turn,)}):
+        at = moment(early.conversation, 3, **shown)
+        with pytest.raises(EvaluationError, match=r"^the memory shows turn 4 to a probe after turn 3$"):
+            guard(early, at, seen(early, at))
+    at = moment(early.conversation, 3, memory="They will raise the budget to $15,000.")
+    with pytest.raises(EvaluationError, match=r"^the memory holds '\$15,000' of turn 4 after turn 3$"):
+        guard(early, at, seen(early, at))
+
+
+def test_what_was_said_before_is_no_future_although_it_is_said_again() -> None:
+    conversation = budget_talk()
+    turns = (ChatTurn("Last year it was $15,000."), *conversation.turns[1:])
+    early = ProbeCase(dataclasses.replace(conversation, turns=turns), Probe("p", "?", 3))
+    at = moment(early.conversation, 3, memory="Last year: $15,000.")
+    guard(early, at, seen(early, at))

@@ -1,0 +1,110 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from plugins.memory.recursive_summary import RecursiveSummaryMemory
+from plugins.memory.store.local import LocalStore
+from plugins.memory.summariser.extractive import ExtractiveSummariser
+from plugins.memory.window import WindowMemory
+from runner.memory.records import ChatTurn, Probe, SessionKey
+from runner.memory.replay import Replay
+from tests.runner.memory.talks import talk
+
+
+class Logged(WindowMemory):
+    """Notes what is said to it and when a session is deleted."""
+
+    def __init__(self, window: int = 100) -> None:
+        super().__init__(store=LocalStore(), summariser=ExtractiveSummariser(), window=window)
+        self.said: list[str] = []
+        self.keys: list[SessionKey] = []
+
+    async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
+        self.said.append(turn.user)
+        if key not in self.keys:
+            self.keys.append(key)
+        await super().append(key, turn, language)
+
+    async def sessions_kept(self) -> int:
+        return len([key async for key in self.sessions.store.sessions()])
+
+
+def shown(moment: Any) -> list[str]:
+    return [turn.user for turn in moment.remembered.recent]
+
+
+LETTERS = talk(*"abcdefgh")
+
+
+async def test_a_probe_sees_what_was_said_until_then_and_no_turn_is_said_twice() -> None:
+    memory = Logged()
+    replay = Replay(memory, LETTERS, probes=3)
+    async with memory.opened():
+        first = await replay.at(Probe("p", "?", 3))
+        second = await replay.at(Probe("q", "?", 5))
+        assert (shown(first), shown(second)) == (list("abc"), list("abcde"))
+        assert [turn.user for turn in second.turns] == list("abcde")
+        assert memory.said == list("abcde")
+        assert (len(first.since.appends_ms), len(second.since.appends_ms)) == (3, 2)
+
+
+async def test_an_earlier_moment_begins_anew_in_another_session() -> None:
+    memory = Logged()
+    replay = Replay(memory, LETTERS, probes=9)
+    async with memory.opened():
+        await replay.at(Probe("p", "?", 4))
+        moment = await replay.at(Probe("q", "?", 2))
+        assert shown(moment) == list("ab")
+        assert memory.said == list("abcdab")
+        assert len(set(memory.keys)) == 2
+        assert {key.tenant for key in memory.keys} == {"default"}
+        assert await memory.sessions_kept() == 1
+
+
+async def test_probes_that_come_together_are_served_in_their_order() -> None:
+    memory = Logged()
+    replay = Replay(memory, LETTERS, probes=8)
+    async with memory.opened():
+        moments = await asyncio.gather(*(replay.at(Probe(str(turn), "?", turn)) for turn in range(1, 9)))
+    assert [len(moment.turns) for moment in moments] == list(range(1, 9))
+    assert memory.said == list("abcdefgh")
+
+
+async def test_the_session_is_deleted_after_the_last_probe_or_when_it_is_given_up() -> None:
+    memory = Logged()
+    replay, other = Replay(memory, LETTERS, probes=2), Replay(memory, LETTERS, probes=5)
+    async with memory.opened():
+        await replay.at(Probe("p", "?", 1))
+        await other.at(Probe("p", "?", 1))
+        assert await memory.sessions_kept() == 2
+        await replay.at(Probe("q", "?", 1))
+        assert await memory.sessions_kept() == 1
+        await other.forget()
+        await other.forget()
+        assert await memory.sessions_kept() == 0
+
+
+async def test_updates_are_told_by_the_turn_after_which_they_were_made() -> None:
+    """With a window of 2 and updates of 2 turns, summaries are written after turns 4, 6 and 8."""
+    memory = RecursiveSummaryMemory(store=LocalStore(), summariser=ExtractiveSummariser(), window=2, update_every=2)
+    replay = Replay(memory, LETTERS, probes=2)
+    async with memory.opened():
+        early = await replay.at(Probe("p", "?", 5))
+        late = await replay.at(Probe("q", "?", 8))
+    assert list(late.updates) == [0, 0, 0, 0, 1, 1, 2, 2, 3]
+    assert [late.updates_since(turn) for turn in (1, 4, 5, 8)] == [3, 2, 2, 0]
+    assert early.updates_since(1) == 1
+    assert (early.since.updates, late.since.updates) == (1, 2)
+    assert late.since.failures == 0
+
+
+async def test_what_is_wrong_with_a_memory_is_raised_for_the_probe() -> None:
+    class Broken(Logged):
+        async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
+            raise ValueError("no room")
+
+    memory = Broken()
+    async with memory.opened():
+        with pytest.raises(ValueError, match="no room"):
+            await Replay(memory, LETTERS, probes=1).at(Probe("p", "?", 1))
