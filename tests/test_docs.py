@@ -18,7 +18,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMAND_LINES = sorted(
     set(re.findall(r"(?:`|^)(?:\.venv/bin/)?python -m runner ([^`#\n]+?)\s*(?:`|#|$)", README, re.M))
 )
-RUNS = [line for line in COMMAND_LINES if "=" in line and "mine" not in line and not line.startswith("generate ")]
+RUNS = [
+    line
+    for line in COMMAND_LINES
+    if "=" in line and "mine" not in line and "NAME" not in line and not line.startswith(("generate ", "freeze "))
+]
 ASKS_MODELS = re.compile(r"=openai\b")
 
 
@@ -56,6 +60,8 @@ def test_every_run_of_the_readme_runs(line: str) -> None:
         quick = []
     else:
         quick.append("tracking=none")
+    if "compare=latest:" in line:
+        assert main([*[word for word in shlex.split(line) if not word.startswith("compare=")], *quick]) == 0
     with serving_models() as server:
         where = {"base_url": server.url, "api_key_env": "null", "prices.base_url": "null"}
         here = [f"provider.openai.{name}={value}" for name, value in where.items()]
@@ -73,6 +79,10 @@ def test_every_example_is_run_or_named_here() -> None:
     elsewhere = {
         "generate corpus=notes out=made.jsonl",
         "ui",
+        "compare BASELINE CANDIDATE",
+        "freeze outputs/FOLDER experiments/NAME --question 'What was asked?'",
+        "reproduce experiments/NAME",
+        "-cd experiments/NAME -cn frozen k=7 retriever=keyword",
         "results outputs/FOLDER",
         "--help",
         "retriever=mine,hybrid",
