@@ -54,6 +54,7 @@ class ProbeCase:
             "query": probe.question,
             "answerable": probe.answerable,
             "after_turn": probe.after_turn,
+            "expected": [fact.value for fact in self.facts(probe.expected)],
             "answers": list(probe.answers),
             "gold": fingerprint(self.gold)[:16],
         }

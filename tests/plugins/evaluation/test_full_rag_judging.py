@@ -99,8 +99,11 @@ async def test_a_judge_sees_the_conversation_before_the_question(tmp_path: Path)
         evaluation = full_rag(judge, case)
         cases = evaluation.load().cases
         await evaluation.prepare(cases, Store(tmp_path, {id(evaluation.retrieval.retriever): "given"}))
-        await evaluation.judge(cases[0], await evaluation.run(cases[0]))
+        output = await evaluation.run(cases[0])
+        await evaluation.judge(cases[0], output)
         assert [asked.get("history") for asked in judge.asked] == [expected, expected]
+        said = [{"role": "user", "text": "Do you pay back?"}] if expected else None
+        assert output.record().get("history") == said
 
 
 # --- through the command line, with a server ----------------------------------------------------------
