@@ -7,6 +7,9 @@ text, "supporting_fact_indices": [numbers from 0]}}}: what the question asked fo
 from __future__ import annotations
 
 from itertools import cycle, islice
+from typing import Annotated
+
+from pydantic import Field
 
 from runner.data.fields import Fields
 from runner.data.files import missing_files
@@ -39,7 +42,7 @@ class LettaScenarios:
     contradicting fact has the key of those that it takes the place of.
     """
 
-    def __init__(self, *, path: str, turns_after: int = 9, strict: bool = False) -> None:
+    def __init__(self, *, path: str, turns_after: Annotated[int, Field(ge=0)] = 9, strict: bool = False) -> None:
         self.path = path
         self.turns_after = turns_after
         self.strict = strict
