@@ -38,6 +38,7 @@ LAYERS = (
     ("runner.config", "runner.frozen", "runner.provider_files", "runner.report", "runner.tracking", "runner.testset"),
     ("runner.references",),
     ("runner.compose", "runner.waves", "runner.job"),
+    ("runner.settings", "runner.chat"),
     (
         "runner.score_identity",
         "runner.snapshot",

@@ -14,12 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner import arguments, terminal
-from runner.compose import search_path, with_search_path
-from runner.errors import ConfigError, EvaluationError, InputError, Problem, did_you_mean
-from runner.metadata import without_credentials
+from runner import terminal
+from runner.errors import EvaluationError, InputError
 from runner.plan_report import QUESTION
-from runner.provider_files import placed
 from runner.records import DataProblem
 
 if TYPE_CHECKING:
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
 
 CONFIG = "generate"
 LISTS = ("question_type", "difficulty")
-INSIDE = ("models", "testset")  # made of the settings
 
 
 def main(argv: Sequence[str]) -> int:
@@ -77,56 +73,15 @@ async def _ask(maker: QuestionMaker, made: Made, confirm_over: float | None) -> 
 
 def settings(words: Sequence[str]) -> DictConfig:
     """conf/generate.yaml with these overrides. Raises ConfigError with all problems."""
-    from hydra import compose, initialize_config_module
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
+    from runner.settings import settings_of
 
-    line = arguments.read([_listed(word) for word in words])
-    if line.asks_hydra or line.multirun or line.config_name:
-        raise InputError("generate takes settings (KEY=VALUE) and --config-dir only")
-    overrides = with_search_path([_added(override) for override in line.overrides], line.config_folders)
-    several = [str(arguments.parse(override).key_or_group) for override in overrides if arguments.is_sweep(override)]
-    if several:
-        raise ConfigError([Problem(key, "one value only; a list is written [a,b]") for key in several])
-    with initialize_config_module("conf", version_base="1.3"):
-        try:
-            known = compose(CONFIG, with_search_path([], line.config_folders))
-            cfg = compose(CONFIG, overrides)
-        except (HydraException, OmegaConfBaseException) as error:
-            raise ConfigError([Problem("configuration", without_credentials(" ".join(str(error).split())))]) from None
-        found = placed(_problems(cfg, known), search_path(overrides))
-    problems = {problem.key: problem for problem in reversed(found)}
-    if problems:
-        raise ConfigError(list(problems.values())[::-1])
-    return cfg
+    return settings_of(CONFIG, [_listed(word) for word in words], "testset")
 
 
 def _listed(word: str) -> str:
     """`difficulty=easy,mid` as `difficulty=[easy,mid]`."""
     key, equals, value = word.partition("=")
     return f"{key}=[{value}]" if equals and key in LISTS and not value.startswith("[") else word
-
-
-def _added(override: str) -> str:
-    """`++key=value`, so that unknown keys come to our own check; a choice of providers as it is."""
-    parsed = arguments.parse(override)
-    plain = parsed.key_or_group in ("provider", "hydra.searchpath") or parsed.is_delete()
-    return override if plain else f"++{override.lstrip('+')}"
-
-
-def _problems(cfg: DictConfig, known: DictConfig) -> list[Problem]:
-    from omegaconf import OmegaConf
-
-    from runner.components import check
-
-    names = [str(name) for name in known if name not in INSIDE]
-    unknown = [str(name) for name in cfg if str(name) not in names and name not in INSIDE]
-    missing = [name for name in names if OmegaConf.is_missing(cfg, name)]
-    return [
-        *(Problem(name, f"unknown setting{did_you_mean(name, names)}") for name in unknown),
-        *(Problem(name, f"a value is required; give one with {name}=VALUE") for name in missing),
-        *check(cfg.testset)[0],
-    ]
 
 
 # --- words --------------------------------------------------------------------------------------------
@@ -174,6 +129,6 @@ def _used(maker: QuestionMaker) -> str:
 
 def _manual() -> str:
     """This module's first lines, and the settings as conf/generate.yaml has them."""
-    text = (Path(__file__).resolve().parents[2] / "conf" / f"{CONFIG}.yaml").read_text(encoding="utf-8")
-    options = text.partition("\n\n")[2].partition("\nmodels:")[0]
-    return f"{__doc__}\nSettings, with their defaults\n\n{options.rstrip()}\n"
+    from runner.settings import told
+
+    return f"{__doc__}\n{told(CONFIG)}"

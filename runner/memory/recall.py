@@ -40,6 +40,7 @@ _WANTS = re.compile(
     r"|do|does|did|can|could|will|would|please)\b",
     re.IGNORECASE,
 )
+_POLITE = re.compile(r"(?:안녕|반가|고마|감사|thanks\b|thank you\b)", re.IGNORECASE)
 _STATES = re.compile(
     r"(?:니다|[어아여해했았었였]요|에요|예요|네요|거든요?|[했았었였]어|이야)[.!~]*$|[a-z0-9%][.!]*$", re.IGNORECASE
 )
@@ -94,5 +95,6 @@ def replaces(newer: Statement, older: Statement) -> bool:
 
 
 def tells_something(text: str) -> bool:
-    """Whether somebody states something and asks for nothing."""
-    return _WANTS.search(text.strip()) is None and _STATES.search(text.strip()) is not None
+    """Whether somebody states something, or greets or thanks, and asks for nothing."""
+    said = text.strip()
+    return _WANTS.search(said) is None and (_STATES.search(said) or _POLITE.match(said)) is not None
