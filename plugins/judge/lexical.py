@@ -1,4 +1,4 @@
-"""Faithfulness and answer relevancy by words, numbers, names and negation: a baseline without a model."""
+"""Faithfulness, answer relevancy and memories by words, numbers, names and negation: a baseline without a model."""
 
 from __future__ import annotations
 
@@ -9,15 +9,41 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from runner.errors import EvaluationError, did_you_mean
+from runner.llm import graded
 from runner.records import Context, Judgement
 from runner.text.citations import without_citations
 from runner.text.claims import claims
+from runner.text.language import Language, detect_language
+from runner.text.recollection import Recollection, recollection
 from runner.text.refusals import is_refusal, says_unknown
 from runner.text.relevancy import relevancy
 from runner.text.support import Sources, Statement, Support
 from runner.threads import compute
 
 UNKNOWN = 0.5  # "the sources do not tell" claims nothing that words could confirm or refute
+USEFUL = 5  # relevance above which a memory is of use
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "relevance": "{} of {} sentences have to do with the question",
+        "completeness": "{} of {} facts show",
+        "no_facts": "there are no facts to compare with",
+        "errors": "contradicts the facts in {}",
+        "no_errors": "nothing contradicts the facts",
+        "noise": "{} of {} sentences have nothing to do with the question",
+        "useful": "The memory holds something on the question.",
+        "useless": "The memory holds little on the question.",
+    },
+    "ko": {
+        "relevance": "문장 {1}개 중 {0}개가 질문과 관련됨",
+        "completeness": "사실 {1}개 중 {0}개가 들어 있음",
+        "no_facts": "대조할 사실이 없음",
+        "errors": "사실과 어긋남({})",
+        "no_errors": "사실과 어긋나는 내용 없음",
+        "noise": "문장 {1}개 중 {0}개가 질문과 무관함",
+        "useful": "질문에 도움이 되는 내용이 메모리에 있습니다.",
+        "useless": "질문에 도움이 되는 내용이 메모리에 거의 없습니다.",
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +62,7 @@ class LexicalJudge:
     the user and courtesies are no claims; an answer of nothing else scores 0.5. An empty answer scores 0,
     and so does every claim made without a context.
     answer_relevancy: see runner.text.relevancy. An empty answer and a refusal score 0.
+    memory: see runner.text.recollection.
     """
 
     baseline: ClassVar[bool] = True
@@ -52,10 +79,14 @@ class LexicalJudge:
         self.supported = supported
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
-        rubrics = {"faithfulness": self._faithfulness, "answer_relevancy": self._answer_relevancy}
+        rubrics = {
+            "faithfulness": self._faithfulness,
+            "answer_relevancy": self._answer_relevancy,
+            "memory": _memory,
+        }
         if rubric not in rubrics:
             raise EvaluationError(f"judge: lexical has no rubric '{rubric}'{did_you_mean(rubric, rubrics)}")
-        if not str(fields["answer"] or "").strip():
+        if rubric != "memory" and not str(fields["answer"] or "").strip():
             return Judgement(0.0, "The answer is empty.")
         return await compute(rubrics[rubric], fields)
 
@@ -88,6 +119,36 @@ class LexicalJudge:
                 f"The question asks for a {found.kind}; the answer gives none." if found.kind else "It adds nothing."
             )
         return Judgement(found.score, " ".join(reasons), details={"topic": found.topic, "kind": found.kind})
+
+
+def _memory(fields: Mapping[str, Any]) -> Judgement:
+    question, memory, entities = (str(fields.get(name) or "") for name in ("question", "memory", "entities"))
+    told = fields.get("language")
+    language: Language = told if told == "en" or told == "ko" else detect_language(question)
+    if graded.is_empty(memory, entities):
+        return graded.empty(language)
+    reference, stale = fields.get("reference") or (), fields.get("stale") or ()
+    found = recollection(question, memory, entities, reference, stale)
+    reasons = _reasons(found, len(reference), _WORDS[language])
+    scores = {
+        "relevance": {"score": found.relevance, "reason": reasons[0]},
+        "completeness": {"score": found.completeness, "reason": reasons[1]},
+        "accuracy": {"score": found.accuracy, "reason": reasons[2], "types": list(found.inaccuracies)},
+        "noise": {"score": found.noise, "reason": reasons[3], "types": list(found.noises)},
+    }
+    summary = _WORDS[language]["useful" if found.relevance > USEFUL else "useless"]
+    return graded.graded(scores, summary, language, helpful=found.helpful, missing=found.missing)
+
+
+def _reasons(found: Recollection, n_facts: int, words: Mapping[str, str]) -> tuple[str, str, str, str]:
+    """Of the four criteria, in their order."""
+    unrelated = found.n_sentences - found.n_related
+    return (
+        words["relevance"].format(found.n_related, found.n_sentences),
+        words["completeness"].format(n_facts - len(found.missing), n_facts) if n_facts else words["no_facts"],
+        words["errors"].format(", ".join(found.inaccuracies)) if found.inaccuracies else words["no_errors"],
+        words["noise"].format(unrelated, found.n_sentences),
+    )
 
 
 def _reasoning(verdicts: Sequence[_Verdict]) -> str:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from runner.errors import EvaluationError, did_you_mean
+from runner.llm import graded
 from runner.llm.messages import ChatRequest
 from runner.llm.models import Models
 from runner.llm.rubrics import Rubric, rubrics
@@ -39,6 +40,7 @@ class OpenaiJudge:
     failure. `mode: claims` (faithfulness; other rubrics have scores only) takes the answer apart into claims and
     asks for a verdict on each: the score is supported / claims. Sentences that say that the sources do not tell
     are no claims; an answer without claims gets 0.5. An empty answer gets 0. Neither asks the model.
+    A memory is graded (runner.llm.graded) in either mode; an empty one without asking.
 
     `repeats` asks that many times (with seed, seed + 1, …): the score is the mean of those that succeeded.
     `temperature: null` leaves it to the server. `max_tokens` is for one reply; one with verdicts gets it for
@@ -78,13 +80,20 @@ class OpenaiJudge:
         chosen = self.rubrics.get(rubric)
         if chosen is None:
             raise EvaluationError(f"judge: there is no rubric '{rubric}'{did_you_mean(rubric, self.rubrics)}")
-        mode = self.mode if self.mode in chosen.modes else "score"
+        mode = chosen.asked_in(self.mode)
         language = chosen.language(mode, fields)
+        if mode == "graded":
+            return await self._graded(chosen, fields, language)
         if "answer" in fields and not str(fields["answer"] or "").strip():
             return Judgement(0.0, _EMPTY[language])
         if mode == "claims":
             return await self._by_claims(chosen, fields, language)
         return await self._ask(chosen, mode, fields, _scored)
+
+    async def _graded(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+        if graded.is_empty(str(fields.get("memory") or ""), str(fields.get("entities") or "")):
+            return graded.empty(language)
+        return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language))
 
     async def _by_claims(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
         stated = [claim for claim in claims(str(fields["answer"])) if not says_unknown(claim)]
@@ -115,7 +124,7 @@ class OpenaiJudge:
         if self.repeats == 1:
             return votes["1"]
         details = next((vote.details for vote in votes.values() if vote.score is not None), {})
-        return combined(votes, statistics.fmean, details)
+        return combined(votes, statistics.fmean, graded.merged(votes.values()) or details)
 
     def _repeated(self, request: ChatRequest, repeat: int) -> ChatRequest:
         return replace(request, seed=None if self.seed is None else self.seed + repeat, repeat=repeat)

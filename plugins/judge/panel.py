@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from runner.llm import graded
 from runner.llm.votes import Combine, combined, gathered
 from runner.protocols import Judge
 from runner.records import Judgement
@@ -17,7 +18,8 @@ class PanelJudge:
     """Every judge is asked, all at once. `combine`: the mean or median of their scores, or `majority`: 1 where
     more of them score at least `threshold` than do not, 0 where fewer do, 0.5 on a tie. Judges that fail are
     left out and named; when all fail, so does the panel. What a member counts for a failure of its own
-    (`on_failure`) and its `health` do not matter here: those of the panel do.
+    (`on_failure`) and its `health` do not matter here: those of the panel do. What is graded in several respects
+    (a memory) gets the mean of their grades, whatever `combine` is.
     """
 
     def __init__(
@@ -44,7 +46,10 @@ class PanelJudge:
         claims = {
             f"{name}/claims": each.details["claims"] for name, each in judgements.items() if "claims" in each.details
         }
-        return combined(judgements, self._combine, claims)
+        grades = graded.merged(judgements.values())
+        if not grades:
+            return combined(judgements, self._combine, claims)
+        return combined(judgements, statistics.fmean, {**grades, **claims})
 
     def _majority(self, scores: Sequence[float]) -> float:
         share = sum(score >= self.threshold for score in scores) / len(scores)

@@ -1,7 +1,7 @@
 """What a judge is asked: one data file a rubric, in the folder `rubrics` beside this module.
 
 version: 1
-modes:                 # ways to ask; every rubric has `score`
+modes:                 # ways to ask; every rubric has `score` or `graded`
   score:
     fields:            # what the judge sees, in this order
       - {name: question, kind: text}
@@ -33,7 +33,8 @@ from runner.store import fingerprint
 from runner.text.language import Language, detect_language
 
 FOLDER = Path(__file__).with_suffix("")
-ASKED_FOR = {"score": "score", "claims": "verdicts"}  # mode -> what its reply must hold
+ASKED_FOR = {"score": "score", "claims": "verdicts", "graded": "scores"}  # mode -> what its reply must hold
+WHOLE = ("score", "graded")  # modes that every judge can ask in; a rubric has one of them
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -67,6 +68,10 @@ class Rubric:
     name: str
     digest: str
     modes: Mapping[str, Mode]
+
+    def asked_in(self, mode: str) -> str:
+        """The mode that a judge who is set to `mode` asks in."""
+        return mode if mode in self.modes else next(whole for whole in WHOLE if whole in self.modes)
 
     def messages(self, mode: str, fields: Mapping[str, Any]) -> tuple[Message, ...]:
         """In the language of `fields["language"]`, else of the first text. Raises EvaluationError for fields
@@ -128,7 +133,7 @@ def _problem(modes: Mapping[str, Mode]) -> str:
             return f"modes.{mode}: there is no such mode{did_you_mean(mode, ASKED_FOR)}"
         if ASKED_FOR[mode] not in (what.reply_schema.get("properties") or {}):
             return f"modes.{mode}.reply_schema.properties: '{ASKED_FOR[mode]}' is missing"
-    return "" if "score" in modes else "modes.score: missing"
+    return "" if any(mode in modes for mode in WHOLE) else "modes.score: missing"
 
 
 def _own(name: str, path: str, mode: str) -> Rubric:
@@ -140,8 +145,8 @@ def _own(name: str, path: str, mode: str) -> Rubric:
 
 def _mismatch(original: Rubric, own: Rubric, mode: str) -> str:
     """Why a rubric cannot take the place of another; empty when it can."""
-    if mode in original.modes and mode not in own.modes:
-        return f"modes.{mode}: missing, and judge.mode={mode} asks for it"
+    if original.asked_in(mode) not in own.modes:
+        return f"modes.{original.asked_in(mode)}: missing, and judge.mode={mode} asks for it"
     for name, what in own.modes.items():
         if name not in original.modes:
             return f"modes.{name}: {original.name} has no such mode{did_you_mean(name, original.modes)}"

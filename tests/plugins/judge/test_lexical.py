@@ -110,7 +110,7 @@ async def test_relevancy_of_an_answer_that_adds_nothing():
 async def test_an_unknown_rubric_names_the_known_ones():
     with pytest.raises(EvaluationError) as raised:
         await LexicalJudge().judge("tone", {"answer": "x"})
-    assert str(raised.value) == "judge: lexical has no rubric 'tone'; known: answer_relevancy, faithfulness"
+    assert str(raised.value) == "judge: lexical has no rubric 'tone'; known: answer_relevancy, faithfulness, memory"
     with pytest.raises(EvaluationError, match="did you mean 'faithfulness'"):
         await LexicalJudge().judge("faithfullness", {"answer": "x"})
 

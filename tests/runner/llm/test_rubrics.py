@@ -9,6 +9,7 @@ import yaml
 
 from runner.errors import EvaluationError, InputError
 from runner.llm.fencing import NOTICE
+from runner.llm.graded import INACCURACIES, NOISES
 from runner.llm.rubrics import FOLDER, built_in, names, read_rubric, rubrics
 from runner.records import Context, Turn
 
@@ -17,6 +18,8 @@ FIELDS: dict[str, Any] = {
     "answer": "Five days.",
     "contexts": [Context("a#0", "Refunds take five days.")],
     "claims": ["Five days."],
+    "memory": "Refunds take five days.",
+    "entities": "",
     "language": None,
 }
 SCENES = [(name, mode) for name in names() for mode in built_in(name).modes]
@@ -49,13 +52,15 @@ def test_the_rubrics_and_what_they_see() -> None:
         ("answer_relevancy", "score"): ["history", "question", "answer"],
         ("faithfulness", "score"): ["history", "question", "contexts", "answer"],
         ("faithfulness", "claims"): ["history", "question", "contexts", "claims"],
+        ("memory", "graded"): ["question", "memory", "entities", "reference", "stale"],
     }
 
 
 @pytest.mark.parametrize(("name", "mode"), SCENES)
 def test_a_prompt_is_whole_in_both_languages(name: str, mode: str) -> None:
     asked = built_in(name).modes[mode]
-    (wanted,) = asked.reply_schema["required"] if mode == "claims" else [asked.reply_schema["required"][1]]
+    wanted = {"claims": "verdicts", "score": "score", "graded": "scores"}[mode]
+    assert wanted in asked.reply_schema["required"]
     for text, hangul in ((asked.en, False), (asked.ko, True)):
         assert bool(re.search("[가-힣]", text)) is hangul
         for field in asked.fields_:
@@ -63,13 +68,17 @@ def test_a_prompt_is_whole_in_both_languages(name: str, mode: str) -> None:
         assert "JSON" in text and f'"{wanted}"' in text
         if mode == "score":
             assert all(f"- {score}:" in text for score in ("1.0", "0.5", "0.0"))
+        elif mode == "graded":
+            bands = {"9-10": 4, "7-8": 4, "4-6": 4, "1-3": 3, "0": 3, "0-1": 1, "2-3": 1}  # noise has bands of its own
+            assert {band: text.count(f"- {band}:") for band in bands} == bands
+            assert all(f"- {name}" in text for name in (*set(INACCURACIES.values()), *NOISES))
         else:
             assert all(f"- {verdict}:" in text for verdict in ("supported", "contradicted", "not_found"))
     assert asked.reply_schema["additionalProperties"] is False
 
 
 def test_the_reason_comes_before_the_score() -> None:
-    for name in names():
+    for name in ("answer_relevancy", "faithfulness"):
         assert list(built_in(name).modes["score"].reply_schema["properties"]) == ["reasoning", "score"]
 
 
@@ -176,6 +185,32 @@ def test_an_unknown_name() -> None:
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"judge\.rubrics\.faithfulness: file not found: .*own\.yaml"):
         rubrics({"faithfulness": str(tmp_path / "own.yaml")}, "score")
+
+
+def test_a_memory_rubric_is_asked_in_its_own_mode_whatever_the_judge_is_set_to(tmp_path: Path) -> None:
+    assert {built_in("memory").asked_in(mode) for mode in ("score", "claims")} == {"graded"}
+    assert [built_in("answer_relevancy").asked_in(mode) for mode in ("score", "claims")] == ["score", "score"]
+    assert built_in("faithfulness").asked_in("claims") == "claims"
+    own = file_of("memory")
+    own["modes"]["graded"]["ko"] = "우리 기준대로 채점하십시오."
+    asked = rubrics({"memory": written(tmp_path, own)}, "claims")["memory"].messages(
+        "graded", {**FIELDS, "language": "ko"}
+    )
+    assert asked[0].text.startswith("우리 기준대로 채점하십시오.")
+    own["modes"] = {"score": file_of("faithfulness")["modes"]["score"]}
+    assert refusal(tmp_path, own, "memory") == (
+        "judge.rubrics.memory: FILE: modes.graded: missing, and judge.mode=score asks for it"
+    )
+
+
+def test_facts_are_shown_to_the_grader_of_a_memory_where_there_are_some() -> None:
+    (_, plain), (_, told) = (
+        built_in("memory").messages("graded", {**FIELDS, **facts})
+        for facts in ({"reference": [], "stale": ()}, {"reference": ["예산: 1.5억"], "stale": ["예산: 1억"]})
+    )
+    assert re.findall(r'name="(\w+)"', plain.text) == ["question", "memory", "entities"]
+    assert 'name="reference" number="1">\n예산: 1.5억\n' in told.text
+    assert 'name="stale" number="1">\n예산: 1억\n' in told.text
 
 
 def with_mode(**changes: Any) -> dict[str, Any]:

@@ -1,0 +1,138 @@
+"""Judgements of a memory: four scores 0..10 with reasons, and an overall score 0..100 that code adds up.
+
+A Judgement's score is the overall score / 100; its details are
+
+    {"scores": {"relevance": {"score", "reason"}, "completeness": {"score", "reason"},
+                "accuracy": {"score", "reason", "types": [values of INACCURACIES]},
+                "noise": {"score", "reason", "types": [values of NOISES]}},
+     "overall": 0..100, "helpful_info": [texts], "missing_info": [texts], "summary": text, "empty": bool}
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from runner.metrics.memory import CRITERIA, MAX, overall
+from runner.records import Judgement
+from runner.text.language import Language
+
+# What a judge may call them -> their name.
+INACCURACIES = {
+    "number": "number", "time": "time", "target": "target", "state": "state",
+    "수치 오류": "number", "시점 오류": "time", "대상 오류": "target", "상태 오류": "state",
+}  # fmt: skip
+NOISES = {name: name for name in ("resolved", "off_topic", "boilerplate", "outdated")}
+TYPES: Mapping[str, Mapping[str, str]] = {"accuracy": INACCURACIES, "noise": NOISES}
+
+NAMES: Mapping[Language, Mapping[str, str]] = {
+    "en": {name: name for name in CRITERIA},
+    "ko": {"relevance": "관련성", "completeness": "완전성", "accuracy": "정확성", "noise": "노이즈"},
+}
+_EMPTY: Mapping[Language, str] = {"en": "The memory is empty.", "ko": "메모리가 비어 있습니다."}
+_NOTHING = re.compile(r"[\W_]*(?:메모리 없음|없음|none|empty|no memory)?[\W_]*", re.IGNORECASE)
+
+
+def is_empty(memory: str, entities: str) -> bool:
+    """Whether there is nothing in them, or no more than a note that says so."""
+    return all(_NOTHING.fullmatch(text) for text in (memory, entities))
+
+
+def empty(language: Language) -> Judgement:
+    """Nothing is neither relevant nor wrong: 0 in everything, which makes 10 of 100."""
+    nothing = {criterion: {"score": 0.0, "reason": _EMPTY[language]} for criterion in CRITERIA}
+    return graded(nothing, _EMPTY[language], language, empty=True)
+
+
+def graded(
+    scores: Mapping[str, Mapping[str, Any]],
+    summary: str,
+    language: Language,
+    *,
+    helpful: Sequence[str] = (),
+    missing: Sequence[str] = (),
+    empty: bool = False,
+) -> Judgement:
+    """`scores`: criterion -> score 0..10, reason and, for accuracy and noise, types."""
+    entries = {name: _typed(name, **scores[name]) for name in CRITERIA}
+    total = overall(*(entries[name]["score"] for name in CRITERIA))
+    told = "; ".join(
+        f"{NAMES[language][name]} {entries[name]['score']:g}: {entries[name]['reason']}" for name in CRITERIA
+    )
+    details = {
+        "scores": entries,
+        "overall": total,
+        "helpful_info": list(helpful),
+        "missing_info": list(missing),
+        "summary": summary,
+        "empty": empty,
+    }
+    return Judgement(total / 100, summary if empty else f"{summary} ({told})", details=details)
+
+
+def read(reply: Mapping[str, Any], language: Language) -> Judgement:
+    """Of a model's reply; an overall score that it holds does not count. Raises ValueError for what is no score."""
+    said = reply.get("scores")
+    if not isinstance(said, Mapping):
+        raise ValueError(f"scores: expected an object, got {said!r}")
+    return graded(
+        {name: _entry(name, said.get(name)) for name in CRITERIA},
+        _text(reply.get("summary")),
+        language,
+        helpful=_texts(reply.get("helpful_info")),
+        missing=_texts(reply.get("missing_info")),
+    )
+
+
+def merged(judgements: Iterable[Judgement]) -> dict[str, Any]:
+    """Details of several judgements of one memory: mean scores, all types, the first one's words. Empty where none
+    is graded."""
+    found = [each.details for each in judgements if each.score is not None and "scores" in each.details]
+    if not found:
+        return {}
+    scores = {name: _merged([details["scores"][name] for details in found]) for name in CRITERIA}
+    total = overall(*(scores[name]["score"] for name in CRITERIA))
+    words = {name: found[0][name] for name in ("helpful_info", "missing_info", "summary", "empty")}
+    return {"scores": scores, "overall": total, **words}
+
+
+def _merged(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    types = dict.fromkeys(type for entry in entries for type in entry.get("types", ()))
+    score = statistics.fmean(entry["score"] for entry in entries)
+    return {**entries[0], "score": score, **({"types": list(types)} if "types" in entries[0] else {})}
+
+
+def _entry(name: str, said: Any) -> dict[str, Any]:
+    place = f"scores.{name}"
+    if not isinstance(said, Mapping):
+        raise ValueError(f"{place}: expected an object, got {said!r}")
+    score = _score(said.get("score"), f"{place}.score")
+    return {"score": score, "reason": _text(said.get("reason")), "types": said.get("types")}
+
+
+def _score(said: Any, place: str) -> float:
+    if isinstance(said, bool) or not isinstance(said, int | float):
+        raise ValueError(f"{place}: expected a number, got {said!r}")
+    if isinstance(said, float) and not math.isfinite(said):
+        raise ValueError(f"{place}: expected a finite number, got {said}")
+    return float(min(MAX, max(0.0, said)))
+
+
+def _typed(criterion: str, score: float, reason: str, types: Any = None) -> dict[str, Any]:
+    """With the types that are known, each once, where the criterion has some."""
+    entry = {"score": score, "reason": reason}
+    if criterion not in TYPES:
+        return entry
+    known = (TYPES[criterion].get(name) for name in _texts(types))
+    return {**entry, "types": list(dict.fromkeys(name for name in known if name))}
+
+
+def _text(said: Any) -> str:
+    return said.strip() if isinstance(said, str) else ""
+
+
+def _texts(said: Any) -> list[str]:
+    return [each.strip() for each in said if isinstance(each, str) and each.strip()] if isinstance(said, list) else []

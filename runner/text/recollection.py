@@ -1,0 +1,277 @@
+"""How good a memory is for a question, judged by words, numbers, names and negation alone: four scores from 0 to 10.
+
+relevance     how many of the question's words the memory takes up (half of them count as all where the question asks
+              for a number, a time or a reason and the memory has one beside them); at least 6 where a fact that is
+              true now shows
+completeness  share of the facts that are true now which show; without such facts, the same as relevance, but for at
+              most 4 where there is no number to what is asked
+accuracy      10; 5 where facts show beside errors, 1 where there are errors only, 8 where there is nothing to hold
+              the memory against. Errors: a fact that is no longer true (unless what took its place stands in the
+              same sentence), another number, time, name or state in the place of that of a fact
+noise         share of the sentences that have to do with neither the question nor a fact
+
+A fact is a text such as `budget: 1.5억` or `1.5억`; what stands after the colon is its value. Sentences that speak to
+whoever grades are left out, as if they were not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from runner.text.courtesies import is_courtesy
+from runner.text.names import names
+from runner.text.negation import denied
+from runner.text.numbers import Quantity
+from runner.text.relevancy import ENOUGH, asked_kind, holds_kind
+from runner.text.sentences import split_sentences
+from runner.text.shown import shows
+from runner.text.support import Statement
+from runner.text.words import Word, all_forms, content_words
+
+Inaccuracy = Literal["number", "time", "target", "state"]
+Noise = Literal["resolved", "off_topic", "boilerplate", "outdated"]
+
+MAX = 10.0
+FULL = 0.7  # share of a fact's words from which a sentence says it
+HELPFUL = 10  # sentences named
+
+# Talk about the talk, and words that are in every memory.
+_TALK = re.compile(
+    r"(?:얼마|언제|어디|누구|누가|무엇|뭐|뭘|뭔|몇|어떻|어떤|어느|아까|지난번|저번|처음|말한|말했|말씀|얘기|이야기|설명|다시"
+    r"|현재|지금|됐|되었|되나|알려|기억|우리|사용자|어시스턴트|질문|언급|논의|관련)[가-힣]*"
+    r"|(?:said|say|says|tell|told|talk\w*|again|explain\w*|mention\w*|remember\w*|remind\w*|last|time|earlier|before|current"
+    r"|currently|now|please|back|much|became|become\w*|happen\w*|user|assistant|ask\w*|question\w*|discuss\w*)",
+    re.IGNORECASE,
+)
+_TO_THE_GRADER = re.compile(
+    r"(?:메모리|기억|답변|응답|점수|평가).{0,20}만점|만점(?:을|으로)? ?(?:주[세십]|줘|매[기겨]|부여|처리)"
+    r"|\d+ ?점(?:을|으로)? ?(?:만점|주[세십]|줘|줄 것|매[기겨]|부여)"
+    r"|채점자|채점 ?모델|평가자(?:님|에게|께|는)|평가 ?모델"
+    r"|(?:지시|명령|규칙)(?:은|는|을|를|사항)?.{0,12}(?:무시|따르지)"
+    r"|\b(?:give|award|assign)\b.{0,30}\b(?:10|ten|0|zero)(?: points?| out of 10|/10)?\W*$"
+    r"|\b(?:give|award|assign|gets?|deserves?|earns?)\b.{0,30}\b(?:full|perfect|maximum|top|highest)\b.{0,10}"
+    r"\b(?:marks?|scores?|points?|grades?)\b|\b(?:score|rate|grade) (?:this|it|the memory|all|everything)\b"
+    r"|\b(?:grader|grading model|evaluator)\b|\bdear judge\b"
+    r"|\b(?:ignore|disregard)\b.{0,30}\b(?:instructions?|rules?|above|previous|prior|before|everything|all)\b"
+    r"|\"(?:overall_score|relevance|completeness|accuracy|noise|score)\"\s*:",
+    re.IGNORECASE,
+)
+_STATES: dict[str, re.Pattern[str]] = {
+    "open": re.compile(
+        r"(?:진행|검토|작업|협의|논의|준비|대기) ?중|미완료|보류|예정|계획|(?:않|못|아직)"
+        r"|\b(?:in progress|ongoing|under ?way|under review|pending|planned|scheduled|on hold|not yet|open)\b",
+        re.IGNORECASE,
+    ),
+    "done": re.compile(
+        r"(?<!미)완료|끝[났나냈]|마쳤|마침|종료|해결|\b(?:complet\w+|finish\w+|done|resolved|solved|closed|over)\b",
+        re.IGNORECASE,
+    ),
+}
+_RESOLVED = _STATES["done"]
+_COMPOUND = re.compile(r"[가-힣]{3}")
+_TIMES = ("date.", "clock", "quarter")
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    relevance: float
+    completeness: float
+    accuracy: float
+    noise: float
+    inaccuracies: tuple[Inaccuracy, ...] = ()
+    noises: tuple[Noise, ...] = ()
+    helpful: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    n_sentences: int = 0
+    n_related: int = 0
+
+
+def recollection(
+    question: str, memory: str, entities: str, reference: Sequence[str], stale: Sequence[str]
+) -> Recollection:
+    """`entities`: one a line. Of nothing at all, 0 in everything."""
+    pieces = [piece for text in (memory, *entities.splitlines()) for piece in split_sentences(text)]
+    told = [Statement(piece) for piece in pieces if not _TO_THE_GRADER.search(piece)]
+    return _Reading(question, told, [_Fact(text) for text in reference], stale).grades if told else NOTHING
+
+
+NOTHING = Recollection(0.0, 0.0, 0.0, 0.0)
+
+
+class _Fact:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.value = value_of(text)
+        self.said = Statement(text)
+
+    @cached_property
+    def words(self) -> list[Word]:
+        return _topical(self.text)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return _names(self.text)
+
+    def is_said(self, statement: Statement) -> bool:
+        """Its value word for word, or all its numbers with most of its words; about nothing else."""
+        if _other_name(self, statement):
+            return False
+        if shows(statement.text, [self.text, self.value]):
+            return not _other_state(self.text, statement.text) or self.value != self.text
+        has_numbers = all(any(each.matches(other) for other in statement.quantities) for each in self.said.quantities)
+        return (
+            len(self.words) > 1
+            and has_numbers
+            and _taken_up(self.words, statement.forms) >= FULL
+            and not _other_state(self.text, statement.text)
+        )
+
+
+def value_of(fact: str) -> str:
+    """What stands after the first colon with a space."""
+    return fact.partition(": ")[2].strip() or fact
+
+
+class _Reading:
+    def __init__(self, question: str, told: Sequence[Statement], facts: Sequence[_Fact], stale: Sequence[str]) -> None:
+        self.question, self.told, self.facts, self.stale = question, told, facts, stale
+        self.asked = _topical(question)
+        self.kind = asked_kind(question)
+        self.words = all_forms([*self.asked, *(word for fact in facts for word in fact.words)])
+        related = [(each, self._is_related(each)) for each in told]
+        self.about = [each for each, is_related in related if is_related]
+        self.unrelated = [each for each, is_related in related if not is_related]
+        self.shown = [fact for fact in facts if any(fact.is_said(each) for each in told)]
+
+    @property
+    def grades(self) -> Recollection:
+        relevance, errors = self._relevance(), self._errors()
+        return Recollection(
+            relevance,
+            self._completeness(relevance),
+            self._accuracy(errors),
+            MAX * len(self.unrelated) / len(self.told),
+            tuple(dict.fromkeys(errors)),
+            tuple(dict.fromkeys(_noise_of(each.text) for each in self.unrelated)),
+            tuple(each.text for each in self.about[:HELPFUL]),
+            tuple(fact.text for fact in self.facts if fact not in self.shown),
+            len(self.told),
+            len(self.about),
+        )
+
+    def _is_related(self, statement: Statement) -> bool:
+        return (
+            not statement.forms.isdisjoint(self.words)
+            or any(fact.is_said(statement) for fact in self.facts)
+            or any(shows(statement.text, [value_of(text)]) for text in self.stale)
+        )
+
+    def _relevance(self) -> float:
+        topic = _taken_up(self.asked, all_forms(word for each in self.told for word in each.words))
+        by_words = MAX * topic
+        if self.kind in ("quantity", "time", "reason"):
+            holds = any(holds_kind(each.text, self.kind) for each in self.about)
+            by_words = MAX * min(1.0, topic / ENOUGH) * (1.0 if holds else 0.5)
+        by_facts = 6 + 4 * len(self.shown) / len(self.facts) if self.shown else 0.0
+        return max(1.0, by_words, by_facts)
+
+    def _completeness(self, relevance: float) -> float:
+        if self.facts:
+            return MAX * len(self.shown) / len(self.facts)
+        has_numbers = any(each.quantities for each in self.about)
+        return relevance if has_numbers else min(4.0, relevance - 1)
+
+    def _accuracy(self, errors: Sequence[Inaccuracy]) -> float:
+        if errors:
+            return 5.0 if self.shown else 1.0
+        return MAX if self.shown else 8.0
+
+    def _errors(self) -> list[Inaccuracy]:
+        """With what is shown no longer being true first."""
+        found: list[Inaccuracy] = ["time" for text in self.stale if self._shows_stale(value_of(text))]
+        known = [quantity for fact in (*self.facts, *map(_Fact, self.stale)) for quantity in fact.said.quantities]
+        for fact in self.facts:
+            about = [each for each in self.told if self._is_about(each, fact)]
+            found += [error for each in about if (error := _error(fact, each, known, fact in self.shown))]
+        return found
+
+    def _shows_stale(self, value: str) -> bool:
+        """In a sentence that does not say what took its place."""
+        now = [fact.value for fact in self.facts]
+        return any(shows(each.text, [value], besides=now) and not shows(each.text, now) for each in self.told)
+
+    def _is_about(self, statement: Statement, fact: _Fact) -> bool:
+        own = fact.words or self.asked
+        return not statement.forms.isdisjoint(all_forms(own)) or shows(statement.text, [fact.value])
+
+
+def _error(fact: _Fact, statement: Statement, known: Sequence[Quantity], is_shown: bool) -> Inaccuracy | None:
+    """What a sentence about a fact says otherwise. Of a fact that shows elsewhere, another number is another fact."""
+    if _other_name(fact, statement):
+        return "target" if _same_otherwise(fact, statement) else None
+    if _other_state(fact.text, statement.text) or _is_denied(fact, statement):
+        return "state"
+    wrong = None if is_shown else _other_quantity(fact, statement, known)
+    return None if wrong is None else "time" if wrong.unit.startswith(_TIMES) else "number"
+
+
+def _other_quantity(fact: _Fact, statement: Statement, known: Sequence[Quantity]) -> Quantity | None:
+    """A number of the unit of one of the fact's, which the sentence lacks; one that no fact has or had."""
+    lacking = [
+        each.unit for each in fact.said.quantities if not any(each.matches(other) for other in statement.quantities)
+    ]
+    others = (each for each in statement.quantities if not any(each.matches(other) for other in known))
+    return next((each for each in others if each.unit in lacking), None)
+
+
+def _other_name(fact: _Fact, statement: Statement) -> bool:
+    """Whether the sentence has none of the fact's names, but others."""
+    theirs = _names(statement.text)
+    return bool(fact.names) and bool(theirs) and fact.names.isdisjoint(theirs)
+
+
+def _same_otherwise(fact: _Fact, statement: Statement) -> bool:
+    if fact.said.quantities:
+        return any(each.matches(other) for each in fact.said.quantities for other in statement.quantities)
+    return _taken_up([word for word in fact.words if word.text.casefold() not in fact.names], statement.forms) >= FULL
+
+
+def _other_state(fact: str, said: str) -> bool:
+    states = [{name for name, pattern in _STATES.items() if pattern.search(text)} for text in (fact, said)]
+    return bool(states[0]) and bool(states[1]) and states[0].isdisjoint(states[1])
+
+
+def _is_denied(fact: _Fact, statement: Statement) -> bool:
+    ours, theirs = denied(fact.text), denied(statement.text)
+    if bool(ours) == bool(theirs) or _taken_up(fact.words, statement.forms) < FULL:
+        return False
+    return any(not word.forms.isdisjoint(all_forms(fact.words)) for word in (*ours, *theirs))
+
+
+def _names(text: str) -> frozenset[str]:
+    """Folded; what is written in capitals is a name wherever it stands."""
+    found = [*names(text), *re.findall(r"(?<![A-Za-z])[A-Z]{2,}\d*(?![a-z])", text)]
+    return frozenset(part.casefold() for name in found for part in name.split())
+
+
+def _topical(text: str) -> list[Word]:
+    """With the first part of what may be a Korean compound (출시일, 출시)."""
+    found = (word for word in content_words(text) if not _TALK.fullmatch(word.text))
+    return [
+        replace(word, forms=word.forms | {form[:-1] for form in word.forms if _COMPOUND.match(form)}) for word in found
+    ]
+
+
+def _taken_up(asked: Sequence[Word], forms: Iterable[str]) -> float:
+    known = frozenset(forms)
+    return sum(not word.forms.isdisjoint(known) for word in asked) / len(asked) if asked else 0.0
+
+
+def _noise_of(sentence: str) -> Noise:
+    if is_courtesy(sentence):
+        return "boilerplate"
+    return "resolved" if _RESOLVED.search(sentence) else "off_topic"
