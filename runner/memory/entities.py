@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from runner.memory.records import ChatTurn, Entity
+from runner.text.shown import shows
 
 
 def normalised(key: str) -> str:
@@ -32,8 +33,5 @@ def with_changes(
 
 
 def _turn_of(value: str, turns: Sequence[ChatTurn]) -> int:
-    sought = normalised(value)
-    for turn in reversed(turns):
-        if sought in normalised(f"{turn.user}\n{turn.assistant}"):
-            return turn.number
-    return turns[-1].number
+    saying = (turn.number for turn in reversed(turns) if shows(f"{turn.user}\n{turn.assistant}", [value]))
+    return next(saying, turns[-1].number)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
+from runner.memory.extraction.digest import digest
 from runner.memory.records import Bounds, ChatTurn, Entity, Summary
-from runner.memory.statements import summarised
 from runner.threads import compute
 
 
 class ExtractiveSummariser:
+    """Keeps statements word for word: of the user those with numbers, names, preferences and decisions, of the
+    assistant those that tell a number or a name nobody had said. Of what is said twice of the same thing, the newest
+    holds. It knows the usual ways in which Korean and English say what something is, and no others."""
+
+    baseline: ClassVar[bool] = True
+
     async def summarise(
         self,
         memory: str,
@@ -18,7 +25,7 @@ class ExtractiveSummariser:
         language: str | None,
         bounds: Bounds,
     ) -> Summary:
-        return await compute(summarised, memory, entities, turns, language, bounds)
+        return await compute(digest, memory, entities, turns, language, bounds)
 
     async def shorten(self, memory: str, bounds: Bounds, language: str | None) -> str:
         """As it is: `summarise` keeps to the bounds."""

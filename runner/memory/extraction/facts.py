@@ -1,0 +1,92 @@
+"""Facts of a clause: of what something is said (key), and what (value)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from runner.text.numbers import quantities
+from runner.text.words import content_words, forms
+
+# Words of a key that do not tell two things apart.
+_FILLERS = frozenset(
+    """
+    our my your the this that its now new current currently final total overall present latest actual exact month year
+    week today planned main own old original
+    우리 저희 제 내 현재 지금 이번 달 올해 새 새로운 최종 총 전체 오늘 이번달 요즘 최신 기존 원래 당초 우리의 저희의
+    """.split()
+)
+_MOMENT_WORDS = frozenset("date day time when 날짜 일자 일정 시점 시각 시간 날".split())
+_MOMENTS = frozenset({"date", "clock", "weekday", "quarter"})
+_WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|[월화수목금토일]요일", re.IGNORECASE)
+_PERIOD = re.compile(
+    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
+    r"|(?<!\d)\d{1,2}월(?!\s?\d)|(?<![\d.,$-])(?:19|20)\d\d년?(?![\d.,-])|\d분기|\bq[1-4]\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d[\d,.]*")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`old`: the value that the clause itself says is no longer true. Without a key, `old` tells which fact it is
+    that has changed. `is_loose`: the key is only what the clause is about, so that facts of one key with values of
+    different kinds are different facts."""
+
+    key: str
+    value: str
+    old: str = ""
+    is_loose: bool = False
+
+
+def same_thing(one: Fact, other: Fact) -> bool:
+    """Whether both say what the value of one and the same thing is."""
+    if kind(one.value) in _MOMENTS and kind(other.value) in _MOMENTS:
+        return identity(one.key) - _MOMENT_WORDS == identity(other.key) - _MOMENT_WORDS
+    if identity(one.key) | _periods(one.value) != identity(other.key) | _periods(other.value):
+        return False
+    return not (one.is_loose or other.is_loose) or kind(one.value) == kind(other.value)
+
+
+@lru_cache(maxsize=65536)
+def identity(key: str) -> frozenset[str]:
+    """The words of a key that tell it from others, reduced to one form each."""
+    periods = {match[0].lower() for match in _PERIOD.finditer(key)}
+    plain = _PERIOD.sub(" ", key)
+    codes = {word.lower() for word in re.findall(r"[A-Za-z]*\d[\w.-]*", plain)}
+    words = content_words(plain)
+    left = {min(word.forms, key=lambda form: (len(form), form)) for word in words if word.text.lower() not in _FILLERS}
+    left -= _FILLERS
+    left = {_without_moment(word) for word in left}
+    found = frozenset(left | periods | codes)
+    return found or frozenset(word.text.lower() for word in words) or frozenset({" ".join(key.lower().split())})
+
+
+def _periods(value: str) -> frozenset[str]:
+    """The months and years that a value is of."""
+    return (
+        frozenset(match[0].lower() for match in _PERIOD.finditer(value)) if kind(value) not in _MOMENTS else frozenset()
+    )
+
+
+def _without_moment(word: str) -> str:
+    """출시일 is when 출시 is."""
+    return word[:-1] if len(word) > 2 and word.endswith("일") and "가" <= word[0] <= "힣" else word
+
+
+@lru_cache(maxsize=65536)
+def kind(value: str) -> str:
+    """What a value is a value of: its unit, what is counted, a date; `text` for other words."""
+    found = quantities(value)
+    if not found:
+        return "weekday" if _WEEKDAY.search(value) else "text"
+    unit = found[0].unit
+    if unit.startswith("date."):
+        return "date"
+    if unit and unit != "count":
+        return unit
+    match = _NUMBER.search(value)
+    after = _WORD.search(value, match.end()) if match else None
+    return min(forms(after[0]), key=len) if after else "number"

@@ -1,0 +1,109 @@
+"""What a turn states: its sentences without those that state nothing, and without what is only quoted in it."""
+
+from __future__ import annotations
+
+import re
+
+from runner.memory.extraction import english, korean
+from runner.memory.extraction.facts import Fact
+from runner.text.courtesies import is_courtesy
+from runner.text.names import names
+from runner.text.numbers import quantities
+from runner.text.sentences import split_sentences
+
+MOST = 20_000  # characters of a turn that are read
+LONGEST = 400  # characters of a sentence
+QUOTED_WORDS = 3  # up to so many are a name in quotation marks
+
+_REVERSED = re.compile("[\u202d\u202e][^\u202c\n]*\u202c?")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_FENCED = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
+_FORGED = re.compile(
+    r"^\s*(?:>.*|(?:assistant|user|system|human|ai|bot|developer|사용자|어시스턴트|시스템|도우미|봇)\s*[:：].*"
+    r"|#+\s*(?:system|assistant|user|시스템).*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DATA = re.compile(r"\{[^\n]*\}|</?[A-Za-z][^<>\n]{0,80}>")
+_QUOTED = re.compile(
+    r"“([^”]{1,5000})”|「([^」]{1,5000})」|『([^』]{1,5000})』|(?<![A-Za-z0-9])\"([^\"]{1,5000})\"|(?<![\w'])'([^'\n]{1,500})'(?![A-Za-z0-9])"
+    r"|‘([^’\n]{1,500})’(?![A-Za-z0-9])"
+)
+_HANGUL = re.compile(r"[가-힣]")
+_QUESTION = re.compile(r"[?？]\W*$|(?:나요|까요|[인은는던]가요|습니까|입니까|는데요)[.~\s]*$")
+_ADDRESSED = re.compile(r"^(?:to|dear|for)\s[^:]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"^(?:please\b|(?:can|could|would|will)\s+you\b|let['’]?s\b|let us\b|(?:ignore|forget|remember|give|tell|show|write|print|output|repeat|reply"
+    r"|answer|say|note|pretend|act|set|make|put|add|remind|send|list|explain|describe|analy[sz]e|compare|summari[sz]e|help|do not|don['’]t)\b)"
+    r"|(?:[해아어여와워줘]\s?줘|줘|주세요|주십시오|하세요|으세요|십시오|부탁\S*|하자|보자|가자|합시다|할 것|말 것|하라|해라|달라)\W*$",
+    re.IGNORECASE,
+)
+_STANDING = re.compile(
+    r"\b(?:always|never|from now on|keep|every time|in future|whenever)\b|앞으로|항상|계속|절대|매번|언제나|이제부터",
+    re.IGNORECASE,
+)
+_MATTERS = re.compile(
+    r"\b(?:prefer|like|love|hate|enjoy|favou?rite|allergic|allergy|vegetarian|vegan|agreed|decided|decision|plan(?:ned|ning)? to|going to|want"
+    r"|need|must|always|never|only|every|deadline|important|from now on|keep|switch(?:ed)?|moved?|changed?|stopped|started|no longer|any ?more)\b"
+    r"|좋아|싫어|선호|합의|정했|결정|하기로|계획|원해|원합|필요|항상|앞으로|계속|절대|매일|매주|매달|마다|중요|알레르기|채식|못 먹|예정|싶|그만|더 이상|바꿨|옮겼|맡기로",
+    re.IGNORECASE,
+)
+_UNSURE = re.compile(
+    r"\b(?:if|would|could|should|may|might|can|let us|let me|let['’]s|i will|i['’]ll|i can|you|perhaps|maybe|then|try|consider)\b"
+    r"|겠|까요|시죠|세요|게요|으면|라면|이면|다면|좋을|수 있|보시|볼게|드릴",
+    re.IGNORECASE,
+)
+
+
+def facts_of(sentence: str) -> tuple[Fact, ...]:
+    return tuple((korean if _HANGUL.search(sentence) else english).facts_of(sentence))
+
+
+def stated_by_user(text: str) -> list[tuple[str, tuple[Fact, ...]]]:
+    """Sentences that say something, in order, each with its facts: no questions, courtesies and small talk; a request
+    only where it is to hold from now on, or changes something."""
+    found = []
+    for sentence in _sentences(text):
+        facts = facts_of(sentence)
+        if _REQUEST.search(sentence):
+            facts = tuple(fact for fact in facts if not fact.is_loose)
+            matters = bool(facts) or _STANDING.search(sentence) is not None
+        else:
+            matters = bool(facts or _MATTERS.search(sentence) or quantities(sentence) or names(sentence))
+        if matters:
+            found.append((sentence, facts))
+    return found
+
+
+def stated_by_assistant(text: str) -> list[tuple[str, tuple[Fact, ...]]]:
+    """Sentences with a number or a name as the value of something, and without an if or a may."""
+    found = []
+    for sentence in _sentences(text):
+        if not _UNSURE.search(sentence) and not _REQUEST.search(sentence):
+            facts = tuple(fact for fact in facts_of(sentence) if _is_telling(fact.value))
+            if facts:
+                found.append((sentence, facts))
+    return found
+
+
+def _is_telling(value: str) -> bool:
+    return any(character.isdigit() for character in value) or bool(names(f"is {value}"))
+
+
+def _sentences(text: str) -> list[str]:
+    plain = _INVISIBLE.sub("", _REVERSED.sub(" ", text[:MOST]))
+    plain = _FORGED.sub(" ", _FENCED.sub(" ", plain))
+    plain = _QUOTED.sub(_unquoted, _DATA.sub(" ", plain))
+    return [sentence for sentence in split_sentences(plain) if _says_something(sentence)]
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    """A name without its quotation marks; of what somebody else says, nothing."""
+    inner = next(group for group in match.groups() if group is not None)
+    is_name = len(inner.split()) <= QUOTED_WORDS and not facts_of(inner)
+    return inner if is_name else "…"
+
+
+def _says_something(sentence: str) -> bool:
+    return len(sentence) <= LONGEST and not (
+        _QUESTION.search(sentence) or is_courtesy(sentence) or _ADDRESSED.match(sentence)
+    )
