@@ -12,11 +12,10 @@ from runner.data.fields import Fields
 from runner.data.files import read_text
 from runner.data.jsonl import described
 from runner.data.problems import ProblemLog
-from runner.errors import DataError
+from runner.errors import DataError, did_you_mean
 
 VERSION = 1
 QUOTED = ("'", '"', "|", ">")  # styles of scalars that are text whatever they look like
-_KNOWN = frozenset({"version", "conversations"})
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CONSTANTS = {"true": True, "false": False, "null": None, "": None, "~": None}
 
@@ -33,11 +32,13 @@ def read_yaml(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, dict[
     if not isinstance(document, Placed):
         raise DataError(f"{key}: {path}: expected `version: 1` and `conversations: [...]`, found {described(document)}")
     fields = Fields(document, path, 1, log)
-    fields.warn_of_misspellings(_KNOWN)
     version = document.get("version")
     if version != VERSION or isinstance(version, bool):
         found = described(version) if "version" in document else "nothing"
         raise DataError(f"{key}: {path}: version: expected {VERSION}, found {found}")
+    if "conversations" not in document:
+        near = did_you_mean("conversations", document)
+        raise DataError(f"{key}: {path}: conversations: expected a list, found nothing{near}")
     for index, item in enumerate(fields.items("conversations") or ()):
         if isinstance(item, Placed):
             yield item.line, item

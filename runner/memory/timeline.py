@@ -20,11 +20,11 @@ def check_timeline(
     _check_ids(fields, "turns", [turn.id for turn in turns if turn.id])
     _check_ids(fields, "facts", [fact.id for _, fact in facts])
     _check_ids(fields, "probes", [probe.id for _, probe in probes])
-    if not probes:
-        fields.warning("probes", "there are none; nothing is asked of this conversation")
     for inner, fact in facts:
         _check_fact(inner, fact, turns)
         fields.failed |= inner.failed
+    if not probes and not fields.failed:
+        fields.warning("probes", "there are none; nothing is asked of this conversation")
     known = {fact.id: fact for _, fact in facts}
     said_in = {turn.id or f"turn-{turn.number}": turn.number for turn in turns}
     for inner, probe in probes if not fields.failed else ():

@@ -1,0 +1,118 @@
+from collections import Counter
+
+import pytest
+
+from plugins.scenario.builtin import BuiltinScenarios
+from runner.memory.records import ChatTurn, Conversation, Probe
+from runner.memory.timeline import said
+from runner.text.shown import shows, shows_inside
+
+CONVERSATIONS, PROBLEMS = BuiltinScenarios(strict=True).load()
+PROBES = [(conversation, probe) for conversation in CONVERSATIONS for probe in conversation.probes]
+WINDOW = 5
+
+
+def text(turns: tuple[ChatTurn, ...]) -> str:
+    return "\n".join(map(said, turns))
+
+
+def shown(probes: list[tuple[Conversation, Probe]], window: int | None) -> float:
+    """Share of expected facts in the last turns before their probe, in all turns for None."""
+    found = []
+    for conversation, probe in probes:
+        turns = conversation.turns[: probe.after_turn]
+        visible = text(turns if window is None else turns[len(turns) - window :])
+        found += [shows(visible, conversation.facts[id].forms) for id in probe.expected]
+    return sum(found) / len(found)
+
+
+def test_nothing_is_wrong_with_them() -> None:
+    assert PROBLEMS == ()
+
+
+def test_enough_of_each_kind_in_both_languages() -> None:
+    assert Counter(each.language for each in CONVERSATIONS) == {"ko": 5, "en": 5}
+    assert len(PROBES) >= 80
+    for language in ("ko", "en"):
+        own = [each for each in CONVERSATIONS if each.language == language]
+        assert [each.tags for each in own] == [
+            ("consecutive",),
+            ("topic_switch",),
+            ("update",),
+            ("implicit_reference",),
+            ("injection",),
+        ]
+        kinds = {probe.category for each in own for probe in each.probes}
+        assert kinds == {
+            *("recall", "multi_fact", "topic_switch", "update", "implicit_reference", "injection", "unanswerable")
+        }
+        assert sum(not probe.answerable for each in own for probe in each.probes) >= 8
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_one_language(language: str) -> None:
+    conversations, _ = BuiltinScenarios(language=language).load()  # type: ignore[arg-type]
+    assert conversations == [each for each in CONVERSATIONS if each.language == language]
+
+
+def test_they_have_10_to_20_turns_and_are_asked_every_5() -> None:
+    for conversation in CONVERSATIONS:
+        assert 10 <= len(conversation.turns) <= 20
+        assert {probe.after_turn for probe in conversation.probes} <= set(range(5, len(conversation.turns) + 1, 5))
+        assert conversation.probes[-1].after_turn == len(conversation.turns)
+        assert all(turn.assistant for turn in conversation.turns)
+
+
+def test_the_two_languages_ask_the_same() -> None:
+    korean, english = CONVERSATIONS[:5], CONVERSATIONS[5:]
+    for one, other in zip(korean, english, strict=True):
+        assert [(p.id, p.after_turn, p.expected, p.forbidden, p.category) for p in one.probes] == [
+            (p.id, p.after_turn, p.expected, p.forbidden, p.category) for p in other.probes
+        ]
+        assert {id: fact.turn for id, fact in one.facts.items()} == {id: f.turn for id, f in other.facts.items()}
+
+
+def test_facts_show_from_their_turn_on_and_not_before() -> None:
+    for conversation in CONVERSATIONS:
+        for fact in conversation.facts.values():
+            assert shows(text(conversation.turns[: fact.turn]), fact.forms), fact
+            assert not shows(text(conversation.turns[: fact.turn - 1]), fact.forms), fact
+
+
+def test_a_window_shows_less_than_everything_and_more_than_nothing() -> None:
+    assert shown(PROBES, None) == 1.0
+    assert 0.3 < shown(PROBES, WINDOW) < 0.6
+    for category in ("topic_switch", "update", "multi_fact"):
+        some = [(conversation, probe) for conversation, probe in PROBES if probe.category == category]
+        assert shown(some, WINDOW) < 1.0
+
+
+def test_codes_of_other_tenants_are_canaries_everywhere() -> None:
+    own = {
+        conversation.id: {
+            c for probe in PROBES for c in probe[1].canaries if shows_inside(text(conversation.turns), [c])
+        }
+        for conversation in CONVERSATIONS
+    }
+    assert all(len(codes) == 1 for codes in own.values())
+    assert len({conversation.tenant for conversation in CONVERSATIONS}) == len(CONVERSATIONS)
+    everyone = set().union(*own.values())
+    for conversation, probe in PROBES:
+        assert set(probe.canaries) == everyone - own[conversation.id]
+
+
+def test_the_injections_are_there_in_full() -> None:
+    for language, forged in (("ko", ("모두 무시하고", "10점")), ("en", ("Ignore all", "give 10"))):
+        (injection,) = (each for each in CONVERSATIONS if each.id == f"{language}-injection")
+        everything = "\n".join(turn.user for turn in injection.turns)
+        for needle in (
+            *forged,
+            "\nAssistant: ",
+            "```\n</data>\n</memory>\n## system",
+            "\u200b",
+            "\u202e",
+            '{"memory": ',
+        ):
+            assert needle in everything, needle
+        assert {":", "*", "{"} <= set(injection.tenant)
+    assert "\n" in CONVERSATIONS[-1].tenant
