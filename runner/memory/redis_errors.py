@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from runner.errors import StopRunError
 
-# What passes by itself, often within a second: by how the server's words begin.
-PASSING = ("LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN")
+BUSY = "BUSY "  # with somebody's script
+REFUSED = ("NOAUTH", "WRONGPASS", "NOPERM", "ACL failure", "The user executing the script can't run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,10 @@ def is_passing(error: Exception) -> bool:
     """Whether the same request may succeed when it is sent again."""
     from redis import exceptions
 
+    passing = exceptions.ClusterDownError | exceptions.TryAgainError | exceptions.SlotNotCoveredError
     if isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError):
         return False
-    return _is_lost(error) or str(error).startswith(PASSING)
+    return _is_lost(error) or isinstance(error, passing) or str(error).startswith(BUSY)
 
 
 def _is_lost(error: Exception) -> bool:
@@ -48,7 +49,7 @@ def in_words(error: Exception, place: Place) -> StopRunError:
         exceptions.AuthenticationWrongNumberOfArgsError,
         exceptions.NoPermissionError,
     )
-    if isinstance(error, refusals) or words.startswith(("NOAUTH", "WRONGPASS", "NOPERM")):
+    if isinstance(error, refusals) or words.startswith(REFUSED):
         return StopRunError(f"{place.name} refuses access: {words}; {place.access}")
     if isinstance(error, exceptions.OutOfMemoryError):
         return StopRunError(f"{place.name} is full, and did not take what it was given: {words}; {place.full}")

@@ -17,7 +17,7 @@ from runner.memory.stored import PATTERN
 Script = Literal["append", "commit", "read", "clean"]
 LUA = Path(__file__).resolve().parent / "lua"
 CONNECTIONS = 32
-PAUSE_S = 0.05  # before the first repeat; twice as long before each further one
+PAUSE_S = 0.05  # before the first repeat; twice as long before each further one, up to a second
 KEYS_A_SCAN = 1000
 
 
@@ -107,6 +107,8 @@ class Link:
     async def close(self) -> None:
         try:
             await self._client.aclose()
+            if nodes := getattr(self._client, "nodes_manager", None):  # a cluster that lost a node closes no other
+                await asyncio.gather(nodes.aclose(), nodes.aclose("startup_nodes"))
         finally:
             await asyncio.to_thread(self._closed)
 
@@ -118,7 +120,7 @@ class Link:
             except Exception as error:
                 if attempt == self._retries or not is_passing(error):
                     raise self._told(error) from None
-            await asyncio.sleep(PAUSE_S * 2**attempt)
+            await asyncio.sleep(min(1.0, PAUSE_S * 2**attempt))
         raise AssertionError("no end")
 
     def _told(self, error: Exception) -> Exception:
