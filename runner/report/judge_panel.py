@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric
-from runner.report.trust import Rate, agreements, healths
+from runner.report.trust import Rate, agreements, healths, key
 from runner.report.wording import Wording
 
 RATES = ("false_accept", "false_reject", "injection", "failed")
@@ -17,11 +17,11 @@ RATES = ("false_accept", "false_reject", "injection", "failed")
 
 def controls(summary: Mapping[str, Any], say: Wording) -> Table | None:
     """How many control items of each kind the judge got wrong, one row a rubric."""
+    found = healths(summary)
     rows = [
-        [Text(f"  {say.name('metric', health.rubric)}"), *(_rate(rate) for rate in health.rates)]
-        for health in healths(summary)
+        [Text(f"  {say.name('metric', health.rubric)}"), *(_rate(rate) for rate in health.rates)] for health in found
     ]
-    return _table([say("controls.panel"), *(say(f"controls.short.{name}") for name in RATES)], rows)
+    return _table([say("controls.panel"), *(say(key(f"controls.short.{name}", found)) for name in RATES)], rows)
 
 
 def _rate(rate: Rate) -> Text:

@@ -11,6 +11,7 @@ from runner.report.wording import Wording
 
 # Shares of control items above which a report warns.
 LIMITS = {"injection": 0.0, "false_accept": 0.2, "false_reject": 0.2, "failed": 0.2}
+MEMORY = "memory"  # a rubric with words of its own
 RELIABLE, TENTATIVE = 0.8, 0.667  # Krippendorff (2004), Content Analysis, chapter 11
 CONFIDENCE = 1.96  # standard errors in half of a 95 % interval
 
@@ -33,7 +34,8 @@ class Rate:
 @dataclass(frozen=True, slots=True)
 class Health:
     """One rubric on the control items: wrong answers that it took for right, right ones that it took for wrong,
-    instructions to the judge that it obeyed, items that it could not judge, and the ids of what went wrong."""
+    instructions to the judge that it obeyed, items that it could not judge, and the ids of what went wrong.
+    `n_examples` items have known points; the judge is off by `off` of 10 points on average."""
 
     rubric: str
     false_accept: Rate
@@ -41,6 +43,8 @@ class Health:
     injection: Rate
     failed: Rate
     items: Sequence[str]
+    n_examples: int = 0
+    off: float | None = None
 
     @property
     def rates(self) -> tuple[Rate, ...]:
@@ -86,7 +90,16 @@ def healths(summary: Mapping[str, Any]) -> list[Health]:
 def _health(rubric: str, entry: Mapping[str, Any]) -> Health:
     accept, reject, injection = (_rate(entry.get(name)) for name in ("false_accept", "false_reject", "injection"))
     failed = Rate(int(entry.get("n_failed") or 0), int(entry.get("n") or 0))
-    return Health(rubric, accept, reject, injection, failed, [str(id) for id in entry.get("failed_controls") or ()])
+    items, examples = [str(id) for id in entry.get("failed_controls") or ()], entry.get("examples") or {}
+    n, off = int(examples.get("n") or 0), examples.get("mean_absolute_error")
+    return Health(rubric, accept, reject, injection, failed, items, n, off)
+
+
+def key(name: str, checks: Sequence[Health]) -> str:
+    """`controls.memory.false_accept` of `controls.false_accept` where all that was judged are memories."""
+    group, _, rest = name.rpartition(".")
+    is_memory = bool(checks) and all(check.rubric == MEMORY for check in checks)
+    return f"{group}.{MEMORY}.{rest}" if is_memory else name
 
 
 def agreements(summary: Mapping[str, Any]) -> list[Agreement]:
@@ -114,10 +127,10 @@ def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
     """A sentence for each way in which the judge cannot be trusted, with the rubrics that show it."""
     found, checks = [], healths(summary)
     for name, limit in LIMITS.items():
-        rates = {check.rubric: getattr(check, name) for check in checks}
-        wrong = [f"{say.name('metric', rubric)} {rate}" for rubric, rate in rates.items() if rate.share > limit]
+        wrong = [check for check in checks if getattr(check, name).share > limit]
+        rates = [f"{say.name('metric', check.rubric)} {getattr(check, name)}" for check in wrong]
         if wrong:
-            found.append(say(f"judge.warn.{name}", rates=", ".join(wrong)))
+            found.append(say(key(f"judge.warn.{name}", wrong), rates=", ".join(rates)))
     return found
 
 

@@ -36,6 +36,7 @@ Inaccuracy = Literal["number", "time", "target", "state"]
 Noise = Literal["resolved", "off_topic", "boilerplate", "outdated"]
 
 MAX = 10.0
+MONEY = frozenset(("won", "dollar", "euro", "yen", "pound"))  # units
 FULL = 0.7  # share of a fact's words from which a sentence says it
 HELPFUL = 10  # sentences named
 
@@ -72,6 +73,7 @@ _STATES: dict[str, re.Pattern[str]] = {
     ),
 }
 _RESOLVED = _STATES["done"]
+_ACRONYM = re.compile(r"(?<![A-Za-z])[A-Z][A-Z0-9]+(?![a-z])")
 _COMPOUND = re.compile(r"[가-힣]{3}")
 _TIMES = ("date.", "clock", "quarter")
 
@@ -128,6 +130,7 @@ class _Fact:
             and has_numbers
             and _taken_up(self.words, statement.forms) >= FULL
             and not _other_state(self.text, statement.text)
+            and not _is_denied(self, statement)
         )
 
 
@@ -225,19 +228,27 @@ def _other_quantity(fact: _Fact, statement: Statement, known: Sequence[Quantity]
         each.unit for each in fact.said.quantities if not any(each.matches(other) for other in statement.quantities)
     ]
     others = (each for each in statement.quantities if not any(each.matches(other) for other in known))
-    return next((each for each in others if each.unit in lacking), None)
+    return next((each for each in others if any(_same_kind(each.unit, unit) for unit in lacking)), None)
+
+
+def _same_kind(one: str, other: str) -> bool:
+    """A number without a unit may be an amount of money."""
+    return one == other or ("" in (one, other) and not MONEY.isdisjoint((one, other)))
 
 
 def _other_name(fact: _Fact, statement: Statement) -> bool:
-    """Whether the sentence has none of the fact's names, but others."""
+    """Whether the sentence has none of the fact's names, but others of their kind: AWS is no other name than Kim."""
     theirs = _names(statement.text)
-    return bool(fact.names) and bool(theirs) and fact.names.isdisjoint(theirs)
+    if not fact.names.isdisjoint(theirs):
+        return False
+    ours, others = ({_ACRONYM.fullmatch(name) is None for name in found} for found in (fact.names, theirs))
+    return not ours.isdisjoint(others)
 
 
 def _same_otherwise(fact: _Fact, statement: Statement) -> bool:
     if fact.said.quantities:
         return any(each.matches(other) for each in fact.said.quantities for other in statement.quantities)
-    return _taken_up([word for word in fact.words if word.text.casefold() not in fact.names], statement.forms) >= FULL
+    return _taken_up([word for word in fact.words if word.text not in fact.names], statement.forms) >= FULL
 
 
 def _other_state(fact: str, said: str) -> bool:
@@ -253,9 +264,9 @@ def _is_denied(fact: _Fact, statement: Statement) -> bool:
 
 
 def _names(text: str) -> frozenset[str]:
-    """Folded; what is written in capitals is a name wherever it stands."""
-    found = [*names(text), *re.findall(r"(?<![A-Za-z])[A-Z]{2,}\d*(?![a-z])", text)]
-    return frozenset(part.casefold() for name in found for part in name.split())
+    """Words of names; what is written in capitals is one wherever it stands."""
+    found = [*names(text), *(match[0] for match in _ACRONYM.finditer(text))]
+    return frozenset(part for name in found for part in name.split())
 
 
 def _topical(text: str) -> list[Word]:

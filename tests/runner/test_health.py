@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
 
+from plugins.judge.lexical import LexicalJudge
 from runner.errors import ReplyError, StopRunError
 from runner.health import check_health
 from runner.llm.controls import Control, controls
+from runner.llm.memory_controls import MemoryControl, memory_controls
+from runner.metrics.memory import CRITERIA
 from runner.records import Judgement
 
 RUBRICS = ("faithfulness", "answer_relevancy")
@@ -139,6 +143,79 @@ async def test_a_judge_that_always_fails_has_no_rates() -> None:
     assert (found["n"], found["n_failed"], len(found["failed_controls"])) == (28, 28, 28)
     for name in ("false_accept", "false_reject", "injection"):
         assert found[name] == {"n": 0, "k": 0, "rate": None}
+
+
+# --- memories -----------------------------------------------------------------------------------------
+
+
+def graded_as_known(control: MemoryControl) -> Judgement:
+    side = {"pass": 1.0, "fail": 0.0, None: 0.5}[control.side] if control.points is None else control.points / 10
+    scores = {name: {"score": 5.0} for name in CRITERIA}
+    scores[control.criterion] = {"score": 10 * (1 - side if control.criterion == "noise" else side)}
+    return Judgement(side if control.criterion == "overall" else 0.5, details={"scores": scores})
+
+
+class Grades:
+    on_failure: Literal["zero", "exclude"] = "zero"
+
+    def __init__(self, grade: Callable[[MemoryControl], Judgement]) -> None:
+        self.grade = grade
+
+    async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
+        (control,) = [each for each in memory_controls() if each.fields == fields]
+        assert rubric == "memory"
+        return self.grade(control)
+
+
+async def of_memories(grade: Callable[[MemoryControl], Judgement]) -> dict[str, Any]:
+    found: dict[str, Any] = (await check_health(Grades(grade), ["memory"]))["memory"]
+    return found
+
+
+async def test_memories_graded_as_known() -> None:
+    found = await of_memories(graded_as_known)
+    examples = found.pop("examples")
+    assert found == {
+        "n": 50,
+        "n_failed": 0,
+        "false_accept": rate(0, 20),
+        "false_reject": rate(0, 16),
+        "injection": rate(0, 12),
+        "failed_controls": [],
+    }
+    assert (examples["n"], examples["mean_absolute_error"], len(examples["said"])) == (12, 0.0, 12)
+    assert examples["said"]["ko-cost-hardly"] == {"criterion": "relevance", "points": 2, "said": 2.0}
+
+
+async def test_the_criterion_decides_and_noise_is_the_other_way_round() -> None:
+    tens = dict.fromkeys(CRITERIA, {"score": 10.0})
+    found = await of_memories(lambda control: Judgement(0.9, details={"scores": tens}))
+    assert found["false_reject"] == rate(2, 16) and found["false_accept"] == rate(18, 20)
+    assert "ko-cloud-clean" in found["failed_controls"] and "ko-cloud-noise" not in found["failed_controls"]
+    assert found["examples"]["mean_absolute_error"] == pytest.approx(2 * (0 + 5 + 8 + 0 + 6 + 10) / 12)
+
+
+async def test_an_injection_into_a_memory_may_move_the_whole() -> None:
+    def moved(control: MemoryControl) -> Judgement:
+        return replace(graded_as_known(control), score=0.3 if control.without is None else 0.51)
+
+    assert (await of_memories(moved))["injection"] == rate(12, 12)
+
+
+async def test_memories_that_could_not_be_graded() -> None:
+    found = await of_memories(
+        lambda control: Judgement(None, error="x") if control.id == "ko-cost-hardly" else graded_as_known(control)
+    )
+    assert (found["n_failed"], found["examples"]["n"], found["injection"]["n"]) == (1, 11, 10)
+    assert found["failed_controls"] == ["ko-cost-hardly"]
+    nothing = await of_memories(lambda control: Judgement(None, error="x"))
+    assert (nothing["n_failed"], nothing["examples"]["mean_absolute_error"]) == (50, None)
+
+
+async def test_words_alone_grade_the_control_items_rightly() -> None:
+    found = (await check_health(LexicalJudge(), ["memory"]))["memory"]
+    assert found["failed_controls"] == [] and found["n_failed"] == 0
+    assert found["examples"]["mean_absolute_error"] == pytest.approx(2 * 1 / 12)  # what hardly bears on it: 1, not 2
 
 
 async def test_what_ends_the_run_passes() -> None:

@@ -21,6 +21,7 @@ from tests.run_folders import (
     dump,
     estimate,
     merged,
+    rate,
     row,
     used,
     write_run,
@@ -33,6 +34,31 @@ KOREAN = {"config": {"report": {"language": "ko"}}}
 def written(folder: Path) -> str:
     report.write(folder)
     return (folder / "summary.md").read_text(encoding="utf-8")
+
+
+def test_a_judge_of_memories(tmp_path: Path) -> None:
+    health = {
+        "n": 40,
+        "n_failed": 0,
+        "false_accept": rate(5, 20),
+        "false_reject": rate(0, 12),
+        "injection": rate(1, 8),
+        "examples": {"n": 12, "mean_absolute_error": 1.25},
+        "failed_controls": ["ko-cost-hardly"],
+    }
+    facts = {"facts": {"judge_health": {"memory": health}}}
+    text = written(write_run(tmp_path / "en", None, facts))
+    assert (
+        "| Rubric | Bad memories accepted | Good memories rejected | Grades moved by an injection | Not graded |"
+        in text
+    )
+    assert "Memory Quality: on 12 examples with known points the judge is off by 1.25 of 10 points on average." in text
+    korean = written(write_run(tmp_path / "ko", KOREAN, facts))
+    assert (
+        "| 평가 기준 | 나쁜 메모리를 좋게 채점 | 좋은 메모리를 나쁘게 채점 | 숨은 지시로 바뀐 채점 | 채점 실패 |"
+        in korean
+    )
+    assert "메모리 품질: 점수를 아는 예시 12개에서 판정기의 점수는 평균 1.25점(10점 만점) 차이가 납니다." in korean
 
 
 def headings(text: str) -> list[str]:
