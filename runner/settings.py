@@ -47,7 +47,8 @@ def settings_of(command: str, words: Sequence[str], root: str) -> DictConfig:
 def _sorted_out(command: str, overrides: Sequence[str], known: DictConfig) -> tuple[list[str], list[Problem]]:
     """Choices of groups as they are, values as `++key=value`, so that unknown keys come to our own check."""
     groups = known_groups(search_path(overrides))
-    used = [group for group in groups if group.partition("/")[0] in known]
+    there = [group for group in groups if OmegaConf.select(known, group.replace("/", ".")) is not None]
+    used = [group for group in there if not all(f"{group}/{inner}" in groups for inner in known.get(group) or "-")]
     kept, problems = [], []
     for override in overrides:
         parsed = arguments.parse(override)
@@ -55,15 +56,17 @@ def _sorted_out(command: str, overrides: Sequence[str], known: DictConfig) -> tu
         if problem := nested_problem(key, None if parsed.is_delete() else parsed.value(), groups):
             problems.append(problem)
         elif key in groups and key not in used and not parsed.is_delete():
-            problems.append(
-                Problem(key, f"{command} has no {key}; it uses {', '.join(n for n in used if '/' not in n)}")
-            )
+            problems.append(Problem(key, f"{command} has no {key}; it uses {', '.join(_outermost(used))}"))
         elif key in groups and not parsed.is_delete() and (problem := choice_problem(key, parsed.value(), groups[key])):
             problems.append(problem)
         else:
             plain = key in groups or key == "hydra.searchpath" or parsed.is_delete()
             kept.append(override if plain else f"++{override.lstrip('+')}")
     return kept, problems
+
+
+def _outermost(groups: Sequence[str]) -> list[str]:
+    return [group for group in groups if group.partition("/")[0] not in groups or "/" not in group]
 
 
 def _problems(cfg: DictConfig, known: DictConfig, root: str) -> list[Problem]:

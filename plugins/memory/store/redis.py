@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
 
-from runner.errors import ConfigError, Problem, StopRunError
+from runner.errors import ConfigError, Problem
 from runner.memory.protocols import Committed
 from runner.memory.records import ChatTurn, Entity, SessionKey, SessionState
 from runner.memory.redis_errors import Place
@@ -50,7 +50,9 @@ class RedisStore:
         self._sessions = RedisSessions(self._connected, ttl_hours=ttl_hours)
 
     async def _connected(self) -> Link:
-        """Raises StopRunError for a password or a file that is not there."""
+        """Raises ConfigError for a password or a file that is not there."""
+        if problems := self.preflight():
+            raise ConfigError(problems)
         place = Place(
             name=f"the store {self._url}",
             full="raise its maxmemory, with maxmemory-policy noeviction, or delete sessions: python -m runner clean",
@@ -61,14 +63,15 @@ class RedisStore:
 
     def _client(self) -> Any:
         parts = urlsplit(self._url)
-        settings = {**settings_of(self._timeout_s), "username": self._username, "password": self._password()}
+        password = None if self._password_env is None else os.environ[self._password_env]
+        settings = {**settings_of(self._timeout_s), "username": self._username, "password": password}
         if parts.scheme == "unix":
             from redis.asyncio import Redis
 
             return Redis(unix_socket_path=unquote(parts.path), **settings)
         settings |= {"host": parts.hostname, "port": parts.port or 6379}
         if parts.scheme == "rediss":
-            settings |= {"ssl": True, "ssl_ca_certs": self._certificates()}
+            settings |= {"ssl": True, "ssl_ca_certs": self._ca_file}
         if self._is_cluster:
             from redis.asyncio.cluster import RedisCluster
 
@@ -77,20 +80,14 @@ class RedisStore:
 
         return Redis(db=int(parts.path.strip("/") or 0), **settings)
 
-    def _password(self) -> str | None:
-        if self._password_env is None:
-            return None
-        if password := os.environ.get(self._password_env):
-            return password
-        raise StopRunError(
-            f"memory.store.password_env: the environment variable {self._password_env} is not set; it holds the "
-            f"password for {self._url}"
-        )
-
-    def _certificates(self) -> str | None:
+    def preflight(self) -> Sequence[Problem]:
+        problems = []
+        if self._password_env is not None and not os.environ.get(self._password_env):
+            message = f"the environment variable {self._password_env} is not set; it holds the password for {self._url}"
+            problems.append(Problem("memory.store.password_env", message))
         if self._ca_file is not None and not Path(self._ca_file).is_file():
-            raise StopRunError(f"memory.store.ca_file: no such file: {self._ca_file}")
-        return self._ca_file
+            problems.append(Problem("memory.store.ca_file", f"no such file: {self._ca_file}"))
+        return problems
 
     def opened(self) -> AbstractAsyncContextManager[None]:
         return self._sessions.opened()

@@ -163,11 +163,18 @@ async def test_a_wrong_password(server: RedisServer, monkeypatch: pytest.MonkeyP
     assert "tr0ub4dor" not in told
 
 
-async def test_no_password_where_one_is_named(server: RedisServer) -> None:
-    assert await stopped(opened(store_of(server, password_env="NOT_SET"))) == (
+async def test_what_is_missing_is_told_before_the_server_is_asked(server: RedisServer) -> None:
+    store = store_of(server, password_env="NOT_SET", ca_file="nowhere.pem")
+    problems = [
         "memory.store.password_env: the environment variable NOT_SET is not set; "
-        f"it holds the password for {server.url}"
-    )
+        f"it holds the password for {server.url}",
+        "memory.store.ca_file: no such file: nowhere.pem",
+    ]
+    assert list(map(str, store.preflight())) == problems
+    with pytest.raises(ConfigError) as caught:
+        await opened(store)
+    assert list(map(str, caught.value.problems)) == problems
+    assert store_of(server).preflight() == []
 
 
 async def test_a_user_of_its_own(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,8 +201,6 @@ async def test_tls(server: RedisServer, tmp_path: Path) -> None:
         told = await stopped(opened(store_of(server, url=url, retries=0)))
         assert told.startswith(f"the store {url} cannot be reached: ")
         assert "certificate verify failed" in told
-    told = await stopped(opened(store_of(server, url=url, ca_file="nowhere.pem")))
-    assert told == "memory.store.ca_file: no such file: nowhere.pem"
 
 
 async def test_a_unix_socket(program: str, tmp_path: Path) -> None:

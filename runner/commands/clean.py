@@ -1,0 +1,74 @@
+"""Delete the sessions of a store that nobody can go on with, or that were not used for long.
+
+  python -m runner clean --dry-run
+  python -m runner clean --idle 12 --tenant acme memory.store.url=rediss://HOST:6379 memory.store.password_env=NAME
+
+Sessions end by themselves when they were not used for memory.store.ttl_hours. What stays is incomplete (a server
+without room throws away single keys) or has no end (somebody restored it, say). --idle HOURS also deletes what was
+not used for so long, --tenant NAME looks at one tenant only, --dry-run deletes nothing and says what would be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from runner.arguments import single_quoted
+from runner.errors import ConfigError, InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from runner.memory.cleaning import Cleaning
+
+CONFIG = "clean"
+WITH_VALUE = {"--idle": "idle", "--tenant": "tenant"}
+FLAGS = (*WITH_VALUE, "--dry-run")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises ConfigError with everything that is wrong or missing, and StopRunError for a store that cannot be
+    used."""
+    from runner.settings import settings_of, told
+
+    if {"-h", "--help"} & set(argv):
+        sys.stdout.write(f"{__doc__}\n{told(CONFIG).partition(chr(10) + 'clean:')[0].rstrip()}\n")
+        return 0
+    from runner.components import build
+    from runner.protocols import Preflight
+
+    built = build(settings_of(CONFIG, list(_as_settings(argv)), CONFIG).clean)
+    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
+    if problems:
+        raise ConfigError(problems)
+    asyncio.run(_clean(built.root))
+    return 0
+
+
+def _as_settings(words: Sequence[str]) -> Iterator[str]:
+    """`--idle 12` as `idle=12`."""
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name in WITH_VALUE:
+            given = value if equals else next(rest, "")
+            if not given:
+                raise InputError(f"{name}: expected a value")
+            yield f"{WITH_VALUE[name]}={single_quoted(given) if name == '--tenant' else given}"
+        else:
+            if name.startswith("--") and name not in (*FLAGS, "--config-dir"):
+                raise InputError(f"unknown option {name}{did_you_mean(name, FLAGS)}")
+            if word.startswith("--dry-run="):
+                raise InputError("--dry-run takes no value")
+            yield "dry_run=true" if word == "--dry-run" else word
+
+
+async def _clean(cleaning: Cleaning) -> None:
+    verb = "would delete" if cleaning.dry_run else "deleted"
+    counts: Counter[str] = Counter()
+    async for key, reason in cleaning.deleted():
+        counts[reason] += 1
+        sys.stdout.write(f"{verb} {key.tenant!r} {key.session!r}, {reason}\n")
+    parts = "".join(f"\n  {count} {reason}" for reason, count in sorted(counts.items()))
+    sys.stdout.write(f"{verb} {counts.total()} of {cleaning.n_seen} sessions{parts}\n")
