@@ -188,7 +188,7 @@ async def test_memories_graded_as_known() -> None:
 
 
 async def test_the_criterion_decides_and_noise_is_the_other_way_round() -> None:
-    tens = dict.fromkeys(CRITERIA, {"score": 10.0})
+    tens = {name: {"score": 10.0} for name in CRITERIA}
     found = await of_memories(lambda control: Judgement(0.9, details={"scores": tens}))
     assert found["false_reject"] == rate(2, 16) and found["false_accept"] == rate(18, 20)
     assert "ko-cloud-clean" in found["failed_controls"] and "ko-cloud-noise" not in found["failed_controls"]

@@ -71,7 +71,7 @@ def test_scores_are_clamped(said: float, score: float) -> None:
     ],
 )
 def test_what_is_no_grade(said: dict[str, Any], reason: str) -> None:
-    with pytest.raises(ValueError) as raised:  # noqa: PT011
+    with pytest.raises(ValueError) as raised:
         read(said, "en")
     assert str(raised.value) == reason
 
