@@ -8,6 +8,8 @@ depend on besides its settings (the version of a library, the address of a serve
 
 A retriever with an attribute `reference`, a name, is no system but what systems are held against: it may look at the
 labels, its runs are marked, and no contexts that came with a question take the place of what it found.
+
+A component may name in `idle` the components that it takes, so that its sisters can be swept with it, and does not use.
 """
 
 from __future__ import annotations

@@ -44,10 +44,11 @@ def summary_of(
 ) -> dict[str, Any]:
     ids = [case.id for case in finished.cases]
     numbers = aggregate(journal.rows(ids), seed=options.seed, total=len(ids))
+    idle = {f"{key}.{name}" for key, part in built.parts.items() for name in getattr(part, "idle", ())}
     baselines = [
-        f"{key}={job.choices.get(key, type(part).__name__)}"
+        f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
         for key, part in built.parts.items()
-        if getattr(part, "baseline", False)
+        if getattr(part, "baseline", False) and key not in idle
     ]
     models = models_among(built.parts.values())
     judging = judging_of(journal.rows(ids), seed=options.seed)

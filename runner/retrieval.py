@@ -219,8 +219,9 @@ def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[str, Any]:
-    """What the row of a case keeps of retrieval: the question and the turns before it, its gold documents and the best max(k, 10) hits, and
-    where gold chunks stand that are labelled by id, so that they can be found again in a corpus cut otherwise."""
+    """What the row of a case keeps of retrieval: the question with the turns before it, its gold documents, the best
+    max(k, 10) hits, and where gold chunks stand that are labelled by id, so that they can be found again in a corpus
+    cut otherwise."""
     history = [{"role": turn.role, "text": turn.text} for turn in query.history]
     return {
         **({"history": history} if history else {}),

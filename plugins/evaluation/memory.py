@@ -15,7 +15,7 @@ from runner.health import check_health
 from runner.memory.context import BuiltContext, ContextBuilder
 from runner.memory.probing import ProbeCase, Seen, guard, reference
 from runner.memory.protocols import Memory, Scenarios
-from runner.memory.records import Conversation
+from runner.memory.records import Conversation, Probe
 from runner.memory.replay import Moment, Replay
 from runner.memory.sums import sums
 from runner.metrics import diagnosis
@@ -133,16 +133,14 @@ class MemoryEvaluation:
 
     def _counted(self, case: ProbeCase, output: MemoryOutput) -> dict[str, float | None]:
         probe, seen, context, answer = case.probe, output.seen, output.context, output.answer
-        ids = {turn.id for turn in case.conversation.turns[: probe.after_turn] if turn.id}
-        shown = {context.id for context in context.contexts}
         said = "" if answer.refused else answer.text
+        patched = {} if probe.patched is None else _labelled(case, probe.patched, output)
         return {
             "facts_present": seen.share(seen.expected),
             "stale_present": seen.share(seen.stale),
-            "evidence_recall": evidence_recall(probe.evidence, ids, shown),
             "leakage": leakage([seen.text, answer.text], probe.canaries),
-            "exact_match": exact_match(said, probe.answers),
-            "token_f1": token_f1(said, probe.answers),
+            **_labelled(case, probe, output),
+            **{f"{name}_patched": value for name, value in patched.items()},
             "answer_facts": seen.share(seen.in_answer(said, probe.expected)),
             "answer_stale": seen.share(seen.in_answer(said, probe.forbidden, besides=probe.expected)),
             "memory_sentences": float(n_sentences(output.moment.remembered.memory)),
@@ -172,6 +170,19 @@ class MemoryEvaluation:
             yield from ("exact_match", "token_f1")
         if not probe.answerable:
             yield from ("unanswerable_recall", "unanswerable_f1")
+
+
+def _labelled(case: ProbeCase, probe: Probe, output: MemoryOutput) -> dict[str, float | None]:
+    """What hangs on the answers and the evidence of a probe, of which there may be two readings."""
+    said = "" if output.answer.refused else output.answer.text
+    turns = case.conversation.turns[: probe.after_turn]
+    known = {turn.id or f"turn-{number}" for number, turn in enumerate(turns, start=1)}
+    shown = {context.id for context in output.context.contexts}
+    return {
+        "evidence_recall": evidence_recall(probe.evidence, known, shown),
+        "exact_match": exact_match(said, probe.answers),
+        "token_f1": token_f1(said, probe.answers),
+    }
 
 
 def _cases(conversations: Sequence[Conversation]) -> Iterator[ProbeCase]:

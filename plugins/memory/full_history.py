@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
+from typing import ClassVar
 
 from runner.memory.protocols import MemoryStore, Summariser
 from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
@@ -11,6 +12,8 @@ from runner.memory.sessions import Sessions
 
 class FullHistoryMemory:
     """Takes a summariser, like every strategy, and does not use it."""
+
+    idle: ClassVar[tuple[str, ...]] = ("summariser",)  # parts that it takes and does not use
 
     def __init__(self, *, store: MemoryStore, summariser: Summariser) -> None:
         self.sessions = Sessions(store)

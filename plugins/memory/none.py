@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import ClassVar
 
 from runner.memory.protocols import MemoryStore, Summariser
 from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
@@ -10,6 +11,8 @@ from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState
 
 class NoMemory:
     """Keeps nothing. It takes a store and a summariser, like every strategy, and uses neither."""
+
+    idle: ClassVar[tuple[str, ...]] = ("store", "summariser")  # parts that it takes and does not use
 
     def __init__(self, *, store: MemoryStore, summariser: Summariser) -> None:
         pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -17,6 +17,8 @@ class RetrievedTurnsMemory:
     """Keeps all turns, and gives at most `n` that share a term with the question, best first, of equals the newer
     first. `tokens`: auto, as `tokenizer=auto` has it (letter pairs for Hangul), or word (runs of letters and digits,
     lower-cased). Takes a summariser, like every strategy, and does not use it."""
+
+    idle: ClassVar[tuple[str, ...]] = ("summariser",)  # parts that it takes and does not use
 
     def __init__(
         self,

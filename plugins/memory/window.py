@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -14,6 +14,8 @@ from runner.memory.sessions import Sessions
 
 class WindowMemory:
     """Keeps `window` turns. Takes a summariser, like every strategy, and does not use it."""
+
+    idle: ClassVar[tuple[str, ...]] = ("summariser",)  # parts that it takes and does not use
 
     def __init__(self, *, store: MemoryStore, summariser: Summariser, window: Annotated[int, Field(ge=1)] = 5) -> None:
         self.sessions = Sessions(store)

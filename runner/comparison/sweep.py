@@ -26,7 +26,7 @@ from runner.comparison.front import front
 from runner.comparison.gap import gaps
 from runner.comparison.snapshots import Bools, Snapshot
 from runner.comparison.verdicts import ALPHA, Verdict, adjusted, is_test, main_metrics, verdict
-from runner.metrics.direction import direction
+from runner.metrics.direction import direction, span
 from runner.paired import Paired
 from runner.references import NAMES
 
@@ -125,7 +125,7 @@ def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetri
     entries = []
     for folder, value in values.items():
         found, lead = differences.get(folder), leads.get(folder)
-        is_far = lead is not None and _is_far(lead, p_best[folder], margin)
+        is_far = lead is not None and _is_far(lead, p_best[folder], margin * span(name))
         entries.append(
             Against(
                 folder,
@@ -158,8 +158,8 @@ def adjusted_over_pairs(leads: Mapping[str, Paired], n_runs: int) -> dict[str, f
     return {**dict.fromkeys(leads, 1.0), **dict(zip(tests, found[: len(tests)], strict=True))}
 
 
-def _is_far(lead: Paired, p: float, margin: float) -> bool:
-    return p < ALPHA and not lead.low <= 0 <= lead.high and abs(lead.difference) >= margin
+def _is_far(lead: Paired, p: float, matters: float) -> bool:
+    return p < ALPHA and not lead.low <= 0 <= lead.high and abs(lead.difference) >= matters
 
 
 def _quality(metrics: Sequence[SweptMetric]) -> SweptMetric:

@@ -1,7 +1,8 @@
 """From numbers to a verdict.
 
 better, worse   p below .05 after Holm's adjustment, and the 95 % interval excludes 0
-within_noise    the 95 % interval lies within the margin around 0: too small a difference to matter, whatever it is
+within_noise    the 95 % interval lies within the margin (a share of the metric's range) around 0: too small a
+                difference to matter, whatever it is
 inconclusive    neither: the runs may differ by more than the margin, or not at all
 
 The verdict on two runs is that on their main metrics, which are adjusted together, over all candidates of one
@@ -19,7 +20,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from runner import paired
-from runner.metrics.direction import direction
+from runner.metrics.direction import direction, span
 from runner.paired import Paired
 
 Verdict = Literal["better", "worse", "within_noise", "inconclusive"]
@@ -29,7 +30,7 @@ Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "n
 ALPHA = 0.05
 RANKING = ("recall", "ndcg", "mrr")
 MEMORY = ("facts_present", "evidence_recall", "answer_facts", "memory_overall")
-OTHERS = ("unanswerable_f1", "mean_faithfulness", "mean_answer_relevancy", *MEMORY, "exact_match", "token_f1")
+OTHERS = (*MEMORY, "unanswerable_f1", "mean_faithfulness", "mean_answer_relevancy", "exact_match", "token_f1")
 
 
 def main_metrics(comparable: Collection[str], known: Collection[str] = ()) -> list[str]:
@@ -67,7 +68,8 @@ def is_test(numbers: Paired) -> bool:
 def verdict(metric: str, numbers: Paired, p_holm: float, margin: float) -> Verdict:
     if p_holm < ALPHA and not numbers.low <= 0 <= numbers.high:
         return "better" if (numbers.difference > 0) == (direction(metric) == "higher") else "worse"
-    return "within_noise" if -margin <= numbers.low and numbers.high <= margin else "inconclusive"
+    matters = margin * span(metric)
+    return "within_noise" if -matters <= numbers.low and numbers.high <= matters else "inconclusive"
 
 
 def overall(verdicts: Iterable[Verdict]) -> Overall:

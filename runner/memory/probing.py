@@ -45,7 +45,8 @@ class ProbeCase:
         """All that is known of the right answer."""
         probe = self.probe
         forms = [[fact.forms for fact in self.facts(ids)] for ids in (probe.expected, probe.forbidden)]
-        return [probe.answerable, forms, probe.answers, probe.evidence, probe.canaries]
+        known = [probe.answerable, forms, probe.answers, probe.evidence, probe.canaries]
+        return known if probe.patched is None else [*known, probe.patched.answers, probe.patched.evidence]
 
     def record(self) -> dict[str, Any]:
         """What the row of a case keeps of it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from runner.metrics.direction import span
 from runner.report import metric
 from runner.report.markdown import Markdown
 from runner.report.wording import Wording
@@ -52,7 +53,7 @@ def chance(p: float | None, say: Wording) -> Markdown:
 def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
     """A difference that is certain, but smaller than what matters, says so."""
     text = say.name("verdict", entry["verdict"])
-    margin = record["margin"]
+    margin = record["margin"] * span(entry["name"])
     if entry["verdict"] in MARKS and max(abs(entry["ci_low"]), abs(entry["ci_high"])) <= margin:
         return say("compare.small", verdict=text, margin=plain(margin))
     return text

@@ -5,6 +5,7 @@ ENGLISH_MEMORY: dict[str, str] = {
     "stage.append": "keeping a turn",
     "stage.update": "updating the memory",
     "stage.read": "reading the memory",
+    "memory.patched": "{metric} (corrected labels)",
     "memory.title": "Memory",
     "memory.retention": "How long facts are kept",
     "memory.turns": "Turns since it was said",

@@ -5,6 +5,7 @@ KOREAN_MEMORY: dict[str, str] = {
     "stage.append": "턴 저장",
     "stage.update": "메모리 갱신",
     "stage.read": "메모리 읽기",
+    "memory.patched": "{metric} (정정된 라벨)",
     "memory.title": "메모리",
     "memory.retention": "사실이 얼마나 오래 남는가",
     "memory.turns": "말한 뒤 지난 턴 수",

@@ -11,18 +11,22 @@ from runner.metrics.direction import direction
 from runner.report.wording import Wording
 
 RETRIEVAL = ("precision_at_k", "recall_at_k", "hit_rate_at_k", "mrr", "ndcg_at_k", "map_at_k")
-GENERATION = ("mean_faithfulness", "mean_answer_relevancy", "exact_match", "token_f1")
+GENERATION = (
+    "mean_faithfulness", "mean_answer_relevancy", "exact_match", "exact_match_patched", "token_f1", "token_f1_patched",
+)  # fmt: skip
 UNANSWERABLE = ("unanswerable_precision", "unanswerable_recall", "unanswerable_f1")
 MEMORY = (
-    "facts_present", "stale_present", "evidence_recall", "leakage", "answer_facts", "answer_stale", "memory_overall",
-    "memory_relevance", "memory_completeness", "memory_accuracy", "memory_noise", "memory_sentences", "memory_tokens",
-    "context_tokens",
+    "facts_present", "stale_present", "evidence_recall", "evidence_recall_patched", "leakage", "answer_facts",
+    "answer_stale", "memory_overall", "memory_relevance", "memory_completeness", "memory_accuracy", "memory_noise",
+    "memory_sentences", "memory_tokens", "context_tokens",
 )  # fmt: skip
 MAIN = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "facts_present")
 
 # No grade: precision, whose ceiling is below 1 wherever a question has fewer relevant documents than k, and what
 # does not run from 0 to 1.
 UNGRADED = re.compile(r"(?:.*/)?(?:precision_at|memory)_")
+
+PATCHED = "_patched"  # scored by corrected labels
 
 _AT = re.compile(r"(?P<name>[a-z_]+)_at_(?P<cutoff>k|\d+)")
 
@@ -94,6 +98,8 @@ def cutoff_of(name: str) -> int | None:
 
 def label(name: str, k: int | None, say: Wording) -> str:
     """`Recall@5` of recall_at_k with k = 5, `Chunk Recall@5` of chunk/recall_at_k."""
+    if name.endswith(PATCHED):
+        return say("memory.patched", metric=label(name.removesuffix(PATCHED), k, say))
     part, _, metric = name.rpartition("/")
     match = _AT.fullmatch(metric)
     if match:

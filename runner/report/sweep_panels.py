@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -13,7 +14,8 @@ from rich.text import Text
 from runner.report import metric, sweep_comparison, sweep_cost, sweep_gap
 from runner.report.sweep import Cell, Sweep, View, read_sweep
 
-SHOWN = 5  # metrics; more do not fit 80 columns
+WIDTH, SHOWN = 80, 5  # columns, and metrics at most
+FOLDED = 20  # columns beyond which what was swept is folded
 
 
 def sweep_panels(folder: Path) -> list[RenderableType]:
@@ -34,16 +36,33 @@ def sweep_panels(folder: Path) -> list[RenderableType]:
 
 
 def _table(sweep: Sweep, view: View, title: str) -> list[RenderableType]:
-    say, names = sweep.say, sweep.metrics[:SHOWN]
+    say, names = sweep.say, _that_fit(sweep, view)
     shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in sweep.params or [say("sweep.folder")]:
         shown.add_column(Text(name), overflow="fold")
     for name in names:
-        heading = say.texts.get(f"short.{name}") or metric.label(name, sweep.k, say)
-        shown.add_column(Text(heading), justify="right", no_wrap=True)
+        shown.add_column(Text(_heading(sweep, name)), justify="right", no_wrap=True)
     for cell in sweep.cells:
         shown.add_row(*_params(sweep, cell), *_numbers(sweep, view, cell, names))
     return [*(Text(text, style="bold") for text in (title, view.note) if text), shown]
+
+
+def _heading(sweep: Sweep, name: str) -> str:
+    return sweep.say.texts.get(f"short.{name}") or metric.label(name, sweep.k, sweep.say)
+
+
+def _that_fit(sweep: Sweep, view: View) -> list[str]:
+    """The first of the metrics, as many as there is room for beside what was swept."""
+    params = [[name, *(cell.params.get(name, "") for cell in sweep.cells)] for name in sweep.params]
+    left = WIDTH - sum(min(max(map(cell_len, texts)), FOLDED) + 1 for texts in params or [["folder"]])
+    found: list[str] = []
+    for name in sweep.metrics[:SHOWN]:
+        numbers = (_number(sweep, view, cell, name).plain for cell in sweep.cells if cell.folder in view.metrics)
+        left -= max(cell_len(line) for text in (_heading(sweep, name), *numbers) for line in text.splitlines()) + 1
+        if left < 0:
+            break
+        found.append(name)
+    return found
 
 
 def _params(sweep: Sweep, cell: Cell) -> Iterator[Text]:
@@ -59,10 +78,14 @@ def _numbers(sweep: Sweep, view: View, cell: Cell, names: Sequence[str]) -> Iter
         yield Text(sweep.say.name("status", cell.status), style="bold red")
         return
     for name in names:
-        value = metric.value_of(metrics, name)
-        style = "bold" if sweep.stands_out(view, cell.folder, name) else ""
-        narrow = metric.interval(value.low, value.high, digits=2).replace("0.", ".").replace(", ", " ")
-        yield Text.assemble((metric.four(value.value, sweep.say), style), (f"\n{narrow}" if narrow else "", "dim"))
+        yield _number(sweep, view, cell, name)
+
+
+def _number(sweep: Sweep, view: View, cell: Cell, name: str) -> Text:
+    value = metric.value_of(view.metrics[cell.folder], name)
+    style = "bold" if sweep.stands_out(view, cell.folder, name) else ""
+    narrow = metric.interval(value.low, value.high, digits=2).replace("0.", ".").replace(", ", " ")
+    return Text.assemble((metric.four(value.value, sweep.say), style), (f"\n{narrow}" if narrow else "", "dim"))
 
 
 def _notes(sweep: Sweep) -> list[str]:

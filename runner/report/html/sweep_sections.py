@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from runner.metrics.direction import span
 from runner.report import metric, sweep_comparison, sweep_gap
 from runner.report.comparison_words import MARKS, chance, interval, signed
 from runner.report.html.bars import difference_bar
@@ -46,32 +47,33 @@ def _head(sweep: Sweep) -> Html:
 def _group(sweep: Sweep, entry: Record) -> Html:
     """One metric; all its bars have one scale."""
     ends = [abs(cell.get(end) or 0.0) for cell in entry["cells"] for end in ("ci_low", "ci_high", "difference")]
-    widest = max(*ends, 1.5 * (sweep.comparison or {})["margin"])
+    matters = (sweep.comparison or {})["margin"] * span(entry["name"])
+    widest = max(*ends, 1.5 * matters) or 1.0
     title = f"{sweep_comparison.label(sweep, entry['name'])} (n={entry['n']:,})"
     head = tag("tr", tag("th", title, scope="rowgroup", colspan=len(HEADERS) + 2), class_="group")
-    return tag("tbody", head, *(_row(sweep, entry, cell, widest) for cell in entry["cells"]))
+    return tag("tbody", head, *(_row(sweep, entry, cell, widest, matters) for cell in entry["cells"]))
 
 
-def _row(sweep: Sweep, entry: Record, cell: Record, widest: float) -> Html:
+def _row(sweep: Sweep, entry: Record, cell: Record, widest: float, matters: float) -> Html:
     say, best = sweep.say, cell["from_best"]
     lead = signed(best["difference"], say) if cell["folder"] != entry["best"] else ""
     cells = [
         tag("th", sweep_comparison.called(sweep, cell["folder"]), scope="row"),
         tag("td", tag("strong" if best["within_noise"] else "span", metric.four(cell["value"], say)), class_="number"),
-        *_from_baseline(sweep, cell, widest),
+        *_from_baseline(sweep, cell, widest, matters),
         tag("td", lead, class_="number"),
         tag("td", say("yes") if best["within_noise"] else tag("span", say("no"), class_="quiet")),
     ]
     return tag("tr", *cells)
 
 
-def _from_baseline(sweep: Sweep, cell: Record, widest: float) -> Sequence[Html]:
-    say, record = sweep.say, sweep.comparison or {}
+def _from_baseline(sweep: Sweep, cell: Record, widest: float, matters: float) -> Sequence[Html]:
+    say = sweep.say
     if "difference" not in cell:
         return [tag("td", tag("span", say("sweep.baseline"), class_="quiet")), *[tag("td")] * 3]
     verdict, mark = say.name("verdict", cell["verdict"]), MARKS.get(cell["verdict"])
     number = tag("strong", signed(cell["difference"], say))
-    bar = difference_bar(cell, widest, record["margin"])
+    bar = difference_bar(cell, widest, matters)
     limits = tag("span", interval(cell, say), class_="quiet")
     return [
         tag("td", tag("span", f"{mark} {verdict}" if mark else verdict, class_=f"verdict {cell['verdict']}")),

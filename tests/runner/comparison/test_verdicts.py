@@ -30,6 +30,15 @@ def test_verdicts(low: float, high: float, p_holm: float, expected: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("metric", "inside", "outside"),
+    [("mrr", 0.02, 0.03), ("memory_noise", 0.2, 0.3), ("memory_overall", 2.0, 3.0), ("context_tokens", 0.0, 0.001)],
+)
+def test_the_margin_is_a_share_of_what_a_metric_can_reach(metric: str, inside: float, outside: float) -> None:
+    assert verdict(metric, numbers(-inside, inside), 1.0, margin=0.02) == "within_noise"
+    assert verdict(metric, numbers(-inside, outside), 1.0, margin=0.02) == "inconclusive"
+
+
+@pytest.mark.parametrize(
     ("verdicts", "expected"),
     [
         ([], "not_comparable"),

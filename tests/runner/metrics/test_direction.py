@@ -1,6 +1,6 @@
 import pytest
 
-from runner.metrics.direction import direction
+from runner.metrics.direction import direction, span
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,11 @@ def test_lower_is_better(metric: str) -> None:
 )
 def test_higher_is_better(metric: str) -> None:
     assert direction(metric) == "higher"
+
+
+@pytest.mark.parametrize(
+    ("metric", "range_"),
+    [("recall_at_5", 1), ("facts_present", 1), ("memory_overall", 100), ("memory_noise", 10), ("context_tokens", 0)],
+)
+def test_how_far_a_metric_goes(metric: str, range_: float) -> None:
+    assert span(metric) == range_

@@ -1,0 +1,242 @@
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from plugins.evaluation.memory import MemoryEvaluation
+from plugins.generator.extractive import ExtractiveGenerator
+from plugins.memory.full_history import FullHistoryMemory
+from plugins.memory.none import NoMemory
+from plugins.memory.store.local import LocalStore
+from plugins.memory.summariser.extractive import ExtractiveSummariser
+from plugins.memory.window import WindowMemory
+from runner.memory.context import ContextBuilder
+from runner.memory.probing import ProbeCase
+from runner.memory.records import ChatTurn, Conversation, Probe
+from runner.records import Answer, Context, DataProblem, Judgement, Query, Scores
+from runner.store import Store
+from tests.runner.memory.talks import budget_talk, talk
+
+
+@dataclass
+class Given:
+    """Scenarios that are there already."""
+
+    conversations: Sequence[Conversation]
+    problems: Sequence[DataProblem] = ()
+
+    def load(self) -> tuple[Sequence[Conversation], Sequence[DataProblem]]:
+        return self.conversations, self.problems
+
+
+@dataclass
+class Says:
+    """A generator that knows its answers by heart and notes what it was given."""
+
+    answers: Mapping[str, str]
+    given: list[Sequence[Context]] = field(default_factory=list)
+
+    async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        self.given.append(contexts)
+        text = self.answers.get(query.text)
+        return Answer("I do not know.", refused=True) if text is None else Answer(text)
+
+
+@dataclass
+class Grades:
+    """A judge that gives everything the same four grades."""
+
+    grades: tuple[float, float, float, float] | None = (8, 6, 10, 1)
+    on_failure: Literal["zero", "exclude"] = "zero"
+    asked: list[Mapping[str, Any]] = field(default_factory=list)
+
+    async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
+        self.asked.append({"rubric": rubric, **fields})
+        if self.grades is None:
+            return Judgement(None, error="no reply")
+        names = ("relevance", "completeness", "accuracy", "noise")
+        scores = {name: {"score": grade, "reason": ""} for name, grade in zip(names, self.grades, strict=True)}
+        return Judgement(0.8, details={"scores": scores})
+
+
+def memory_of(kind: Any, **settings: Any) -> Any:
+    return kind(store=LocalStore(), summariser=ExtractiveSummariser(), **settings)
+
+
+def evaluation(*conversations: Conversation, memory: Any = None, **parts: Any) -> MemoryEvaluation:
+    given = {
+        "context": ContextBuilder(encoding="estimate"),
+        "generator": Says({}),
+        "judge": Grades(),
+        **parts,
+    }
+    return MemoryEvaluation(scenario=Given(conversations), memory=memory or memory_of(FullHistoryMemory), **given)
+
+
+async def scored(tested: MemoryEvaluation, folder: Path, workers: int = 1) -> dict[str, tuple[Scores, Any]]:
+    """By id of the case, in the order in which they were run."""
+    cases = tested.load().cases
+    found: dict[str, tuple[Scores, Any]] = {}
+    pending = iter(cases)
+
+    async def work() -> None:
+        for case in pending:
+            output = await tested.run(case)
+            found[case.id] = tested.score(case, output, await tested.judge(case, output)), output
+
+    async with tested.opened():
+        await tested.prepare(cases, Store(folder))
+        await asyncio.gather(*(work() for _ in range(workers)))
+    return found
+
+
+async def test_scores_of_each_probe(tmp_path: Path) -> None:
+    says = Says({"What is the budget?": "$10,000", "What is the budget now?": "It was $10,000, it is $15,000."})
+    found = await scored(evaluation(budget_talk(), generator=says), tmp_path)
+    early, late, never = (found[f"talk/{name}"][0] for name in ("early", "late", "never"))
+    assert {name: early.values[name] for name in ("facts_present", "evidence_recall", "exact_match")} == {
+        "facts_present": 1.0,
+        "evidence_recall": 1.0,
+        "exact_match": 1.0,
+    }
+    assert (early.values["stale_present"], early.values["leakage"]) == (None, None)
+    assert late.values["facts_present"] == late.values["stale_present"] == 1.0
+    assert late.values["evidence_recall"] == 1.0  # `nowhere` is no turn and does not count
+    assert (late.values["answer_facts"], late.values["answer_stale"]) == (0.5, 1.0)
+    assert (late.values["memory_overall"], late.values["memory_noise"]) == (80.0, 1.0)
+    assert late.labels == {"answerability": "true_negative", "memory": "held"}
+    assert never.labels["answerability"] == "true_positive"
+    assert never.values["unanswerable_recall"] == never.values["unanswerable_precision"] == 1.0
+    assert [never.values[name] for name in ("facts_present", "answer_facts", "exact_match", "token_f1")] == [None] * 4
+    assert [len(contexts) for contexts in says.given] == [3, 6, 6]
+
+
+async def test_one_answer_is_scored_by_two_sets_of_labels(tmp_path: Path) -> None:
+    published = Probe("p", "Who?", 2, answers=("Lena",), evidence=("t1", "turn-2"))
+    corrected = replace(published, answers=("Paul",), evidence=("t2",))
+    talked = talk("Lena came.", "No, Paul did.", probes=(replace(published, patched=corrected),))
+    tested = evaluation(talked, generator=Says({"Who?": "Paul"}), memory=memory_of(WindowMemory, window=1))
+    values = (await scored(tested, tmp_path))["talk/p"][0].values
+    assert (values["exact_match"], values["exact_match_patched"]) == (0.0, 1.0)
+    assert (values["token_f1"], values["token_f1_patched"]) == (0.0, 1.0)
+    assert (values["evidence_recall"], values["evidence_recall_patched"]) == (0.0, 1.0)  # turn-2 goes by its id, t2
+    plain = evaluation(replace(talked, probes=(published,)))
+    assert plain.load().identity["gold"] != tested.load().identity["gold"]
+
+
+async def test_turns_without_an_id_go_by_their_number(tmp_path: Path) -> None:
+    turns = (ChatTurn("Lena came."), ChatTurn("Paul left."))
+    talked = Conversation("talk", turns, (Probe("p", "Who?", 2, evidence=("turn-1", "turn-2", "turn-3")),))
+    tested = evaluation(talked, memory=memory_of(WindowMemory, window=1))
+    assert (await scored(tested, tmp_path))["talk/p"][0].values["evidence_recall"] == 0.5
+
+
+async def test_what_has_left_the_window_is_missed(tmp_path: Path) -> None:
+    found = await scored(evaluation(budget_talk(), memory=memory_of(WindowMemory, window=3)), tmp_path)
+    late, output = found["talk/late"]
+    assert (late.values["facts_present"], late.values["stale_present"]) == (0.5, 0.0)  # turns 4 to 6
+    assert late.values["evidence_recall"] == 0.5
+    facts = output.record()["facts"]
+    assert [(fact["id"], fact["age"], fact["shown"]) for fact in facts] == [("new", 2, True), ("birthday", 4, False)]
+
+
+async def test_an_empty_memory_is_told_and_has_no_accuracy(tmp_path: Path) -> None:
+    for judge in (Grades((0, 0, 0, 0)), Grades(None)):
+        found = await scored(evaluation(budget_talk(), memory=memory_of(NoMemory), judge=judge), tmp_path)
+        scores = found["talk/late"][0]
+        assert scores.labels["memory"] == "empty"
+        assert scores.values["memory_accuracy"] is None
+        assert "memory_accuracy" not in scores.unscored
+        assert scores.values["facts_present"] == 0.0
+        assert (scores.values["memory_tokens"], scores.values["context_tokens"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("on_failure", "instead"), [("zero", 0.0), ("exclude", None)])
+async def test_a_judge_that_fails(
+    on_failure: Literal["zero", "exclude"], instead: float | None, tmp_path: Path
+) -> None:
+    found = await scored(evaluation(budget_talk(), judge=Grades(None, on_failure)), tmp_path)
+    scores = found["talk/early"][0]
+    assert scores.values["memory_overall"] == scores.values["memory_accuracy"] == instead
+    assert scores.values["memory_noise"] is None  # less is better, so nothing is the worst that could be said
+    assert set(scores.unscored) == {
+        *("memory_overall", "memory_relevance", "memory_completeness", "memory_accuracy", "memory_noise")
+    }
+
+
+async def test_what_the_judge_sees(tmp_path: Path) -> None:
+    judge = Grades()
+    await scored(evaluation(budget_talk(), judge=judge), tmp_path)
+    late = judge.asked[1]
+    assert (late["rubric"], late["question"], late["language"]) == ("memory", "What is the budget now?", "en")
+    assert late["memory"].startswith("User: The budget is $10,000.\nAssistant: Noted.")
+    assert (late["entities"], late["reference"], late["stale"]) == (
+        "",
+        ["budget: $15,000", "3 May"],
+        ["budget: $10,000"],
+    )
+    known = budget_talk(probes=(Probe("p", "Who?", 1, answers=("Lena",)),))
+    judge = Grades()
+    await scored(evaluation(known, judge=judge), tmp_path)
+    assert judge.asked[0]["reference"] == ["Lena"]
+
+
+async def test_what_another_tenant_said_counts_as_a_leak(tmp_path: Path) -> None:
+    probes = tuple(Probe(id, "?", 2, canaries=(code,)) for id, code in (("leaks", "KX-31"), ("keeps", "ZZ-77")))
+    found = await scored(evaluation(talk("Our code is KX-31.", "Well.", probes=probes)), tmp_path)
+    assert [found[f"talk/{id}"][0].values["leakage"] for id in ("leaks", "keeps")] == [1.0, 0.0]
+    answers = evaluation(talk("a", "b", probes=probes), generator=Says({"?": "I heard of ZZ-77."}))
+    found = await scored(answers, tmp_path)
+    assert [found[f"talk/{id}"][0].values["leakage"] for id in ("leaks", "keeps")] == [0.0, 1.0]
+
+
+async def test_many_workers_see_what_one_sees(tmp_path: Path) -> None:
+    talks = [replace(budget_talk(), id=f"talk-{number}") for number in range(20)]
+    alone = await scored(evaluation(*talks, memory=memory_of(WindowMemory, window=2)), tmp_path, workers=1)
+    crowd = await scored(evaluation(*talks, memory=memory_of(WindowMemory, window=2)), tmp_path, workers=7)
+    assert {id: scores for id, (scores, _) in alone.items()} == {id: scores for id, (scores, _) in crowd.items()}
+    assert list(alone)[:3] == ["talk-0/early", "talk-1/early", "talk-2/early"]  # conversations take turns
+    assert list(alone)[48:50] == ["talk-16/early", "talk-17/early"]  # sixteen at a time
+
+
+async def test_sessions_are_gone_when_the_run_is_over_or_stopped(tmp_path: Path) -> None:
+    memory = memory_of(WindowMemory)
+    tested = evaluation(budget_talk(), memory=memory)
+    cases = tested.load().cases
+    async with memory.opened():
+        async with tested.opened():
+            await tested.prepare(cases, Store(tmp_path))
+            await tested.run(cases[0])
+            assert [key async for key in memory.sessions.store.sessions()]
+        assert not [key async for key in memory.sessions.store.sessions()]
+
+
+def test_identities_tell_what_was_said_asked_and_known() -> None:
+    plain = evaluation(budget_talk()).load().identity
+    other = budget_talk()
+    said = replace(other, turns=(ChatTurn("Hi."), *other.turns[1:]))
+    asked = replace(other, probes=(replace(other.probes[0], question="?"), *other.probes[1:]))
+    known = replace(other, probes=(replace(other.probes[0], answers=("1",)), *other.probes[1:]))
+    for changed, expected in ((said, {"conversations"}), (asked, {"queries"}), (known, {"gold"})):
+        identity = evaluation(changed).load().identity
+        assert {name for name in identity if identity[name] != plain[name]} == expected
+
+
+def test_names_of_a_case_that_failed() -> None:
+    tested = evaluation(budget_talk())
+    (early, late, never) = tested.load().cases
+    assert tested.score(late, None, {}).values == {}
+    names = set(tested.score(late, None, {}).unscored)
+    assert {"facts_present", "stale_present", "exact_match", "memory_overall", "context_tokens"} <= names
+    assert "stale_present" not in tested.score(early, None, {}).unscored
+    assert {"unanswerable_recall", "unanswerable_f1"} <= set(tested.score(never, None, {}).unscored)
+
+
+async def test_with_the_parts_that_need_no_model(tmp_path: Path) -> None:
+    tested = evaluation(budget_talk(), generator=ExtractiveGenerator())
+    found = await scored(tested, tmp_path)
+    assert found["talk/early"][1].answer.text
+    assert isinstance(tested.load().cases[0], ProbeCase)
