@@ -5,20 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from runner.memory.bounds import is_within
 from runner.memory.entities import normalised
-from runner.memory.extraction.facts import Fact, identity, kind, same_thing
+from runner.memory.extraction.facts import Fact, identity, kind, same_thing, stem
 from runner.memory.extraction.said import facts_of, stated_by_assistant, stated_by_user
 from runner.memory.records import Bounds, ChatTurn, Entity, Summary
 from runner.text.numbers import quantities
 from runner.text.sentences import split_sentences
 from runner.text.shown import shows
+from runner.text.words import content_words
 
+SIMILAR = 0.45  # words that two statements share, of all their words, from which the newer one takes the place
+LEAST_WORDS = 5
 ASSISTANTS = {"en": "Assistant", "ko": "어시스턴트"}
 _SPEAKER = re.compile(r"^\[([^\[\]\n]{1,60})\] ")
 # What comes with the value that no longer holds.
-_BEFORE = r"\s*,?\s*\b(?:from|instead of|rather than|and not|not)\s+{0}(?!\w)|(?<!\w){0}(?:에서는?|부터|\s?대신에?|\s?말고|[이가]\s아니라|[이가]\s아닌)\s"
+_OLD_VALUE = (
+    r"\s*,?\s*\b(?:from|instead of|rather than|and not|not)\s+{0}(?!\w)"
+    r"|(?<!\w){0}(?:에서는?|부터|\s?대신에?|\s?말고|[이가]\s아니라|[이가]\s아닌)\s"
+)
 _ENDED = re.compile(r"[.!?。…]['\"”’)]*$")
 
 
@@ -89,7 +96,8 @@ class _Digest:
         stale: list[tuple[Fact, str]] = []
         for fact in facts:
             stale += ((fact, value) for value in self._replaced(fact))
-        before = [kept for old in self.lines for kept in _still_true(old, facts, stale)]
+        kept = [line for old in self.lines for line in _still_true(old, facts, stale)]
+        before = [old for old in kept if not _says_anew(line, old)]
         self.lines = [*before, *_without(replace(line, facts=facts), stale)]
 
     def _is_known(self, fact: Fact) -> bool:
@@ -135,12 +143,29 @@ def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, 
             yield _told(other, line.speaker)
 
 
+def _says_anew(line: _Line, old: _Line) -> bool:
+    """Whether a statement takes the place of an older one although no fact tells: it says nearly the same, with
+    something else in one place."""
+    if line.speaker != old.speaker or (_keys(line) and _keys(old)):
+        return False
+    one, other = _stems(line.text), _stems(old.text)
+    return len(one | other) >= LEAST_WORDS and len(one & other) >= SIMILAR * len(one | other)
+
+
+def _keys(line: _Line) -> bool:
+    return any(fact.key for fact in line.facts)
+
+
+@lru_cache(maxsize=4096)
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word.text) for word in content_words(text))
+
+
 def _without(line: _Line, stale: Sequence[tuple[Fact, str]]) -> Iterator[_Line]:
     """A line that says what has changed, without what it was before."""
     text = line.text
     for _, value in stale:
-        before = re.escape(value)
-        text = re.sub(_BEFORE.format(before), " ", text, flags=re.IGNORECASE)
+        text = re.sub(_OLD_VALUE.format(re.escape(value)), " ", text, flags=re.IGNORECASE)
     plain = _Line(" ".join(text.split()), line.speaker, line.facts)
     if any(shows(plain.text, [value], besides=[fact.value]) for fact, value in stale):
         yield from (_told(fact, line.speaker) for fact in line.facts)

@@ -9,22 +9,21 @@ from functools import lru_cache
 from runner.text.numbers import quantities
 from runner.text.words import content_words, forms
 
-# Words of a key that do not tell two things apart.
-_FILLERS = frozenset(
-    """
-    our my your the this that its now new current currently final total overall present latest actual exact month year
-    week today planned main own old original
-    우리 저희 제 내 현재 지금 이번 달 올해 새 새로운 최종 총 전체 오늘 이번달 요즘 최신 기존 원래 당초 우리의 저희의
-    """.split()
-)
-_MOMENT_WORDS = frozenset("date day time when 날짜 일자 일정 시점 시각 시간 날".split())
-_MOMENTS = frozenset({"date", "clock", "weekday", "quarter"})
+
+def any_of(words: str) -> str:
+    """A pattern for one of the words, phrases and patterns that are listed between commas."""
+    return "(?:" + "|".join(" ".join(word.split()) for word in words.split(",")) + ")"
+
+
+_MONTHS = "january, february, march, april, may, june, july, august, september, october, november, december"
+_MOMENTS = frozenset(["date", "clock", "weekday", "quarter"])
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|[월화수목금토일]요일", re.IGNORECASE)
 _PERIOD = re.compile(
-    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
+    rf"\b{any_of(_MONTHS)}\b"
     r"|(?<!\d)\d{1,2}월(?!\s?\d)|(?<![\d.,$-])(?:19|20)\d\d년?(?![\d.,-])|\d분기|\bq[1-4]\b",
     re.IGNORECASE,
 )
+_CODE = re.compile(r"[A-Za-z]*\d[\w.-]*")
 _NUMBER = re.compile(r"\d[\d,.]*")
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -41,34 +40,55 @@ class Fact:
     is_loose: bool = False
 
 
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(stem(word.strip()) for word in words.split(","))
+
+
+def stem(word: str) -> str:
+    return min(forms(word), key=lambda form: (len(form), form))
+
+
+# Words of a key that do not tell two things apart; some do not where the values are moments, or names.
+_FILLERS = _listed(
+    """
+    our, my, your, the, this, that, its, now, new, current, currently, final, total, overall, present, latest, actual,
+    exact, month, year, week, today, planned, main, own, old, original, 우리, 저희, 제, 내, 현재, 지금, 이번, 달, 올해,
+    새, 새로운, 최종, 총, 전체, 오늘, 이번달, 요즘, 최신, 기존, 원래, 당초
+    """
+)
+_MOMENT_WORDS = _listed("date, day, time, 날짜, 일자, 일정, 시점, 시각, 시간, 날")
+_NAME_WORDS = _listed("name, 이름, 성함, 명칭")
+
+
 def same_thing(one: Fact, other: Fact) -> bool:
     """Whether both say what the value of one and the same thing is."""
-    if kind(one.value) in _MOMENTS and kind(other.value) in _MOMENTS:
-        return identity(one.key) - _MOMENT_WORDS == identity(other.key) - _MOMENT_WORDS
-    if identity(one.key) | _periods(one.value) != identity(other.key) | _periods(other.value):
-        return False
-    return not (one.is_loose or other.is_loose) or kind(one.value) == kind(other.value)
+    kinds = {kind(one.value), kind(other.value)}
+    first, second = identity(one.key) | _periods(one.value), identity(other.key) | _periods(other.value)
+    if kinds <= _MOMENTS:
+        return _less(first, _MOMENT_WORDS) == _less(second, _MOMENT_WORDS)
+    if kinds == {"text"}:
+        return _less(first, _NAME_WORDS) == _less(second, _NAME_WORDS)
+    return first == second and (len(kinds) == 1 or not (one.is_loose or other.is_loose))
+
+
+def _less(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
+    return words - others or words
 
 
 @lru_cache(maxsize=65536)
 def identity(key: str) -> frozenset[str]:
     """The words of a key that tell it from others, reduced to one form each."""
-    periods = {match[0].lower() for match in _PERIOD.finditer(key)}
     plain = _PERIOD.sub(" ", key)
-    codes = {word.lower() for word in re.findall(r"[A-Za-z]*\d[\w.-]*", plain)}
+    exact = {match[0].lower() for match in (*_PERIOD.finditer(key), *_CODE.finditer(plain))}
     words = content_words(plain)
-    left = {min(word.forms, key=lambda form: (len(form), form)) for word in words if word.text.lower() not in _FILLERS}
-    left -= _FILLERS
-    left = {_without_moment(word) for word in left}
-    found = frozenset(left | periods | codes)
-    return found or frozenset(word.text.lower() for word in words) or frozenset({" ".join(key.lower().split())})
+    stems = {stem(word.text) for word in words} - _FILLERS
+    fallback = {word.text.lower() for word in words} or {" ".join(key.lower().split())}
+    return frozenset(exact | {_without_moment(each) for each in stems} or fallback)
 
 
 def _periods(value: str) -> frozenset[str]:
     """The months and years that a value is of."""
-    return (
-        frozenset(match[0].lower() for match in _PERIOD.finditer(value)) if kind(value) not in _MOMENTS else frozenset()
-    )
+    return frozenset() if kind(value) in _MOMENTS else frozenset(match[0].lower() for match in _PERIOD.finditer(value))
 
 
 def _without_moment(word: str) -> str:
@@ -78,7 +98,7 @@ def _without_moment(word: str) -> str:
 
 @lru_cache(maxsize=65536)
 def kind(value: str) -> str:
-    """What a value is a value of: its unit, what is counted, a date; `text` for other words."""
+    """What a value is a value of: its unit, what is counted, a moment; `text` for other words."""
     found = quantities(value)
     if not found:
         return "weekday" if _WEEKDAY.search(value) else "text"
@@ -89,4 +109,4 @@ def kind(value: str) -> str:
         return unit
     match = _NUMBER.search(value)
     after = _WORD.search(value, match.end()) if match else None
-    return min(forms(after[0]), key=len) if after else "number"
+    return stem(after[0]) if after else "number"

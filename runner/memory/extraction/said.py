@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from runner.memory.extraction import cues as words
 from runner.memory.extraction import english, korean
 from runner.memory.extraction.facts import Fact
 from runner.text.courtesies import is_courtesy
@@ -32,26 +33,12 @@ _HANGUL = re.compile(r"[가-힣]")
 _QUESTION = re.compile(r"[?？]\W*$|(?:나요|까요|[인은는던]가요|습니까|입니까|는데요)[.~\s]*$")
 _ADDRESSED = re.compile(r"^(?:to|dear|for)\s[^:]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
 _REQUEST = re.compile(
-    r"^(?:please\b|(?:can|could|would|will)\s+you\b|let['’]?s\b|let us\b|(?:ignore|forget|remember|give|tell|show|write|print|output|repeat|reply"
-    r"|answer|say|note|pretend|act|set|make|put|add|remind|send|list|explain|describe|analy[sz]e|compare|summari[sz]e|help|do not|don['’]t)\b)"
-    r"|(?:[해아어여와워줘]\s?줘|줘|주세요|주십시오|하세요|으세요|십시오|부탁\S*|하자|보자|가자|합시다|할 것|말 것|하라|해라|달라)\W*$",
+    rf"^(?:please|(?:can|could|would|will)\s+you|let['’]?s|let us|{words.REQUESTS_EN})\b|{words.REQUESTS_KO}\W*$",
     re.IGNORECASE,
 )
-_STANDING = re.compile(
-    r"\b(?:always|never|from now on|keep|every time|in future|whenever)\b|앞으로|항상|계속|절대|매번|언제나|이제부터",
-    re.IGNORECASE,
-)
-_MATTERS = re.compile(
-    r"\b(?:prefer|like|love|hate|enjoy|favou?rite|allergic|allergy|vegetarian|vegan|agreed|decided|decision|plan(?:ned|ning)? to|going to|want"
-    r"|need|must|always|never|only|every|deadline|important|from now on|keep|switch(?:ed)?|moved?|changed?|stopped|started|no longer|any ?more)\b"
-    r"|좋아|싫어|선호|합의|정했|결정|하기로|계획|원해|원합|필요|항상|앞으로|계속|절대|매일|매주|매달|마다|중요|알레르기|채식|못 먹|예정|싶|그만|더 이상|바꿨|옮겼|맡기로",
-    re.IGNORECASE,
-)
-_UNSURE = re.compile(
-    r"\b(?:if|would|could|should|may|might|can|let us|let me|let['’]s|i will|i['’]ll|i can|you|perhaps|maybe|then|try|consider)\b"
-    r"|겠|까요|시죠|세요|게요|으면|라면|이면|다면|좋을|수 있|보시|볼게|드릴",
-    re.IGNORECASE,
-)
+_STANDING = re.compile(words.STANDING, re.IGNORECASE)
+_MATTERS = re.compile(rf"\b{words.MATTERS_EN}\b|{words.MATTERS_KO}", re.IGNORECASE)
+_UNSURE = re.compile(rf"\b{words.UNSURE_EN}\b|{words.UNSURE_KO}", re.IGNORECASE)
 
 
 def facts_of(sentence: str) -> tuple[Fact, ...]:
@@ -97,10 +84,10 @@ def _sentences(text: str) -> list[str]:
 
 
 def _unquoted(match: re.Match[str]) -> str:
-    """A name without its quotation marks; of what somebody else says, nothing."""
+    """A name as it is; of what somebody else says, nothing."""
     inner = next(group for group in match.groups() if group is not None)
     is_name = len(inner.split()) <= QUOTED_WORDS and not facts_of(inner)
-    return inner if is_name else "…"
+    return match[0] if is_name else "…"
 
 
 def _says_something(sentence: str) -> bool:
