@@ -41,7 +41,7 @@ RUN = (
 # What a metric hangs on, by the first of these that its name begins with.
 RANKING = ("queries", "gold", "documents", "metric_code.ranking")
 JUDGED = ("queries", "judge")
-MEMORY = ("queries", "gold", "metric_code.memory")
+MEMORY = ("conversations", "queries", "gold", "metric_code.memory")
 REMEMBERED = (
     "facts_present", "stale_present", "evidence_recall", "leakage", "answer_facts", "answer_stale",
     "memory_sentences", "memory_tokens", "context_tokens",

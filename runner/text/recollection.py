@@ -239,7 +239,7 @@ def _same_kind(one: str, other: str) -> bool:
 def _other_name(fact: _Fact, statement: Statement) -> bool:
     """Whether the sentence has none of the fact's names, but others of their kind: AWS is no other name than Kim."""
     theirs = _names(statement.text)
-    if not fact.names.isdisjoint(theirs):
+    if any(shows(statement.text, [name]) for name in fact.names):
         return False
     ours, others = ({_ACRONYM.fullmatch(name) is None for name in found} for found in (fact.names, theirs))
     return not ours.isdisjoint(others)

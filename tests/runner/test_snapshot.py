@@ -100,10 +100,19 @@ def test_identity(tmp_path: Path) -> None:
 
 
 def test_what_metrics_of_a_memory_hang_on() -> None:
-    known = ("queries", "gold", "memory", "judge", "judge_prompt.memory", "metric_code.memory", "metric_code.ranking")
+    known = (
+        "conversations",
+        "queries",
+        "gold",
+        "memory",
+        "judge",
+        "judge_prompt.memory",
+        "metric_code.memory",
+        "metric_code.ranking",
+    )
     for metric in ("facts_present", "stale_present", "leakage", "memory_tokens", "context_tokens", "answer_facts"):
-        assert depends_on(metric, known) == ("queries", "gold", "metric_code.memory")
-    judged = ("queries", "gold", "metric_code.memory", "judge", "judge_prompt.memory")
+        assert depends_on(metric, known) == ("conversations", "queries", "gold", "metric_code.memory")
+    judged = ("conversations", "queries", "gold", "metric_code.memory", "judge", "judge_prompt.memory")
     assert depends_on("memory_overall", known) == depends_on("memory_noise", known) == judged
     assert "memory" not in depends_on("steps", known)
 

@@ -55,6 +55,7 @@ def test_without_facts(question: str, memory: str, relevance: float, completenes
         ("Is it done?", "The database migration is complete.", ["database migration: in progress"], (), 1, ("state",)),
         ("Coverage?", "Priya Raman said that coverage is 60%.", ["RI coverage: 60%"], (), 10, ()),
         ("Who is the owner?", "The cost owner is Daniel Okafor.", ["cost owner: Priya Raman"], (), 1, ("target",)),
+        ("인스턴스는?", "주로 m5.2xlarge를 쓰는 EC2 환경이다.", ["인스턴스: m5.2xlarge"], (), 10, ()),
         ("Which cloud?", "The main cloud is GCP.", ["main cloud: AWS"], (), 1, ("target",)),
     ],
 )
