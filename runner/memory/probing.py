@@ -74,7 +74,7 @@ class SeenFact:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """`text`: all that a generator gets of the memory."""
+    """`text`: what a generator gets of the memory, without the dates of turns, which say nothing of facts."""
 
     case: ProbeCase
     text: str
@@ -83,7 +83,7 @@ class Seen:
 
     @classmethod
     def of(cls, case: ProbeCase, moment: Moment, context: BuiltContext) -> Seen:
-        text = f"{context.memory_text}\n{context.entities_text}"
+        text = "\n".join(shown.text for shown in context.contexts)
         expected, stale = case.facts(case.probe.expected), case.facts(case.probe.forbidden)
         return cls(
             case,

@@ -53,6 +53,7 @@ def test_facts_are_seen_with_their_age_and_the_updates_since() -> None:
         ({"recent": (ChatTurn("It was May 3.", number=2),)}, [False, True]),
         ({"retrieved": (ChatTurn("$15,000 it is", number=4),)}, [True, False]),
         ({"memory": "The budget is $115,000."}, [False, False]),
+        ({"recent": (ChatTurn("Hm.", said_at="3 May", number=2),)}, [False, False]),  # a date is not what was said
     ],
 )
 def test_a_fact_counts_wherever_it_is_shown(remembered: dict[str, Any], present: list[bool]) -> None:
