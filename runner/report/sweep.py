@@ -252,3 +252,9 @@ def _number(value: str) -> int | float | str:
         except ValueError:
             continue
     return value
+
+
+def swept(sweep: Sweep) -> list[list[str]]:
+    """Columns with what sets the runs apart: a name and its values, or the folders."""
+    params = [[name, *(cell.params.get(name, "") for cell in sweep.cells)] for name in sweep.params]
+    return params or [[sweep.say("sweep.folder"), *(cell.folder for cell in sweep.cells)]]

@@ -14,12 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric
+from runner.report.columns import that_fit
 from runner.report.comparison_words import MARKS, chance, differs, interval, plain, reason_text, signed
 from runner.report.markdown import Markdown, escape, table
-from runner.report.sweep import Sweep
+from runner.report.sweep import Sweep, swept
 
 SHOWN = 5  # metrics in the terminal; more do not fit 80 columns
-FIRST = ("recall", "ndcg", "mrr", "mean_", "unanswerable_f1")
+FIRST = ("recall", "ndcg", "mrr", "mean_", "facts_present", "evidence_recall", "memory_overall", "unanswerable_f1")
 EQUAL = "="
 NOT_WORDS = ("true", "false", "null")
 
@@ -243,12 +244,17 @@ def _panel(sweep: Sweep, entries: Sequence[Record]) -> Table:
     found = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in sweep.params or [sweep.say("sweep.folder")]:
         found.add_column(Text(name), overflow="fold")
+    folders = [folder for folder in record["cells"] if folder not in (record["baseline"], *record["apart"])]
+    columns = [
+        [heading(sweep, entry["name"]).plain, *(_difference(sweep, entry, folder).plain for folder in folders)]
+        for entry in entries
+    ]
+    entries = entries[: that_fit(swept(sweep), columns)]
     for entry in entries:
         found.add_column(heading(sweep, entry["name"]), justify="right", no_wrap=True)
-    for folder in record["cells"]:
-        if folder != record["baseline"] and folder not in record["apart"]:
-            texts = (Text(text) for text in (_run(sweep, folder)[1:] or [folder]))
-            found.add_row(*texts, *(_difference(sweep, entry, folder) for entry in entries))
+    for folder in folders:
+        texts = (Text(text) for text in (_run(sweep, folder)[1:] or [folder]))
+        found.add_row(*texts, *(_difference(sweep, entry, folder) for entry in entries))
     return found
 
 

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric, sweep_comparison, sweep_cost, sweep_gap
-from runner.report.sweep import Cell, Sweep, View, read_sweep
+from runner.report.columns import that_fit
+from runner.report.sweep import Cell, Sweep, View, read_sweep, swept
 
-WIDTH, SHOWN = 80, 5  # columns, and metrics at most
-FOLDED = 20  # columns beyond which what was swept is folded
+SHOWN = 5  # metrics at most
 
 
 def sweep_panels(folder: Path) -> list[RenderableType]:
@@ -53,16 +52,10 @@ def _heading(sweep: Sweep, name: str) -> str:
 
 def _that_fit(sweep: Sweep, view: View) -> list[str]:
     """The first of the metrics, as many as there is room for beside what was swept."""
-    params = [[name, *(cell.params.get(name, "") for cell in sweep.cells)] for name in sweep.params]
-    left = WIDTH - sum(min(max(map(cell_len, texts)), FOLDED) + 1 for texts in params or [["folder"]])
-    found: list[str] = []
-    for name in sweep.metrics[:SHOWN]:
-        numbers = (_number(sweep, view, cell, name).plain for cell in sweep.cells if cell.folder in view.metrics)
-        left -= max(cell_len(line) for text in (_heading(sweep, name), *numbers) for line in text.splitlines()) + 1
-        if left < 0:
-            break
-        found.append(name)
-    return found
+    names = sweep.metrics[:SHOWN]
+    cells = [cell for cell in sweep.cells if cell.folder in view.metrics]
+    columns = [[_heading(sweep, name), *(_number(sweep, view, cell, name).plain for cell in cells)] for name in names]
+    return names[: that_fit(swept(sweep), columns)]
 
 
 def _params(sweep: Sweep, cell: Cell) -> Iterator[Text]:
