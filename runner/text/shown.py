@@ -1,8 +1,8 @@
 """Whether a text says something in one of the ways in which it may be written, digit for digit.
 
 Compared after Unicode normalisation (NFC) and case folding. White space is folded, and what is looked for with a
-space beside Hangul is found without it, too (1.5억 원, 1.5억원); thousands separators and characters without a width go.
-What is looked for stands by itself:
+space beside Hangul is found without it, too (1.5억 원, 1.5억원). Thousands separators and characters without a width
+go. What is looked for stands by itself:
 
 - A number is not part of another one: 10 is not in 110, 10.5, 10:30, 10억 or 10 million, 1억 not in 1.2억 or in
   1억 5000만, 5 not in -5. A unit may follow in Hangul (10명, 1.5억 원); Latin letters may not (10k, 10GB).

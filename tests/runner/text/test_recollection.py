@@ -56,6 +56,8 @@ def test_without_facts(question: str, memory: str, relevance: float, completenes
         ("Coverage?", "Priya Raman said that coverage is 60%.", ["RI coverage: 60%"], (), 10, ()),
         ("Who is the owner?", "The cost owner is Daniel Okafor.", ["cost owner: Priya Raman"], (), 1, ("target",)),
         ("인스턴스는?", "주로 m5.2xlarge를 쓰는 EC2 환경이다.", ["인스턴스: m5.2xlarge"], (), 10, ()),
+        (COST, "AWS 비용은 9월에 1.2억 원이다.", ["AWS 비용은 120,000,000원이다"], (), 10, ()),
+        (COST, "EC2 비용은 S3와 달리 1.2억이다.", ["AWS EC2 비용: 1.2억"], (), 10, ()),
         ("Which cloud?", "The main cloud is GCP.", ["main cloud: AWS"], (), 1, ("target",)),
     ],
 )
