@@ -43,7 +43,7 @@ RANKING = ("queries", "gold", "documents", "metric_code.ranking")
 JUDGED = ("queries", "judge")
 MEMORY = ("conversations", "queries", "gold", "metric_code.memory")
 REMEMBERED = (
-    "facts_present", "stale_present", "evidence_recall", "leakage", "answer_facts", "answer_stale",
+    "facts_present", "facts_current", "stale_present", "evidence_recall", "leakage", "answer_facts", "answer_stale",
     "memory_sentences", "memory_tokens", "context_tokens",
 )  # fmt: skip
 DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (

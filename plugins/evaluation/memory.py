@@ -138,6 +138,7 @@ class MemoryEvaluation:
         return {
             "facts_present": seen.share(seen.expected),
             "stale_present": seen.share(seen.stale),
+            "facts_current": seen.is_current,
             "leakage": leakage([seen.text, answer.text], probe.canaries),
             **_labelled(case, probe, output),
             **{f"{name}_patched": value for name, value in patched.items()},
@@ -165,7 +166,7 @@ class MemoryEvaluation:
         if probe.expected:
             yield from ("facts_present", "answer_facts")
         if probe.forbidden:
-            yield from ("stale_present", "answer_stale")
+            yield from ("stale_present", "answer_stale", *(["facts_current"] if probe.expected else []))
         if probe.answers:
             yield from ("exact_match", "token_f1")
         if not probe.answerable:

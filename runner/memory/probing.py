@@ -97,6 +97,13 @@ class Seen:
         shown = [fact.shown if isinstance(fact, SeenFact) else fact for fact in facts]
         return sum(shown) / len(shown) if shown else None
 
+    @property
+    def is_current(self) -> float | None:
+        """1 where all that is true shows and nothing that is not; None where nothing has changed."""
+        if not self.expected or not self.stale:
+            return None
+        return float(all(fact.shown for fact in self.expected) and not any(fact.shown for fact in self.stale))
+
     def in_answer(self, answer: str, ids: Iterable[str], besides: Iterable[str] = ()) -> list[bool]:
         return _shown(answer, self.case.facts(ids), self.case.facts(besides))
 

@@ -104,6 +104,7 @@ async def test_scores_of_each_probe(tmp_path: Path) -> None:
     }
     assert (early.values["stale_present"], early.values["leakage"]) == (None, None)
     assert late.values["facts_present"] == late.values["stale_present"] == 1.0
+    assert (early.values["facts_current"], late.values["facts_current"]) == (None, 0.0)
     assert late.values["evidence_recall"] == 1.0  # `nowhere` is no turn and does not count
     assert (late.values["answer_facts"], late.values["answer_stale"]) == (0.5, 1.0)
     assert (late.values["memory_overall"], late.values["memory_noise"]) == (80.0, 1.0)

@@ -61,6 +61,16 @@ def test_a_fact_counts_wherever_it_is_shown(remembered: dict[str, Any], present:
     assert [fact.shown for fact in seen(late, moment(late.conversation, 6, **remembered)).expected] == present
 
 
+@pytest.mark.parametrize(
+    ("memory", "expected"),
+    [("$15,000 and 3 May", 1.0), ("$15,000", 0.0), ("$15,000 and 3 May, before $10,000", 0.0)],
+)
+def test_facts_are_current_where_all_that_is_true_shows_and_nothing_else(memory: str, expected: float) -> None:
+    late = case("late")
+    assert seen(late, moment(late.conversation, 6, memory=memory)).is_current == expected
+    assert seen(case("early"), moment(late.conversation, 3, memory=memory)).is_current is None
+
+
 def test_facts_in_an_answer() -> None:
     late = case("late")
     found = seen(late, moment(late.conversation, 6))
