@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from runner.memory.recall import ACKNOWLEDGED, Statement, asked_words, replaces, statements, tells_something
+from runner.memory.recall import ACKNOWLEDGED, Statement, asked_words, figures, replaces, statements, tells_something
 from runner.records import Answer, Context, Query
 from runner.text.citations import without_citations
 from runner.text.claims import plain_text
@@ -75,13 +75,13 @@ class ExtractiveGenerator:
         return _copied([sentences[i] for i in sorted(order) if scores[i] >= COMPANION * scores[order[0]]])
 
     def _recall(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        language = detect_language(query.text)
+        if tells_something(query.text):
+            return Answer(ACKNOWLEDGED[language])
         words, stated = asked_words(query.text), [each for each in statements(contexts) if _states(each.text)]
         sentences = [_sentence(each) for each in stated]
         scores = _scores(words, asked_kind(query.text), sentences)
         if not any(scores) or _coverage(words, sentences) < self.min_coverage:
-            language = detect_language(query.text)
-            if tells_something(query.text):
-                return Answer(ACKNOWLEDGED[language])
             return Answer(REFUSAL[language], refused=True)
         found = [i for i, score in enumerate(scores) if score >= COMPANION * max(scores)]
         holds = {i: _words_in(sentences[i], words) for i in found}
@@ -110,7 +110,7 @@ def _plain(sentence: str) -> str:
 
 
 def _sentence(said: Statement) -> _Sentence:
-    forms = [all_forms(content_words(text)) for text in (said.text, said.before)]
+    forms = [all_forms([*content_words(text), *figures(text)]) for text in (said.text, said.before)]
     return _Sentence(said.context, _plain(said.text), *forms)
 
 

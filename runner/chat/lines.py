@@ -23,7 +23,7 @@ class Line:
 def read(line: str) -> Line | None:
     """None for a line without anything to be seen. Text is NFC, without characters that steer a terminal; `//x` says
     `/x`."""
-    text = harmless(unicodedata.normalize("NFC", line)).strip()
+    text = harmless(unicodedata.normalize("NFC", line)).strip().lstrip("\ufeff")
     if not text or all(unicodedata.category(character) in ("Cf", "Zs") for character in text):
         return None
     if not text.startswith("/"):

@@ -35,12 +35,18 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 _WANTS = re.compile(
-    rf"[?？]|(?<![가-힣])(?:{_INTERROGATIVE}|왜)|궁금|(?:줘|주세요|줄래|달라|볼래|니|까|나요|가요|죠|지)[요.!~]*$"
+    rf"[?？]|(?<![가-힣])(?:{_INTERROGATIVE}|왜)|궁금|싶(?:어|습|은|다)"
+    r"|(?:줘|봐|세요|십시오|줄래|달라|볼래|니|까|나요|가요|죠|지)[요.!~]*$"
     r"|^\W*(?:tell|show|give|list|explain|describe|remind|summari[sz]e|what|who|whose|which|when|where|why|how|is|are"
     r"|do|does|did|can|could|will|would|please)\b",
     re.IGNORECASE,
 )
-_POLITE = re.compile(r"(?:안녕|반가|고마|감사|thanks\b|thank you\b)", re.IGNORECASE)
+_POLITE = re.compile(
+    r"(?:(?:안녕|반가|고마|감사|수고)[가-힣]*|hello|hi|hey|good (?:morning|afternoon|evening)|thanks|thank you)"
+    r"(?![a-z가-힣])[\s,.!~]*",
+    re.IGNORECASE,
+)
+_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _STATES = re.compile(
     r"(?:니다|[어아여해했았었였]요|에요|예요|네요|거든요?|[했았었였]어|이야)[.!~]*$|[a-z0-9%][.!]*$", re.IGNORECASE
 )
@@ -82,8 +88,14 @@ def _said(number: int, context: Context) -> Iterator[Statement]:
 
 
 def asked_words(question: str) -> list[Word]:
-    """The content words of a question that what answers it may hold."""
-    return [word for word in content_words(question) if not _ASKING.fullmatch(word.text)]
+    """What a statement that answers a question may hold of it: its content words and its figures."""
+    told = [word for word in content_words(question) if not _ASKING.fullmatch(word.text)]
+    return [*told, *figures(question)]
+
+
+def figures(text: str) -> list[Word]:
+    """Numbers as they are written: the 1 of Server1, the 11 of 11월."""
+    return [Word(found[0], found.start(), frozenset({found[0]})) for found in _FIGURE.finditer(text)]
 
 
 def replaces(newer: Statement, older: Statement) -> bool:
@@ -96,5 +108,6 @@ def replaces(newer: Statement, older: Statement) -> bool:
 
 def tells_something(text: str) -> bool:
     """Whether somebody states something, or greets or thanks, and asks for nothing."""
-    said = text.strip()
-    return _WANTS.search(said) is None and (_STATES.search(said) or _POLITE.match(said)) is not None
+    polite = _POLITE.match(text.strip())
+    said = text.strip()[polite.end() :] if polite else text.strip()
+    return (not said and polite is not None) or (_WANTS.search(said) is None and _STATES.search(said) is not None)
