@@ -204,10 +204,11 @@ class Model:
         else:
             expected.shared += 1
             expected.save(cost)
-        words = max(0, usage.output_tokens - 8)
-        if request.schema is None:
-            return ChatReply(f"{zlib.crc32(key):08x} [1]" + " word" * words, REHEARSED, None, usage)
-        return ChatReply(orjson.dumps(example_of(request.schema, words)).decode(), REHEARSED, None, usage)
+        # Another text for each request: what is asked next about different things must differ, too.
+        filler = f"{zlib.crc32(key):08x} [1]" + " word" * max(0, usage.output_tokens - 8)
+        if request.schema is not None:
+            filler = orjson.dumps(example_of(request.schema, filler)).decode()
+        return ChatReply(filler, REHEARSED, None, usage)
 
     def _asked_in_rehearsal(self) -> Callable[[ChatRequest], Awaitable[ChatReply]]:
         """No reply that is made up is asked for again, whatever is wrong with it."""

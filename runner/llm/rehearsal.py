@@ -74,14 +74,14 @@ class Rehearsal:
         return True
 
 
-def example_of(schema: Mapping[str, Any], words: int) -> Any:
-    """Something of the form that a JSON schema asks for; its texts have so many words, its lists nothing."""
+def example_of(schema: Mapping[str, Any], text: str) -> Any:
+    """Something of the form that a JSON schema asks for; its strings are `text`, its lists empty."""
     if "enum" in schema:
         return schema["enum"][0]
     kinds = schema.get("type", "string")
     match kinds[0] if isinstance(kinds, list) else kinds:
         case "object":
-            return {name: example_of(inner, words) for name, inner in (schema.get("properties") or {}).items()}
+            return {name: example_of(inner, text) for name, inner in (schema.get("properties") or {}).items()}
         case "array":
             return []
         case "number" | "integer":
@@ -90,4 +90,4 @@ def example_of(schema: Mapping[str, Any], words: int) -> Any:
             return False
         case "null":
             return None
-    return " ".join(["word"] * words)
+    return text
