@@ -101,7 +101,8 @@ def used(usage: Mapping[str, Any]) -> Iterator[str]:
             usd = "cost unknown" if live["usd"] is None else f"${live['usd']:.4f}"
             tokens = live["input_tokens"] + live["output_tokens"]
             cached = f"; {stored} answered from the cache" if stored else ""
-            yield f"{role} {model}: {live['requests']} requests, {tokens:,} tokens, {usd}{cached}"
+            requests = "1 request" if live["requests"] == 1 else f"{live['requests']} requests"
+            yield f"{role} {model}: {requests}, {tokens:,} tokens, {usd}{cached}"
 
 
 def _indented(text: str, by: int = 2) -> list[str]:

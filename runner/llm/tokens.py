@@ -37,9 +37,17 @@ def counter(encoding: Encoding) -> Counter:
         return count_tokens
     if encoding == "estimate":
         return estimated
-    if (found := _encoding(encoding)) is None:
-        raise ConfigError([Problem("encoding", f"{encoding} needs the extra `tokens`: pip install 'runner[tokens]'")])
+    if problem := encoding_problem(encoding, "encoding"):
+        raise ConfigError([problem])
+    found = _encoding(encoding)
     return lambda text: int(found.count(text))
+
+
+def encoding_problem(encoding: Encoding, key: str) -> Problem | None:
+    """By the key of the setting, where what it asks for is not installed."""
+    if encoding in ("auto", "estimate") or _encoding(encoding) is not None:
+        return None
+    return Problem(key, f"{encoding} needs the extra `tokens`: pip install 'runner[tokens]'")
 
 
 def is_exact() -> bool:

@@ -21,8 +21,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from runner.errors import Problem
 from runner.llm.provider import sendable
-from runner.llm.tokens import Counter, Encoding, counter
+from runner.llm.tokens import Counter, Encoding, counter, encoding_problem, is_exact
 from runner.memory.records import ChatTurn, Entity, Remembered, Section, SectionName
 from runner.memory.shortening import most, shortened, whole_sentences
 from runner.records import Context
@@ -97,6 +98,15 @@ class ContextBuilder:
         tokens = (system_tokens, memory_tokens, entities_tokens, recent_tokens, retrieved_tokens, question_tokens)
         self.budgets: Mapping[SectionName, int] = dict(zip(NAMES, tokens, strict=True))
         self.encoding = encoding
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """How tokens are counted here."""
+        return {"encoding": ("o200k_base" if is_exact() else "estimate") if self.encoding == "auto" else self.encoding}
+
+    def preflight(self) -> Sequence[Problem]:
+        problem = encoding_problem(self.encoding, "context.encoding")
+        return [] if problem is None else [problem]
 
     @cached_property
     def count(self) -> Counter:

@@ -10,6 +10,7 @@ from runner.text.sentences import sentence_spans
 
 MARK = " […]"  # where a text was cut
 LOOK_AHEAD = 200  # characters behind a cut that decide where its last sentence ends
+WORD = 60  # characters before a cut within which a space is looked for in any case: half a number is another one
 LETTER = 8  # characters that one letter with its accents may have
 
 
@@ -54,7 +55,7 @@ def _places(text: str, end: int) -> Iterator[int]:
     half = end // 2
     sentences = [place for _, place in sentence_spans(text[: end + LOOK_AHEAD])[:-1] if half < place <= end]
     yield from sentences[-1:]
-    spaces = (place for place in range(end, half, -1) if text[place : place + 1].isspace())
+    spaces = (place for place in range(end, max(0, min(half, end - WORD)), -1) if text[place : place + 1].isspace())
     yield from (place for place in [next(spaces, 0)] if place)
     yield from (place for place in range(end, max(half, end - LETTER), -1) if _starts_a_letter(text[place]))
 

@@ -1,5 +1,7 @@
 """Tokens are words here where they are counted by hand: `Counted` counts what stands between white space."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -253,6 +255,26 @@ def test_encodings() -> None:
     assert found["auto"] == found["o200k_base"] == count_tokens(question) == 11
     assert found["cl100k_base"] == 15
     assert found["estimate"] == estimated(question)
+
+
+WITHOUT_EXTRA = """
+import sys
+sys.modules["rs_bpe"] = None
+from runner.memory.context import ContextBuilder
+from runner.memory.records import Remembered
+print(*ContextBuilder(encoding="cl100k_base").preflight())
+print(ContextBuilder().provenance, ContextBuilder().preflight(), ContextBuilder().count("Hello world"))
+ContextBuilder(encoding="o200k_base").build(Remembered(), "?")
+"""
+
+
+def test_an_encoding_that_is_not_installed() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRA], capture_output=True, text=True, check=False)
+    needs = "needs the extra `tokens`: pip install 'runner[tokens]'"
+    assert done.stdout == f"context.encoding: cl100k_base {needs}\n{{'encoding': 'estimate'}} [] 2\n"
+    assert done.stderr.endswith(f"1 problem in the configuration:\n  encoding: o200k_base {needs}\n")
+    assert ContextBuilder().provenance == {"encoding": "o200k_base"}
+    assert ContextBuilder(encoding="estimate").provenance == {"encoding": "estimate"}
 
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "estimate"])
