@@ -37,8 +37,8 @@ def whole_sentences(text: str, budget: int, count: Counter) -> tuple[str, int]:
 
 
 def shortened(text: str, budget: int, count: Counter) -> str:
-    """The beginning of a text, marked where it was cut: at the end of a sentence or at a space, if more than half of
-    what would fit is before it, else within a word. Empty where not even the mark fits."""
+    """The beginning of a text, marked where it was cut: at the end of a sentence that keeps more than half of what
+    would fit, else at a space, else within a word. Empty where not even the mark fits."""
 
     def fits(n: int) -> bool:
         return count(text[:n].rstrip() + MARK) <= budget
