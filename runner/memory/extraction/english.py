@@ -81,7 +81,7 @@ _PARTICIPLE = _pattern(
 )
 _DOES = _pattern(
     rf"^(?P<key>(?:{words.DETERMINERS}\s+)?[A-Za-z][^,;]*?)\s+(?:(?:must|should|can|will|may|shall|now|also|only)\s+)*"
-    rf"{words.VERBS}\b(?P<rest>.+)$"
+    rf"{words.VERBS}\b(?!\s+{words.VERBS}\b)(?P<rest>.+)$"
 )
 _COLON = re.compile(r"^(?P<key>[A-Za-z][\w'’&/. -]{1,40}?)\s*(?::|=)\s+(?P<value>\S.*)$")
 _SELF = tuple(
@@ -92,7 +92,9 @@ _SELF = tuple(
 
 _NO_KEY = _pattern(rf"^(?:{words.NO_KEYS}\b|(?:this|that|these|those|all|some)$|\d|.*\b{words.NO_KEY_ENDS}$)")
 _OWNED = _pattern(rf"^{words.DETERMINERS}\s")
-_NAME = re.compile(r"(?!(?:The|Our|My|This|That|Its|His|Her|Their|Your|An?|Most|All)\s)[A-Z]")
+_FULL_NAME = re.compile(rf"(?!(?i:{words.DETERMINERS})\s)[A-Z][\w'’.-]*\s(?:and\s)?[A-Z]")
+_ANY_NAME = re.compile(rf"(?!(?i:{words.DETERMINERS})\s)[A-Z]")
+_SMALL_TALK = _pattern(rf"^(?:(?:very|so|really|rather|quite|a bit|too)\s+)*{words.SMALL_TALK}$")
 _ONE_OF_MANY = _pattern(r"^(?:an?|one of|known|also|very|so|really|\w+ing|\w+ed)\b")
 _NOT_OLD = _pattern(
     r"^(?P<new>.+?),?\s+(?:instead of|rather than|and not|not|no longer|in place of)\s+(?P<old>.+)$"
@@ -100,13 +102,13 @@ _NOT_OLD = _pattern(
 )
 _OF_IT = _pattern(r"\s+(?:for|of|to|about) (?:it|that|this|them|the bill)$")
 _TRAILING = _pattern(rf"(?:,?\s+{words.TRAILING})+$")
-_LEADING = _pattern(r"^(?:about|around|approximately|roughly|exactly|on|at|in|for|by|the|an?|to|still|now)\s+")
+_LEADING = _pattern(r"^(?:about|around|approximately|roughly|exactly|on|at|in|for|by|to|still|now)\s+")
 
 
 def facts_of(sentence: str) -> Iterator[Fact]:
     """Facts of all clauses of a sentence, in order."""
     subject = ""
-    for piece in _CLAUSES.split(sentence.strip().rstrip(".!")):
+    for piece in _CLAUSES.split(_OPENING.sub("", sentence.strip().rstrip(".!"))):
         for clause in [piece] if _NOT_BUT.search(piece) else _BUT.split(piece):
             plain = _TRAILING.sub("", _OPENING.sub("", clause.strip(" ,.!")))
             if match := _HAS_CHANGED.match(plain):
@@ -125,7 +127,7 @@ def _of_clause(clause: str) -> list[Fact]:
     for read in (_changed, _named, _had, _told):
         fact = read(clause)
         if fact is not None:
-            return [fact] if fact.value and (fact.key or fact.old) else []
+            return [fact] if any(map(str.isalnum, fact.value)) and (fact.key or fact.old) else []
     return []
 
 
@@ -167,11 +169,11 @@ def _told(clause: str) -> Fact | None:
         return _fact(match["key"], match["value"])
     if (match := _IS.match(clause)) and _is_key(match["key"]):
         key, value = match["key"], match["value"]
-        is_name = _NAME.match(key) is not None
         if participle := _PARTICIPLE.match(value):
-            return None if is_name else _fact(key, participle["value"], is_loose=True)
-        if not (is_name and _ONE_OF_MANY.match(value)):  # somebody is a violinist, and may be a mother too
-            return _fact(key, value)
+            return None if _FULL_NAME.match(key) else _fact(key, participle["value"], is_loose=True)
+        if _SMALL_TALK.match(value) or (_ANY_NAME.match(key) and _ONE_OF_MANY.match(value)):
+            return None  # who is a violinist may be a mother, too
+        return _fact(key, value)
     return _with_quantity(clause)
 
 
@@ -179,7 +181,7 @@ def _with_quantity(clause: str) -> Fact | None:
     match = _DOES.match(clause)
     if match is None or not _is_key(match["key"]):
         return None
-    rest, is_name = match["rest"], _NAME.match(match["key"]) is not None
+    rest, is_name = match["rest"], _FULL_NAME.match(match["key"]) is not None
     said = [quantity.text for quantity in quantities(rest) if not (is_name and quantity.unit.startswith("date."))]
     said = said or ([] if is_name else names(rest))
     return _fact(match["key"], rest[max(0, rest.find(said[0])) :], is_loose=True) if said else None

@@ -88,3 +88,11 @@ TRAILING = any_of(
     in all, in total
     """
 )
+SMALL_TALK = any_of(  # values that are gone tomorrow
+    """
+    lovely, packed, comfortable, nice, great, good, bad, fine, ok, okay, tired, cold, hot, warm, busy, late, early,
+    long, short, quiet, loud, noisy, delicious, tasty, awful, terrible, wonderful, beautiful, boring, funny, fun,
+    interesting, strange, odd, crowded, full, empty, slow, sunny, rainy, cloudy, windy, over, done, here, there, off,
+    true, right, wrong
+    """
+)

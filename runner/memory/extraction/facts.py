@@ -25,6 +25,7 @@ _PERIOD = re.compile(
 )
 _CODE = re.compile(r"[A-Za-z]*\d[\w.-]*")
 _NUMBER = re.compile(r"\d[\d,.]*")
+_LARGE = re.compile(r"\s?[조억만천백십]+(?:\s?원)?$")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -108,5 +109,5 @@ def kind(value: str) -> str:
     if unit and unit != "count":
         return unit
     match = _NUMBER.search(value)
-    after = _WORD.search(value, match.end()) if match else None
+    after = _WORD.search(value, match.end()) if match and not _LARGE.match(value, match.end()) else None
     return stem(after[0]) if after else "number"

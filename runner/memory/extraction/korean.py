@@ -40,7 +40,7 @@ _PLACED = re.compile(rf"{_NOW}(?P<value>[^,]{{1,30}}?)에\s+(?:있|위치|자리
 _PERSON = re.compile(
     r"^(?P<value>[^,]{1,30}?)(?:\s?님)?(?:(?:이|가|께서)\s+(?:해요|합니다|맡|담당|진행|승인|관리|책임|봐요|봅니다)|께\s+\S|에게\s+\S)"
 )
-_COLON = re.compile(r"^(?P<key>[가-힣A-Za-z][^:=,.?!]{0,24}?)\s?(?::|=)\s*(?P<value>\S.*)$")
+_COLON = re.compile(r"^(?P<key>[가-힣A-Za-z][^:=,.?!]{0,24}?)\s?(?::(?!//)|=)\s*(?P<value>\S.*)$")
 _VERSION = re.compile(r"^v?\d+(?:\.\d+)+\S*$|^v\d\S*$")
 _OF_SELF = tuple((key, re.compile(_NOW + pattern)) for key, pattern in words.OF_ONESELF)
 
@@ -105,7 +105,7 @@ def _made(key: str, value: str, old: str = "", *, is_loose: bool = False) -> Ite
     new = _value(value)
     if not key and _VERSION.match(new):
         key = "버전"
-    if new and len(new.split()) <= LONGEST_VALUE and (key or old) and not _NO_KEY.search(key):
+    if any(map(str.isalnum, new)) and len(new.split()) <= LONGEST_VALUE and (key or old) and not _NO_KEY.search(key):
         yield Fact(_key(key), new, _value(old), is_loose)
 
 
@@ -151,9 +151,16 @@ def _stem(word: str) -> str:
     if word in words.SELF:
         return word
     for particle in words.PARTICLES:
-        if word.endswith(particle) and len(word) > len(particle):
+        if word.endswith(particle) and len(word) > len(particle) and _fits(word[-len(particle) - 1], particle):
             return word[: -len(particle)]
     return ""
+
+
+def _fits(letter: str, particle: str) -> bool:
+    """Particles of two forms take one after a final consonant, the other after a vowel: 바닷가 is no subject."""
+    if particle not in words.AFTER_CONSONANT + words.AFTER_VOWEL or not "가" <= letter <= "힣":
+        return True
+    return ((ord(letter) - ord("가")) % 28 != 0) == (particle in words.AFTER_CONSONANT)
 
 
 def _without_adverbs(text: str) -> str:

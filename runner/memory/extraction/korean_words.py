@@ -75,3 +75,4 @@ NO_SUBJECTS = re.compile(
     )
 )
 PARTICLES = ("에는", "에서는", "에게는", "에도", "께서는", "은", "는", "이", "가", "을", "를", "도")
+AFTER_CONSONANT, AFTER_VOWEL = ("은", "이", "을"), ("는", "가", "를")

@@ -14,6 +14,7 @@ from runner.text.sentences import split_sentences
 
 MOST = 20_000  # characters of a turn that are read
 LONGEST = 400  # characters of a sentence
+LEAST_WORDS = 3  # of a preference or a decision
 QUOTED_WORDS = 3  # up to so many are a name in quotation marks
 
 _REVERSED = re.compile("[\u202d\u202e][^\u202c\n]*\u202c?")
@@ -31,13 +32,17 @@ _QUOTED = re.compile(
 )
 _HANGUL = re.compile(r"[가-힣]")
 _QUESTION = re.compile(r"[?？]\W*$|(?:나요|까요|[인은는던]가요|습니까|입니까|는데요)[.~\s]*$")
-_ADDRESSED = re.compile(r"^(?:to|dear|for)\s[^:]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
+_ADDRESSED = re.compile(r"^(?:to|dear)\s[^:,]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
 _REQUEST = re.compile(
     rf"^(?:please|(?:can|could|would|will)\s+you|let['’]?s|let us|{words.REQUESTS_EN})\b|{words.REQUESTS_KO}\W*$",
     re.IGNORECASE,
 )
 _STANDING = re.compile(words.STANDING, re.IGNORECASE)
-_MATTERS = re.compile(rf"\b{words.MATTERS_EN}\b|{words.MATTERS_KO}", re.IGNORECASE)
+_MATTERS = re.compile(
+    rf"\b{words.MATTERS_EN}\b|{words.MATTERS_KO}"
+    r"|^(?!(?:it|that|this|there|what|he|she)\b)\w[\w' ]{0,40}\s(?:is|are|am|was|were)\san?\s",
+    re.IGNORECASE,
+)
 _UNSURE = re.compile(rf"\b{words.UNSURE_EN}\b|{words.UNSURE_KO}", re.IGNORECASE)
 
 
@@ -55,10 +60,14 @@ def stated_by_user(text: str) -> list[tuple[str, tuple[Fact, ...]]]:
             facts = tuple(fact for fact in facts if not fact.is_loose)
             matters = bool(facts) or _STANDING.search(sentence) is not None
         else:
-            matters = bool(facts or _MATTERS.search(sentence) or quantities(sentence) or names(sentence))
+            matters = bool(facts or _matters(sentence) or quantities(sentence) or names(sentence))
         if matters:
             found.append((sentence, facts))
     return found
+
+
+def _matters(sentence: str) -> bool:
+    return len(sentence.split()) >= LEAST_WORDS and _MATTERS.search(sentence) is not None
 
 
 def stated_by_assistant(text: str) -> list[tuple[str, tuple[Fact, ...]]]:
