@@ -21,7 +21,7 @@ COMMAND_LINES = sorted(
 RUNS = [
     line
     for line in COMMAND_LINES
-    if "=" in line and "mine" not in line and "NAME" not in line and not line.startswith(("generate ", "freeze "))
+    if "=" in line and "mine" not in line and "NAME" not in line and not line.startswith(("generate ", "freeze ", "chat ", "clean "))
 ]
 ASKS_MODELS = re.compile(r"=openai\b")
 
@@ -75,10 +75,22 @@ def test_the_score_command_of_the_readme_runs(capsys: pytest.CaptureFixture[str]
     assert '"mrr@10"' in capsys.readouterr().out
 
 
+def test_the_scenario_of_the_readme_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (example,) = re.findall(r"```yaml\n(version: 1\nconversations:.*?)```", README, re.S)
+    Path("talks.yaml").write_text(example, encoding="utf-8")
+    words = ["+experiment=memory", "scenario=file", "scenario.path=talks.yaml", "strict=true", "tracking=none", "out=o"]
+    assert main(words) == 0
+    found = json.loads(Path("o/summary.json").read_text(encoding="utf-8"))
+    assert found["metrics"]["facts_present"]["value"] == found["metrics"]["stale_present"]["value"] == 1.0
+
+
 def test_every_example_is_run_or_named_here() -> None:
     elsewhere = {
         "generate corpus=notes out=made.jsonl",
         "ui",
+        "chat memory=recursive_summary",
+        "clean memory/store=redis memory.store.url=…",
         "compare BASELINE CANDIDATE",
         "freeze outputs/FOLDER experiments/NAME --question 'What was asked?'",
         "reproduce experiments/NAME",
