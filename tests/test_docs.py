@@ -18,10 +18,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMAND_LINES = sorted(
     set(re.findall(r"(?:`|^)(?:\.venv/bin/)?python -m runner ([^`#\n]+?)\s*(?:`|#|$)", README, re.M))
 )
+TESTED_ELSEWHERE = ("generate ", "freeze ", "chat ", "clean ")
 RUNS = [
     line
     for line in COMMAND_LINES
-    if "=" in line and "mine" not in line and "NAME" not in line and not line.startswith(("generate ", "freeze ", "chat ", "clean "))
+    if "=" in line and "mine" not in line and "NAME" not in line and not line.startswith(TESTED_ELSEWHERE)
 ]
 ASKS_MODELS = re.compile(r"=openai\b")
 
