@@ -91,7 +91,7 @@ def acquire() -> Server:
     """The server of this process, started where none runs. Raises StopRunError."""
     global _running
     with _lock:
-        if _running is None or _running.ended.is_set():
+        if _running is None or not _answers(_running.socket):
             _running = _start()
         _running.users += 1
         return _running

@@ -34,7 +34,7 @@ def server(shared: RedisServer) -> RedisServer:
         for name in keys_of(key):
             shared.asked("PEXPIRE", name, 14 * HOUR_MS)
     shared.asked("DEL", keys_of(TORN)[2])
-    shared.asked("PERSIST", keys_of(ENDLESS)[0])
+    shared.asked("PERSIST", keys_of(ENDLESS)[1])
     shared.asked("SET", "chat:acme:legacy:short", "theirs")
     return shared
 
@@ -80,6 +80,9 @@ def test_only_what_nobody_can_use_goes(server: RedisServer, capsys: pytest.Captu
 def test_what_was_not_used_for_long(server: RedisServer, capsys: pytest.CaptureFixture[str]) -> None:
     assert clean(server, "--idle", "10.5") == 0
     assert left(server) == {FRESH, IDLE, OTHER}
+    out = capsys.readouterr().out
+    assert "not used" not in out
+    assert "1 without an end" in out
     assert clean(server, "--idle=9.5") == 0
     assert left(server) == {FRESH}
     assert capsys.readouterr().out.endswith("deleted 2 of 3 sessions\n  2 not used for 9.5 hours\n")

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -148,6 +149,31 @@ async def test_a_server_that_is_killed_is_told_and_the_next_store_gets_another()
     assert message.endswith("; it kept nothing, and the same command runs from the start what was interrupted")
     async with store.opened():
         assert await store.append(KEY, ChatTurn("u")) == 1
+
+
+async def test_a_server_that_was_killed_is_not_given_to_anybody_while_others_still_have_it() -> None:
+    async with EmbeddedStore().opened():
+        (server,) = servers()
+        server.kill()
+        wait_until(lambda: servers() == [])
+        store = EmbeddedStore()
+        async with store.opened():
+            assert await store.append(KEY, ChatTurn("u")) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_it_ends_with_its_process_though_nobody_watches() -> None:
+    process = script("asyncio.run(speak(until=asyncio.sleep(60)))")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "1\n"
+    (server,) = servers(process.pid)
+    folder = folder_of(server)
+    (watcher,) = (child for child in psutil.Process(process.pid).children() if child != server)
+    watcher.kill()
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not server.is_running() or server.status() == psutil.STATUS_ZOMBIE)
+    shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

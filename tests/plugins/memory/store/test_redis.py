@@ -268,11 +268,13 @@ async def test_a_full_server_takes_nothing_and_says_so(program: str) -> None:
                     kept += 1
             state = await store.read(KEY)
             assert [turn.number for turn in state.turns] == list(range(1, kept + 1))
+            server.asked("CONFIG", "SET", "maxmemory", "1mb")
             told = await stopped(store.commit(
                 KEY, version=0, generation=state.generation, up_to_turn=kept, memory="m", entities=()
             ))  # fmt: skip
             assert await store.read(KEY) == state
             await store.delete(KEY)
+            server.asked("CONFIG", "SET", "maxmemory", 0)
             assert await store.append(KEY, ChatTurn("again")) == 1
     for message in (str(caught.value), told):
         assert message.startswith(f"the store {server.url} is full, and did not take what it was given: ")
