@@ -151,7 +151,7 @@ ENGLISH_COMPARISON: dict[str, str] = {
     "compare.head.reading": "How to read this",
     "compare.read.difference": "Differences are candidate minus baseline, over pairs of the same question. Intervals are 95 % BCa bootstrap intervals of the mean difference; effect is the mean over the standard deviation of the differences.",
     "compare.read.p": "p is that of a two-sided sign-flip test, adjusted (Holm) for {family} tests of main metrics. The other metrics are adjusted among themselves.",
-    "compare.read.verdict": "better, worse: p below {alpha} and an interval that excludes 0. Within noise: an interval within ±{margin} (regression.margin). Inconclusive: neither; the questions are too few, or differ too much, to tell.",
+    "compare.read.verdict": "better, worse: p below {alpha} and an interval that excludes 0. Within noise: an interval within ±{margin} of what the metric can reach (regression.margin; for one that runs to 100, 100 times that). Inconclusive: neither; the questions are too few, or differ too much, to tell.",
     "compare.read.mde": "Detectable is the smallest difference that a comparison with as many questions would have found with a power of 80 %.",
     "compare.short.sides": "Baseline\n→ Candidate",
     "compare.short.difference": "Difference\n95 % interval",

@@ -151,7 +151,7 @@ KOREAN_COMPARISON: dict[str, str] = {
     "compare.head.reading": "읽는 법",
     "compare.read.difference": "차이는 같은 질문 쌍에 대한 후보 − 기준입니다. 구간은 평균 차이의 95 % BCa 부트스트랩 신뢰 구간이고, 효과 크기는 차이의 평균을 표준편차로 나눈 값입니다.",
     "compare.read.p": "p는 양측 부호 뒤집기 검정의 값이며, 주요 지표의 검정 {family}개에 대해 보정했습니다(Holm). 그 밖의 지표는 그들끼리 보정합니다.",
-    "compare.read.verdict": "개선·악화: p가 {alpha}보다 작고 구간이 0을 포함하지 않음. 잡음 범위: 구간이 ±{margin} 안에 있음(regression.margin). 판단 불가: 둘 다 아님. 질문이 너무 적거나 차이의 폭이 커서 알 수 없습니다.",
+    "compare.read.verdict": "개선·악화: p가 {alpha}보다 작고 구간이 0을 포함하지 않음. 잡음 범위: 구간이 지표 범위의 ±{margin} 안에 있음(regression.margin, 0에서 100까지인 지표라면 그 100배). 판단 불가: 둘 다 아님. 질문이 너무 적거나 차이의 폭이 커서 알 수 없습니다.",
     "compare.read.mde": "검출 가능은 이만한 수의 질문으로 80 %의 검정력에서 찾아낼 수 있는 가장 작은 차이입니다.",
     "compare.short.sides": "기준\n→ 후보",
     "compare.short.difference": "차이\n95 % 구간",
