@@ -26,6 +26,7 @@ LAYERS = (
     (
         "runner.statistics",
         "runner.paired",
+        "runner.trace",
         "runner.metric_code",
         "runner.trec",
         "runner.terminal",
@@ -59,7 +60,7 @@ LAYERS = (
 )
 FOR_PLUGINS = (
     *("errors", "records", "protocols", "text", "store", "threads", "stopwatch", "metrics"),
-    *("data", "embeddings", "report", "retrieval", "tracking", "llm", "health", "memory"),
+    *("data", "embeddings", "report", "retrieval", "tracking", "llm", "health", "memory", "trace"),
 )
 HEAVY = {
     "mlflow",

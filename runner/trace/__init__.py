@@ -1,0 +1,1 @@
+"""Traces of what agents thought and did, and what they are worth."""

@@ -1,0 +1,74 @@
+"""The nouns of reasoning traces: what an agent was asked, the steps that it took, how it ended, what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+StepType = Literal["thought", "tool_call", "observation", "error_recovery"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. `tool`: the name of the tool, on any type of step. `more`: the other fields as they were read
+    (step_id, input, latency_ms …)."""
+
+    type: StepType
+    content: str = ""
+    tool: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What one agent did about one objective.
+
+    `confidence` is 0..1, as the agent told it. `rating`: the grade that somebody gave it, on any scale of which more
+    is better. `quality`: how good it was meant to be (good, mediocre, bad), in data made for that. `metadata` is all
+    of it as it was read, unknown fields included; `more` holds the fields beside metadata, task, steps and outcome
+    that nobody knows, and those within task and outcome under these names.
+    """
+
+    id: str
+    objective: str
+    domain: str
+    steps: tuple[Step, ...]
+    success: bool
+    confidence: float
+    created_at: datetime | None = None
+    rating: float | None = None
+    quality: str | None = None
+    language: str | None = None
+    summary: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """What its vector is made of: the objective and the contents of its steps."""
+        return " ".join([self.objective, *[step.content for step in self.steps]])
+
+
+@dataclass(frozen=True, slots=True)
+class Dimensions:
+    """What a score is mixed from, each 0..1; `novelty` is above 1 where a trace is the opposite of all before."""
+
+    complexity: float
+    novelty: float
+    diversity: float
+    outcome: float
+
+
+@dataclass(frozen=True, slots=True)
+class TraceScore:
+    """`before_rules` is the weighted sum of the dimensions; `rules` are those that changed it, in their order;
+    `score` is what came of it, 0..1. `profile` names whose weights these are."""
+
+    score: float
+    dimensions: Dimensions
+    before_rules: float
+    rules: tuple[str, ...]
+    profile: str
+    weights: Mapping[str, float]
