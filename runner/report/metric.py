@@ -28,6 +28,7 @@ UNGRADED = re.compile(r"(?:.*/)?(?:precision_at|memory)_")
 
 PATCHED = "_patched"  # scored by corrected labels
 
+_ZERO = re.compile(r"(?<!\d)0\.")
 _AT = re.compile(r"(?P<name>[a-z_]+)_at_(?P<cutoff>k|\d+)")
 
 
@@ -140,3 +141,8 @@ def four(value: float | None, say: Wording) -> str:
 
 def interval(low: float | None, high: float | None, digits: int = 4) -> str:
     return "" if low is None or high is None else f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def narrow(text: str) -> str:
+    """Numbers below 1 without the 0 before their point."""
+    return _ZERO.sub(".", text)

@@ -268,7 +268,7 @@ def _difference(sweep: Sweep, entry: Record, folder: str) -> Text:
     style = {"better": "green", "worse": "red"}.get(verdict, "")
     if not differs(cell):
         return Text(f"0 {EQUAL}")
-    limits = " ".join(f"{cell[name]:+.2f}".replace("0.", ".").replace("-", "−") for name in ("ci_low", "ci_high"))
-    p = chance(cell["p_holm"], sweep.say).replace(" ", "").replace("0.", ".")
+    limits = " ".join(metric.narrow(f"{cell[name]:+.2f}").replace("-", "−") for name in ("ci_low", "ci_high"))
+    p = metric.narrow(chance(cell["p_holm"], sweep.say).replace(" ", ""))
     first = f"{signed(cell['difference'], sweep.say, 3)} {mark}"
     return Text.assemble((first, style), (f"\n[{limits}]\np {p}", "dim"))

@@ -77,7 +77,7 @@ def _numbers(sweep: Sweep, view: View, cell: Cell, names: Sequence[str]) -> Iter
 def _number(sweep: Sweep, view: View, cell: Cell, name: str) -> Text:
     value = metric.value_of(view.metrics[cell.folder], name)
     style = "bold" if sweep.stands_out(view, cell.folder, name) else ""
-    narrow = metric.interval(value.low, value.high, digits=2).replace("0.", ".").replace(", ", " ")
+    narrow = metric.narrow(metric.interval(value.low, value.high, digits=2)).replace(", ", " ")
     return Text.assemble((metric.four(value.value, sweep.say), style), (f"\n{narrow}" if narrow else "", "dim"))
 
 

@@ -83,3 +83,17 @@ def test_a_metric_that_applies_but_was_never_scored_has_no_value() -> None:
 def test_metrics_of_an_unknown_kind_are_among_the_results() -> None:
     assert "novelty" in metric.result_names({**METRICS, "novelty": estimate(0.5, 3)})
     assert not {"mean_faithfulness", "recall_at_3", "keyword/recall_at_k"} & set(metric.result_names(METRICS))
+
+
+@pytest.mark.parametrize(
+    ("text", "narrow"),
+    [
+        ("[0.35, 0.58]", "[.35, .58]"),
+        ("[+0.36 −0.05]", "[+.36 −.05]"),
+        ("[10.00, 40.55]", "[10.00, 40.55]"),
+        ("[+35.31 +40.55]", "[+35.31 +40.55]"),
+        ("<0.001", "<.001"),
+    ],
+)
+def test_only_numbers_below_1_lose_their_zero(text: str, narrow: str) -> None:
+    assert metric.narrow(text) == narrow
