@@ -12,9 +12,9 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 import numpy as np
-import psutil
 from redis.asyncio import Redis
 
 from plugins.memory.store.embedded import EmbeddedStore
@@ -23,7 +23,7 @@ from runner.memory.records import ChatTurn, SessionKey
 from runner.memory.redis_link import settings_of
 from runner.memory.stored import turn_of
 
-TASKS = 32
+TASKS, ROUNDS = 32, 10
 WRITERS, WRITTEN = 20, 10_000
 TURN = ChatTurn(
     "11월 AWS 비용을 서비스별로 나눠서 보여 주고, 지난달보다 많이 늘어난 것부터 알려 줄래? " * 2,
@@ -32,38 +32,45 @@ TURN = ChatTurn(
 Work = Callable[[int, int], Awaitable[object]]
 
 
-async def timed(work: Work, sessions: int, turns: int, tasks: int) -> tuple[float, np.ndarray]:
-    """Seconds in all, and milliseconds of each turn. A session is served by one task, turn by turn."""
-    latencies = []
-    rest = iter(range(sessions))
+@dataclass
+class Cost:
+    """Seconds in all, milliseconds of each turn, and bytes that the server took for them."""
 
-    async def serve() -> None:
+    seconds: float = 0.0
+    bytes: int = 0
+    latencies: list[float] = field(default_factory=list)
+
+    def line(self, name: str) -> None:
+        p50, p95, p99 = np.percentile(self.latencies, [50, 95, 99])
+        taken = f"{self.bytes / 1e6:>4,.0f} MB" if self.bytes else ""
+        print(f"  {name:<38}{self.rate:>8,.0f} /s   p50 {p50:6.2f}   p95 {p95:6.2f}   p99 {p99:6.2f} ms   {taken}")
+
+    @property
+    def rate(self) -> float:
+        return len(self.latencies) / self.seconds
+
+
+async def serve(work: Work, sessions: range, turns: int, tasks: int, cost: Cost) -> None:
+    """A session is served by one task, turn by turn."""
+    rest = iter(sessions)
+
+    async def task() -> None:
         for session in rest:
             for turn in range(turns):
                 started = time.perf_counter()
                 await work(session, turn)
-                latencies.append((time.perf_counter() - started) * 1000)
+                cost.latencies.append((time.perf_counter() - started) * 1000)
 
     started = time.perf_counter()
-    await asyncio.gather(*(serve() for _ in range(tasks)))
-    return time.perf_counter() - started, np.array(latencies)
+    await asyncio.gather(*(task() for _ in range(tasks)))
+    cost.seconds += time.perf_counter() - started
 
 
-def line(name: str, seconds: float, latencies: np.ndarray) -> float:
-    p50, p95, p99 = np.percentile(latencies, [50, 95, 99])
-    rate = len(latencies) / seconds
-    print(f"  {name:<34} {rate:>9,.0f} turns/s   p50 {p50:6.2f} ms   p95 {p95:6.2f} ms   p99 {p99:6.2f} ms")
-    return rate
-
-
-def memory(server: embedded_server.Server) -> float:
-    """Resident memory of the server in MB."""
-    return psutil.Process(server.pid).memory_info().rss / 1e6
-
-
-async def many_sessions(store: EmbeddedStore, server: embedded_server.Server, sessions: int, turns: int) -> None:
-    client = Redis(unix_socket_path=str(server.socket), **settings_of(30.0))
+async def many_sessions(store: EmbeddedStore, client: Redis, sessions: int, turns: int) -> None:
     payload = turn_of(TURN)
+
+    async def taken() -> int:
+        return int((await client.info("memory"))["used_memory"])
 
     def append(session: int, _: int) -> Awaitable[object]:
         return store.append(SessionKey("acme", f"session-{session}"), TURN)
@@ -72,22 +79,26 @@ async def many_sessions(store: EmbeddedStore, server: embedded_server.Server, se
         return client.rpush(f"plain:{session}", payload)
 
     print(f"{sessions:,} sessions x {turns} turns of {len(payload):,} bytes")
-    for tasks, count in ((1, max(1, sessions // 20)), (TASKS, sessions)):
+    for tasks, count in ((1, max(ROUNDS, sessions // 20)), (TASKS, sessions)):
         await client.flushall()
-        before = memory(server)
-        base = line(f"plain redis-py, {tasks} in flight", *await timed(plain, count, turns, tasks))
-        used = memory(server) - before
-        await client.flushall()
-        before = memory(server)
-        rate = line(f"embedded store, {tasks} in flight", *await timed(append, count, turns, tasks))
-        print(f"  ratio {rate / base:.2f}; server memory +{memory(server) - before:,.0f} MB (plain +{used:,.0f} MB)")
-    reads = await timed(lambda session, _: store.read(SessionKey("acme", f"session-{session}")), sessions, 1, TASKS)
-    line(f"reading all of a session, {TASKS} in flight", *reads)
+        costs = {"plain redis-py": Cost(), "embedded store": Cost()}
+        for number in range(ROUNDS):  # in turns: what else the machine does slows both
+            part = range(count * number // ROUNDS, count * (number + 1) // ROUNDS)
+            for cost, work in zip(costs.values(), (plain, append), strict=True):
+                before = await taken()
+                await serve(work, part, turns, tasks, cost)
+                cost.bytes += await taken() - before
+        for name, cost in costs.items():
+            cost.line(f"{name}, {tasks} in flight")
+        base, ours = costs.values()
+        print(f"  ratio {ours.rate / base.rate:.2f}")
+    reads = Cost()
+    await serve(lambda session, _: store.read(SessionKey("acme", f"session-{session}")), range(sessions), 1, 1, reads)
+    reads.line("reading a session, 1 in flight")
     held = [key async for key in store.sessions()]
     complete = [len((await store.read(key)).turns) == turns for key in held]
-    print(f"  kept {sum(complete):,} of {sessions:,} sessions with all their turns; server {memory(server):,.0f} MB")
+    print(f"  kept {sum(complete):,} of {sessions:,} sessions with all their turns")
     await client.flushall()
-    await client.aclose()
 
 
 async def one_session(store: EmbeddedStore) -> None:
@@ -111,8 +122,10 @@ async def main(sessions: int, turns: int) -> None:
     store = EmbeddedStore()
     async with store.opened():
         server = embedded_server.acquire()
-        await many_sessions(store, server, sessions, turns)
+        client = Redis(unix_socket_path=str(server.socket), **settings_of(30.0))
+        await many_sessions(store, client, sessions, turns)
         await one_session(store)
+        await client.aclose()
         embedded_server.release(server)
 
 
