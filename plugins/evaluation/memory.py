@@ -19,8 +19,8 @@ from runner.memory.records import Conversation, Probe
 from runner.memory.replay import Moment, Replay
 from runner.memory.sums import sums
 from runner.metrics import diagnosis
-from runner.metrics.answers import exact_match, token_f1
-from runner.metrics.memory import CRITERIA, evidence_recall, leakage, n_sentences
+from runner.metrics.answers import answer_matches, exact_match, token_f1
+from runner.metrics.memory import CRITERIA, LostAt, evidence_recall, leakage, lost_at, n_sentences
 from runner.protocols import Generator, Judge, Workspace
 from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
 from runner.stopwatch import in_line, stopwatch
@@ -115,15 +115,12 @@ class MemoryEvaluation:
         judged, failed = self._judged(judgements.get(RUBRIC))
         label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
         is_empty = not output.context.memory_text.strip() and not output.context.entities_text.strip()
-        values = {
-            **self._counted(case, output),
-            **judged,
-            **diagnosis.unanswerable_values(label),
-        }
+        values = {**self._counted(case, output), **judged, **diagnosis.unanswerable_values(label)}
+        labels: dict[str, str] = {"lost_at": _lost_at(case, output, values)}
         if is_empty:  # there is nothing that could be accurate
             values["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
-        labels = {"answerability": label, "memory": "empty" if is_empty else "held"}
+        labels |= {"answerability": label, "memory": "empty" if is_empty else "held"}
         return Scores(values, unscored=failed, weights=diagnosis.unanswerable_weights(label), labels=labels)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -184,6 +181,23 @@ def _labelled(case: ProbeCase, probe: Probe, output: MemoryOutput) -> dict[str, 
         "exact_match": exact_match(said, probe.answers),
         "token_f1": token_f1(said, probe.answers),
     }
+
+
+def _lost_at(case: ProbeCase, output: MemoryOutput, values: Mapping[str, float | None]) -> LostAt:
+    """By the facts that were expected where there are any, else by evidence and known answers."""
+    probe, refused = case.probe, output.answer.refused
+    shown, given = values["facts_present"], values["answer_facts"]
+    right = None if given is None else given == 1
+    if not probe.expected:
+        shown = values["evidence_recall"]
+        right = None if refused else answer_matches(output.answer.text, probe.answers)
+    return lost_at(
+        answerable=probe.answerable,
+        refused=refused,
+        shown=None if shown is None else shown == 1,
+        right=right,
+        stale=bool(values["answer_stale"]),
+    )
 
 
 def _cases(conversations: Sequence[Conversation]) -> Iterator[ProbeCase]:

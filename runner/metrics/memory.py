@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Literal
 
 from runner.text.sentences import split_sentences
 from runner.text.shown import shows as shows
@@ -16,6 +17,8 @@ MAX = 10.0  # of a criterion
 Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 Forms = Sequence[str]  # the ways in which one fact may be written
+
+LostAt = Literal["none", "forgotten", "refused_known", "stale_answer", "unused", "made_up"]
 
 # (label, first, last) of a bin; None: no end.
 TURNS = (("0-4", 0, 4), ("5-9", 5, 9), ("10-19", 10, 19), ("20-49", 20, 49), ("50-99", 50, 99), ("100+", 100, None))
@@ -52,6 +55,23 @@ def evidence_recall(evidence: Iterable[str], known: Collection[str], shown: Coll
 def leakage(texts: Iterable[str], canaries: Sequence[str]) -> float | None:
     """1.0 when a canary shows in one of the texts, even inside a word; None without canaries."""
     return float(any(shows_inside(text, canaries) for text in texts)) if canaries else None
+
+
+def lost_at(*, answerable: bool, refused: bool, shown: bool | None, right: bool | None, stale: bool | None) -> LostAt:
+    """The first place where a probe was lost; `none` when it was not, as far as can be told. `shown`: whether all that
+    the answer needs was there to read; `right` and `stale`: whether the answer gives it, or what is no longer true.
+    None where that is not known."""
+    if not answerable:
+        return "none" if refused else "made_up"
+    if right:
+        return "none"
+    if shown is False:
+        return "forgotten"
+    if refused:
+        return "refused_known"
+    if stale:
+        return "stale_answer"
+    return "unused" if right is False else "none"
 
 
 def n_sentences(text: str) -> int:

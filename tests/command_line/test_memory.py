@@ -69,6 +69,18 @@ def test_one_run_again_is_the_same_but_for_the_clock() -> None:
     assert {**one, "timing": 0} == {**other, "timing": 0}
 
 
+def test_a_worse_memory_is_a_regression(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["+experiment=memory", "tracking=none", "format=json"]
+    assert main([*words, "out=a"]) == 0
+    assert main([*words, "out=b", "memory=window", "compare=a", "fail_on_regression=true"]) == 4
+    gate = read("b/compare.json")["gate"]["rules"]
+    found = {rule["metric"]: rule["status"] for rule in gate}
+    assert found["facts_present"] == "fired"
+    assert found["leakage"] == "passed"
+    assert "3 of 6 rules fired" in capsys.readouterr().err
+    assert main([*words, "out=c", "compare=a", "fail_on_regression=true"]) == 0
+
+
 def scenario(conversations: int = 3, turns: int = 24) -> list[str]:
     """Conversations in which a number is told in turn 1, and asked for after turn 14 and at the end."""
     remarks = [{"user": f"Remark {turn}.", "assistant": "OK."} for turn in range(2, turns + 1)]

@@ -108,7 +108,8 @@ async def test_scores_of_each_probe(tmp_path: Path) -> None:
     assert late.values["evidence_recall"] == 1.0  # `nowhere` is no turn and does not count
     assert (late.values["answer_facts"], late.values["answer_stale"]) == (0.5, 1.0)
     assert (late.values["memory_overall"], late.values["memory_noise"]) == (80.0, 1.0)
-    assert late.labels == {"answerability": "true_negative", "memory": "held"}
+    assert late.labels == {"answerability": "true_negative", "memory": "held", "lost_at": "stale_answer"}
+    assert (early.labels["lost_at"], never.labels["lost_at"]) == ("none", "none")
     assert never.labels["answerability"] == "true_positive"
     assert never.values["unanswerable_recall"] == never.values["unanswerable_precision"] == 1.0
     assert [never.values[name] for name in ("facts_present", "answer_facts", "exact_match", "token_f1")] == [None] * 4
@@ -140,6 +141,7 @@ async def test_what_has_left_the_window_is_missed(tmp_path: Path) -> None:
     late, output = found["talk/late"]
     assert (late.values["facts_present"], late.values["stale_present"]) == (0.5, 0.0)  # turns 4 to 6
     assert late.values["evidence_recall"] == 0.5
+    assert late.labels["lost_at"] == "forgotten"
     facts = output.record()["facts"]
     assert [(fact["id"], fact["age"], fact["shown"]) for fact in facts] == [("new", 2, True), ("birthday", 4, False)]
 

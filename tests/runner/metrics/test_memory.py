@@ -12,6 +12,7 @@ from runner.metrics.memory import (
     Recall,
     evidence_recall,
     leakage,
+    lost_at,
     n_sentences,
     overall,
     present,
@@ -126,3 +127,25 @@ def test_wilson_as_scipy_has_it(n: int, data: st.DataObject) -> None:
 
 def test_wilson_of_nothing() -> None:
     assert wilson(0, 0) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("answerable", "refused", "shown", "right", "stale", "place"),
+    [
+        (False, True, None, None, None, "none"),
+        (False, False, None, None, None, "made_up"),
+        (True, False, True, True, True, "none"),  # the old value beside the new one
+        (True, False, False, True, None, "none"),
+        (True, False, False, False, True, "forgotten"),
+        (True, True, False, False, None, "forgotten"),
+        (True, True, True, False, None, "refused_known"),
+        (True, True, None, None, None, "refused_known"),
+        (True, False, True, False, True, "stale_answer"),
+        (True, False, True, False, False, "unused"),
+        (True, False, None, None, None, "none"),
+    ],
+)
+def test_where_a_probe_was_lost(
+    answerable: bool, refused: bool, shown: bool | None, right: bool | None, stale: bool | None, place: str
+) -> None:
+    assert lost_at(answerable=answerable, refused=refused, shown=shown, right=right, stale=stale) == place
