@@ -28,6 +28,10 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "completeness": "{} of {} facts show",
         "no_facts": "there are no facts to compare with",
         "errors": "contradicts the facts in {}",
+        "number": "number",
+        "time": "time",
+        "target": "target",
+        "state": "state",
         "no_errors": "nothing contradicts the facts",
         "noise": "{} of {} sentences have nothing to do with the question",
         "useful": "The memory holds something on the question.",
@@ -38,6 +42,10 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "completeness": "사실 {1}개 중 {0}개가 들어 있음",
         "no_facts": "대조할 사실이 없음",
         "errors": "사실과 어긋남({})",
+        "number": "수치 오류",
+        "time": "시점 오류",
+        "target": "대상 오류",
+        "state": "상태 오류",
         "no_errors": "사실과 어긋나는 내용 없음",
         "noise": "문장 {1}개 중 {0}개가 질문과 무관함",
         "useful": "질문에 도움이 되는 내용이 메모리에 있습니다.",
@@ -146,7 +154,9 @@ def _reasons(found: Recollection, n_facts: int, words: Mapping[str, str]) -> tup
     return (
         words["relevance"].format(found.n_related, found.n_sentences),
         words["completeness"].format(n_facts - len(found.missing), n_facts) if n_facts else words["no_facts"],
-        words["errors"].format(", ".join(found.inaccuracies)) if found.inaccuracies else words["no_errors"],
+        words["errors"].format(", ".join(words[each] for each in found.inaccuracies))
+        if found.inaccuracies
+        else words["no_errors"],
         words["noise"].format(unrelated, found.n_sentences),
     )
 

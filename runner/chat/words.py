@@ -73,7 +73,7 @@ def judgement_text(judgement: Judgement, language: Language) -> str:
 def _score(name: str, told: Mapping[str, Any], language: Language) -> str:
     types = f" ({', '.join(map(str, told['types']))})" if told.get("types") else ""
     reason = f"  {told['reason']}" if told.get("reason") else ""
-    return f"{say(name, language)}: {float(told['score']):g} / 10{types}{reason}"
+    return f"{say(name, language)}: {float(told['score']):.3g} / 10{types}{reason}"
 
 
 def sources(said: Said) -> list[str]:

@@ -60,7 +60,7 @@ def graded(
     entries = {name: _typed(name, **scores[name]) for name in CRITERIA}
     total = overall(*(entries[name]["score"] for name in CRITERIA))
     told = "; ".join(
-        f"{NAMES[language][name]} {entries[name]['score']:g}: {entries[name]['reason']}" for name in CRITERIA
+        f"{NAMES[language][name]} {entries[name]['score']:.3g}: {entries[name]['reason']}" for name in CRITERIA
     )
     details = {
         "scores": entries,

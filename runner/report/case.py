@@ -65,10 +65,13 @@ def judgements(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]
             title = f"{say.name('metric', rubric)}, {_title(name, say)}"
             if name == "votes":
                 yield title, ", ".join(f"{label}: {_vote(score, say)}" for label, score in value.items())
+            elif name == "scores":
+                for criterion, entry in value.items():
+                    yield f"{title}, {say.name('criterion', criterion)}", _graded(entry, say)
             elif name == "failures":
                 yield title, "\n".join(f"{label}: {error}" for label, error in value.items())
             else:
-                for item in value if isinstance(value, list) else [value]:
+                for item in value if isinstance(value, list) else [value] if value is not False else []:
                     yield title, _shown(item, say)
 
 
@@ -82,7 +85,17 @@ def _vote(score: float | None, say: Wording) -> str:
     return say("case.failed_vote") if score is None else f"{score:.2f}"
 
 
+def _graded(entry: Mapping[str, Any], say: Wording) -> str:
+    """`7.5/10 (number): the reason`"""
+    types = ", ".join(say.name("fault", type) for type in entry.get("types") or ())
+    return f"{entry['score']:.4g}/10{f' ({types})' if types else ''}: {entry.get('reason') or '–'}"
+
+
 def _shown(item: Any, say: Wording) -> str:
+    if isinstance(item, bool):
+        return say("yes" if item else "no")
+    if isinstance(item, float):
+        return f"{item:.4g}"
     if not isinstance(item, Mapping):
         return str(item)
     if "claim" not in item or "verdict" not in item:

@@ -15,7 +15,11 @@ from runner.report.panels import cases_line, lost_counts, models_line, stages, t
 from runner.report.trust import warnings
 
 UNFINISHED = ("partial", "failed", "running")
-CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
+CHOICES = (
+    "dataset", "retriever", "tokenizer", "embedder", "scenario", "memory", "memory/summariser", "memory/store",
+    "generator", "judge",
+)  # fmt: skip
+BETWEEN = ("append", "update")  # stages that happen between cases, not once in each
 
 
 def head(document: Document) -> str:
@@ -140,6 +144,8 @@ def _latency_note(document: Document, stage: str, entry: Mapping[str, Any]) -> s
     say, n, total = document.say, entry.get("n") or 0, document.cases["ok"]
     if n == 0:
         return say("latency.shared" if total else "panel.latency_none")
+    if stage in BETWEEN:
+        return ""
     notes = [say("latency.some", n=n, total=total)] if n < total else []
     if stage == "retrieval" and (document.summary.get("timing") or {}).get("rankings_reused"):
         notes.append(say("latency.earlier"))

@@ -42,10 +42,12 @@ def facts_of(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tu
         output = {}
     if output.get("query"):
         yield say("worst.question"), shorten(str(output["query"]), QUESTION)
-        yield say("worst.expected"), _expected(output, say)
+        yield expected(output, say)
+        yield from outdated(output, say)
         if output.get("answers"):
             yield say("worst.known"), shorten(" / ".join(map(str, output["answers"])), ANSWER)
-        yield say("worst.retrieved"), _retrieved(output, k, say)
+        if not asks_a_memory(output):
+            yield say("worst.retrieved"), _retrieved(output, k, say)
     if output.get("answer") is not None:
         refused = f"{say('worst.refused')} " if output.get("refused") else ""
         yield say("worst.answer"), refused + shorten(str(output["answer"]), ANSWER)
@@ -72,10 +74,29 @@ def _score(value: float | None, say: Wording) -> str:
     return say("worst.not_scored") if value is None else f"{value:.2f}"
 
 
-def _expected(output: Mapping[str, Any], say: Wording) -> str:
+def asks_a_memory(output: Mapping[str, Any]) -> bool:
+    return "after_turn" in output
+
+
+def expected(output: Mapping[str, Any], say: Wording) -> tuple[str, str]:
+    """Documents, or facts with a tick where the context shows them."""
+    of_memory = asks_a_memory(output)
+    title = say("worst.facts" if of_memory else "worst.expected")
     if not output.get("answerable", True):
-        return say("worst.expected_nothing")
-    return ", ".join(map(str, output.get("expected") or ())) or say("none")
+        return title, say("worst.facts_nothing" if of_memory else "worst.expected_nothing")
+    if output.get("facts"):
+        return title, _facts(output["facts"])
+    return title, ", ".join(map(str, output.get("expected") or ())) or say("none")
+
+
+def outdated(output: Mapping[str, Any], say: Wording) -> Iterable[tuple[str, str]]:
+    """Facts that hold no more, with a tick where the context shows them."""
+    if output.get("stale"):
+        yield say("worst.stale"), _facts(output["stale"])
+
+
+def _facts(facts: Iterable[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{fact['value']} ✓" if fact["shown"] else str(fact["value"]) for fact in facts)
 
 
 def _retrieved(output: Mapping[str, Any], k: int | None, say: Wording) -> str:

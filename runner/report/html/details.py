@@ -20,6 +20,7 @@ from runner.report.html.markup import Html, clean, found_in_data, joined, tag
 from runner.report.metric import label
 from runner.report.wording import Wording
 from runner.report.worst import lost_at, scores
+from runner.report.worst_section import expected, outdated
 
 TEXT, CONTEXT, REASON = 3000, 1500, 1000  # characters shown of a question or answer, of a chunk, of what a judge says
 ITEMS = 30  # of one list
@@ -42,9 +43,8 @@ def _asked(row: Mapping[str, Any], output: Mapping[str, Any], say: Wording) -> I
         yield title, cut(text, TEXT)
     if output.get("query"):
         yield say("worst.question"), cut(str(output["query"]), TEXT)
-        expected = ", ".join(map(str, output.get("expected") or ())) or say("none")
-        nothing = not output.get("answerable", True)
-        yield say("worst.expected"), say("worst.expected_nothing") if nothing else cut(expected, TEXT)
+        for title, text in (expected(output, say), *outdated(output, say)):
+            yield title, cut(text, TEXT)
     if output.get("answers"):
         yield say("worst.known"), cut(" / ".join(map(str, output["answers"])), TEXT)
 
@@ -74,9 +74,9 @@ def _outcome(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterator[tu
 
 def _found(output: Mapping[str, Any], k: int | None, say: Wording) -> Iterator[tuple[str, Body]]:
     """The best documents, and the contexts that the generator was given."""
-    expected, cited = set(output.get("expected") or ()), set(output.get("citations") or ())
+    gold, cited = set(output.get("expected") or ()), set(output.get("citations") or ())
     if "retrieved" in output:
-        hits = [_hit(rank, hit, expected) for rank, hit in enumerate(output["retrieved"][:ITEMS], start=1)]
+        hits = [_hit(rank, hit, gold) for rank, hit in enumerate(output["retrieved"][:ITEMS], start=1)]
         yield say("html.retrieved", k=k), hits or say("worst.retrieved_nothing")
     contexts: list[Item] = [
         (int(number in cited), f"[{number}]", _named(each), cut(str(each.get("text", "")), CONTEXT))
@@ -86,8 +86,8 @@ def _found(output: Mapping[str, Any], k: int | None, say: Wording) -> Iterator[t
         yield say("html.contexts"), contexts
 
 
-def _hit(rank: int, hit: Mapping[str, Any], expected: set[Any]) -> Item:
-    is_gold = hit.get("id") in expected
+def _hit(rank: int, hit: Mapping[str, Any], gold: set[Any]) -> Item:
+    is_gold = hit.get("id") in gold
     relevance = "" if hit.get("relevance") is None else f" {hit['relevance']:.2f}"
     return int(is_gold), f"{rank}.{relevance}{' ✓' if is_gold else ''}", _named(hit), None
 
