@@ -45,8 +45,16 @@ class Document:
 
     @property
     def k(self) -> int | None:
-        k = self.summary.get("k", self.run.get("k"))
-        return None if k is None else int(k)
+        """None where no metric hangs on it."""
+        return k_of(self.summary, self.run)
+
+
+def k_of(summary: Mapping[str, Any], run: Mapping[str, Any]) -> int | None:
+    metrics = summary.get("metrics")
+    if metrics and not any(name.endswith("_at_k") for name in metrics):
+        return None
+    k = summary.get("k", run.get("k"))
+    return None if k is None else int(k)
 
 
 def section(heading: str, *blocks: str, level: int = 2) -> str:

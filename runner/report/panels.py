@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric, usage
+from runner.report.document import k_of
 from runner.report.folder import case_counts
 from runner.report.judge_panel import controls, votes
 from runner.report.memory_section import panel as memory
@@ -26,7 +27,7 @@ def panels(run: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Renderabl
     """Evaluation results, generation metrics (where there are any) and details, in the run's language."""
     say = wording_of(run)
     metrics = summary.get("metrics") or {}
-    k = summary.get("k")
+    k = k_of(summary, run)
     title = say("panel.results") if k is None else say("panel.results_k", k=k)
     results = metric.values(metrics, [*metric.result_names(metrics), *_leg_names(metrics)])
     generation = metric.values(metrics, metric.GENERATION)
