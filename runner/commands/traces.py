@@ -1,0 +1,88 @@
+"""Turn chat logs of agents that call tools into reasoning traces, to be scored.
+
+LOGS has one conversation a line in the form of OpenAI's chat API, `{"messages": […]}`; OUT gets one trace a line,
+for `+experiment=trace_quality dataset.traces=OUT`. A conversation may tell its `id`, `task_domain`, `success`,
+`confidence` and `rating`, beside its messages or in `metadata`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner import terminal
+from runner.commands import Parser
+from runner.data.problems import ProblemLog, why_empty
+from runner.errors import DataError, InputError
+from runner.trace.chat_logs import read_chat_logs
+from runner.trace.records import Trace
+from runner.trace.writing import write_traces
+
+SHOWN = 5  # conversations that are left out and named
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises InputError for wrong arguments and DataError where no conversation can be used."""
+    options = _parser().parse_args(argv)
+    out: Path = options.out
+    if out.exists():
+        raise InputError(f"OUT: {out} exists; name another file, or remove it")
+    if not os.access(out.parent, os.W_OK):
+        raise InputError(f"OUT: {out.parent} is no folder that can be written to")
+    log = ProblemLog(strict=options.strict)
+    traces = list(read_chat_logs(options.logs, log, domain=options.domain, confidence=options.confidence))
+    log.stop_if_strict()
+    if not traces:
+        raise DataError(f"{options.logs}: no conversation can be used{why_empty(log, options.logs)}")
+    write_traces(traces, out)
+    _tell(log, traces)
+    steps = sum(len(trace.steps) for trace in traces)
+    sys.stdout.write(f"{out}: {len(traces)} traces, {steps} steps\n")
+    return 0
+
+
+def _tell(log: ProblemLog, traces: Sequence[Trace]) -> None:
+    for problem in log.errors[:SHOWN]:
+        terminal.note(f"skipped {problem}")
+    if len(log.errors) > SHOWN:
+        terminal.note(f"skipped {len(log.errors) - SHOWN} more")
+    assumed = Counter(name for trace in traces for name in trace.metadata.get("assumed") or ())
+    for name, count in assumed.items():
+        terminal.note(f"{count} of {len(traces)} conversations do not tell their {name}: {_instead(name)}")
+
+
+def _instead(name: str) -> str:
+    return "true where they end with an answer" if name == "success" else f"see --{name.removeprefix('task_')}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(prog="python -m runner traces", description=__doc__, allow_abbrev=False)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("logs", metavar="LOGS", help="conversations, JSON Lines")
+    parser.add_argument("out", metavar="OUT", type=Path, help="traces, JSON Lines; a new file")
+    parser.add_argument(
+        "--domain", default="default", help="of conversations that do not tell theirs (default: default)"
+    )
+    parser.add_argument(
+        "--confidence",
+        type=_share,
+        default=0.5,
+        metavar="0..1",
+        help="of conversations that do not tell theirs (default: 0.5)",
+    )
+    parser.add_argument("--strict", action="store_true", help="write nothing where a conversation has an error")
+    return parser
+
+
+def _share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, found '{text}'")
+    return number

@@ -1,0 +1,69 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from runner.commands import traces
+from runner.errors import DataError, InputError
+from tests.small_data import write_jsonl
+
+TALK = [{"role": "user", "content": "날씨는?"}, {"role": "assistant", "content": "맑습니다."}]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    told = {"id": "t", "messages": TALK, "task_domain": "code", "success": False, "confidence": 0.25}
+    write_jsonl(tmp_path / "logs.jsonl", [told, {"messages": TALK}, {"messages": []}])
+    return tmp_path / "logs.jsonl"
+
+
+def test_traces_are_written_and_what_is_assumed_is_told(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = logs.parent / "traces.jsonl"
+    assert main(["traces", str(logs), str(out), "--domain", "finance", "--confidence", "0.7"]) == 0
+    told, assumed = map(json.loads, out.read_text(encoding="utf-8").splitlines())
+    assert told["metadata"] == {"task_domain": "code", "success": False, "language": "ko"}
+    assert told["outcome"] == {"result_summary": "맑습니다.", "confidence": 0.25}
+    assert assumed["metadata"]["task_domain"] == "finance" and assumed["outcome"]["confidence"] == 0.7
+    said = capsys.readouterr()
+    assert said.out == f"{out}: 2 traces, 2 steps\n"
+    assert said.err.splitlines() == [
+        f"skipped {logs}:3: messages: expected a list of messages, found an empty list",
+        "1 of 2 conversations do not tell their task_domain: see --domain",
+        "1 of 2 conversations do not tell their success: true where they end with an answer",
+        "1 of 2 conversations do not tell their confidence: see --confidence",
+    ]
+
+
+def test_strict_writes_nothing(logs: Path) -> None:
+    out = logs.parent / "traces.jsonl"
+    with pytest.raises(DataError, match=r"1 error in the data files \(strict=true stops at them\):\n"):
+        traces.main([str(logs), str(out), "--strict"])
+    assert not out.exists()
+
+
+def test_no_usable_conversation(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "logs.jsonl", [{"messages": 3}])
+    with pytest.raises(DataError) as caught:
+        traces.main([str(tmp_path / "logs.jsonl"), str(tmp_path / "out")])
+    logs = tmp_path / "logs.jsonl"
+    assert str(caught.value) == (
+        f"{logs}: no conversation can be used; its lines have errors:\n"
+        f"  {logs}:1: messages: expected a list of messages, found number 3"
+    )
+
+
+def test_a_file_that_is_there_is_not_written_over(logs: Path) -> None:
+    with pytest.raises(InputError, match=rf"^OUT: {logs} exists; name another file, or remove it$"):
+        traces.main([str(logs), str(logs)])
+
+
+def test_a_folder_that_is_not_there(logs: Path) -> None:
+    with pytest.raises(InputError, match=r"is no folder that can be written to$"):
+        traces.main([str(logs), str(logs.parent / "none" / "traces.jsonl")])
+
+
+@pytest.mark.parametrize("value", ["2", "much", "nan"])
+def test_a_confidence_is_a_share(logs: Path, value: str) -> None:
+    with pytest.raises(InputError, match=f"expected a number from 0 to 1, found '{value}'"):
+        traces.main([str(logs), "out", "--confidence", value])
