@@ -18,6 +18,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "answers": ("runner.metrics.answers",),
     "diagnosis": ("runner.metrics.diagnosis", "runner.text.refusals"),
     "memory": ("runner.metrics.memory",),
+    "trace": ("runner.metrics.trace",),
 }
 PACKAGES = ("runner.metrics.", "runner.text.")
 ROOT = Path(__file__).resolve().parent.parent

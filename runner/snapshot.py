@@ -46,6 +46,8 @@ REMEMBERED = (
     "facts_present", "facts_current", "stale_present", "evidence_recall", "leakage", "answer_facts", "answer_stale",
     "memory_sentences", "memory_tokens", "context_tokens",
 )  # fmt: skip
+TRACE = ("tasks", "metric_code.trace")
+TRACED = ("score", "complexity", "novelty", "diversity", "outcome")
 DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("chunk/", (*RANKING, "chunks")),
     ("unanswerable_", ("queries", "gold", "metric_code.diagnosis")),
@@ -54,12 +56,14 @@ DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("mean_faithfulness", (*JUDGED, "judge_prompt.faithfulness")),
     ("mean_answer_relevancy", (*JUDGED, "judge_prompt.answer_relevancy")),
     *((name, MEMORY) for name in REMEMBERED),
+    *((name, TRACE) for name in TRACED),
     ("memory_", (*MEMORY, "judge", "judge_prompt.memory")),
     *((name, RANKING) for name in ("precision", "recall", "hit_rate", "mrr", "ndcg", "map")),
 )
 # What an experiment varies. Every other metric hangs on all identities but these.
 TREATMENTS = frozenset(
-    ("chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory")
+    {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
+    | {"traces", "profile"}
 )
 # Components that hold others, or are told otherwise.
 NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")

@@ -1,0 +1,68 @@
+"""What a reasoning trace is worth: four dimensions, their weighted sum, and three rules.
+
+Source: the evaluation algorithm of KnowledgePulse (weights, rules, vector cache), and its public implementation
+where the text leaves something open. What that leaves odd is kept: the share for steps is not capped at 0.2 (the
+whole of complexity is, at 1), a single thought that carries a tool ends at 0.0 by rules 1 and 3, and novelty may pass
+1. The one deviation: what comes out in the end is held within 0..1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+DIMENSIONS = ("complexity", "novelty", "diversity", "outcome")
+
+TYPES = ("thought", "tool_call", "observation", "error_recovery")
+UNKNOWN_NOVELTY = 0.5  # without an embedder, and for the first trace of all
+FAILED = 0.3  # of the confidence in an outcome that was no success
+LONG = 20  # steps
+
+SINGLE_THOUGHT, RECOVERY, ONE_TOOL = "single_thought", "recovery_bonus", "one_tool"
+RULES = (SINGLE_THOUGHT, RECOVERY, ONE_TOOL)
+
+
+def complexity(types: Sequence[str]) -> float:
+    """0..1: half for all four types of steps, .3 for a recovery from an error, .2 for every 20 steps."""
+    recovery = 0.3 if "error_recovery" in types else 0.0
+    return min(1.0, len(set(types)) / len(TYPES) * 0.5 + recovery + len(types) / LONG * 0.2)
+
+
+def novelty(nearest: float | None) -> float:
+    """`nearest`: the largest cosine to a trace before; None where there was none to look at."""
+    return UNKNOWN_NOVELTY if nearest is None else 1.0 - nearest
+
+
+def diversity(tools: Sequence[str | None]) -> float:
+    """0..1: different tools for each step, times 3. One entry a step, None without a tool."""
+    return min(1.0, _n_different(tools) / max(1, len(tools)) * 3)
+
+
+def outcome(confidence: float, success: bool) -> float:
+    """0..1."""
+    return confidence * (1.0 if success else FAILED)
+
+
+def mixed(dimensions: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    """The sum of the dimensions, each times its weight, in the order of DIMENSIONS."""
+    return sum(dimensions[name] * weights[name] for name in DIMENSIONS)
+
+
+def ruled(
+    score: float, types: Sequence[str], tools: Sequence[str | None], success: bool
+) -> tuple[float, tuple[str, ...]]:
+    """The score after the rules, 0..1, and those that fired, in their order; each is tried whatever came before."""
+    fired = []
+    if len(types) == 1 and types[0] == "thought":
+        score = 0.1
+        fired.append(SINGLE_THOUGHT)
+    if success and types.count("error_recovery") > 2:
+        score = min(1.0, score + 0.1)
+        fired.append(RECOVERY)
+    if _n_different(tools) == 1:
+        score = max(0.0, score - 0.1)
+        fired.append(ONE_TOOL)
+    return min(1.0, max(0.0, score)), tuple(fired)
+
+
+def _n_different(tools: Sequence[str | None]) -> int:
+    return len(set(tools) - {None})

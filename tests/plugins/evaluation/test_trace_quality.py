@@ -1,0 +1,165 @@
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from plugins.embedder.lsa import LsaEmbedder
+from plugins.embedder.none import NoEmbedder
+from plugins.evaluation.trace_quality import METRICS, TraceQuality
+from runner.errors import ConfigError
+from runner.protocols import Embedder, Workspace
+from runner.records import DataProblem
+from runner.store import Store
+from runner.trace.novelty import Novelty
+from runner.trace.profile import AutoProfile, ProfileChoice, named, shipped
+from runner.trace.records import Trace
+from tests.runner.trace.examples import finance, recovering, trace
+
+
+@dataclass
+class Given:
+    """Traces that are there already."""
+
+    traces: Sequence[Trace]
+
+    def read(self) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
+        return self.traces, ()
+
+
+class Counts:
+    """Vectors of how often a text holds a, b and c."""
+
+    def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
+        self.n_prepared, self.n_embedded = len(texts), 0
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+        rows = np.array([[text.count(letter) for letter in "abc"] for text in texts], dtype=np.float32)
+        self.n_embedded += len(texts)
+        unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return unit
+
+
+def evaluation(
+    *traces: Trace, profile: ProfileChoice | None = None, embedder: Embedder | None = None, **novelty: Any
+) -> TraceQuality:
+    return TraceQuality(
+        dataset=Given(traces),
+        profile=profile or AutoProfile(),
+        profiles=dict(shipped()),
+        novelty=Novelty(embedder=embedder or NoEmbedder(), **novelty),
+    )
+
+
+def rows_of(subject: TraceQuality, tmp_path: Path, ids: set[str] | None = None) -> dict[str, dict[str, Any]]:
+    """Rows as the engine writes them, by id."""
+
+    async def all_rows() -> dict[str, dict[str, Any]]:
+        cases = [case for case in subject.load().cases if ids is None or case.id in ids]
+        await subject.prepare(cases, Store(tmp_path, {id(subject.novelty.embedder): "1"}))
+        rows = {}
+        for case in cases:
+            output = await subject.run(case)
+            scores = subject.score(case, output, await subject.judge(case, output))
+            rows[case.id] = {
+                "id": case.id,
+                "metrics": scores.values,
+                "labels": scores.labels,
+                "tags": case.tags,
+                "output": output.record(),
+            }
+        return rows
+
+    return asyncio.run(all_rows())
+
+
+def test_a_trace_is_scored_by_its_domain_and_told_under_every_profile(tmp_path: Path) -> None:
+    row = rows_of(evaluation(finance(rating=4, quality="good")), tmp_path)["finance-1"]
+    assert row["metrics"] == {
+        "score": pytest.approx(0.724, abs=1e-12),
+        "complexity": pytest.approx(0.425, abs=1e-12),
+        "novelty": 0.5,
+        "diversity": 1.0,
+        "outcome": 0.92,
+    }
+    assert row["labels"] == {"rule": "none", "domain": "finance"}
+    assert row["tags"] == ("finance", "good")
+    output = row["output"]
+    assert (output["query"], output["domain"], output["profile"]) == ("Analyze TSMC Q4 earnings", "finance", "finance")
+    assert output["weights"] == {"complexity": 0.2, "novelty": 0.25, "diversity": 0.1, "outcome": 0.45}
+    assert output["before_rules"] == row["metrics"]["score"]
+    assert output["rating"] == 4
+    expected = {"default": 0.66125, "finance": 0.724, "code": 0.719, "medical": 0.76975, "customer_service": 0.711}
+    assert output["scores"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_profile_of_a_name_holds_for_every_domain(tmp_path: Path) -> None:
+    row = rows_of(evaluation(finance(), profile=named("medical")), tmp_path)["finance-1"]
+    assert row["metrics"]["score"] == pytest.approx(0.76975, abs=1e-12)
+    assert row["output"]["profile"] == "medical"
+
+
+def test_rules_are_labels(tmp_path: Path) -> None:
+    rows = rows_of(evaluation(recovering(), trace("one", [("thought", "hm", "search")])), tmp_path)
+    assert rows["recovering"]["labels"]["rule"] == "recovery_bonus"
+    assert rows["one"]["labels"]["rule"] == "single_thought+one_tool"
+    assert rows["one"]["metrics"]["score"] == 0.0
+
+
+def test_novelty_is_the_distance_to_what_came_before(tmp_path: Path) -> None:
+    texts = {"1": "aaa", "2": "bbb", "3": "aaab", "4": "ccc"}
+    traces = [trace(id, [("thought", text, None)], objective="-") for id, text in texts.items()]
+    rows = rows_of(evaluation(*traces, embedder=Counts()), tmp_path)
+    found = {id: row["metrics"]["novelty"] for id, row in rows.items()}
+    assert found == pytest.approx({"1": 0.5, "2": 1.0, "3": 1 - 3 / 10**0.5, "4": 1.0}, abs=1e-6)
+
+
+def test_a_sample_changes_no_score(tmp_path: Path) -> None:
+    traces = [trace(str(n), [("thought", "abc"[n % 3] * (n + 1) + "a" * (n % 4), None)]) for n in range(12)]
+    everything = rows_of(evaluation(*traces, embedder=Counts(), max_elements=3), tmp_path)
+    embedder = Counts()
+    some = rows_of(evaluation(*traces, embedder=embedder, max_elements=3), tmp_path, ids={"2", "10"})
+    assert some == {id: everything[id] for id in ("2", "10")}
+    assert embedder.n_prepared == 12
+    assert embedder.n_embedded == 3 + 4  # each with the three before it, as far as there are
+
+
+def test_the_embedder_of_the_program_finds_what_is_said_again(tmp_path: Path) -> None:
+    texts = ("환불을 요청한 고객", "Refactor the parser module", "환불을 요청한 고객", "혈압약의 상호작용을 확인")
+    traces = [trace(str(n), [("thought", text, None)], objective=text) for n, text in enumerate(texts)]
+    rows = rows_of(evaluation(*traces, embedder=LsaEmbedder()), tmp_path)
+    assert rows["2"]["metrics"]["novelty"] == pytest.approx(0.0, abs=1e-5)
+    assert rows["1"]["metrics"]["novelty"] > 0.9 < rows["3"]["metrics"]["novelty"]
+
+
+def test_a_trace_that_failed_leaves_all_its_metrics_unscored() -> None:
+    subject = evaluation(finance())
+    case = subject.load().cases[0]
+    scores = subject.score(case, None, {})
+    assert (scores.values, scores.unscored) == ({}, METRICS)
+
+
+def test_identities_tell_tasks_from_traces() -> None:
+    first = evaluation(finance()).load().identity
+    other_agent = evaluation(finance(confidence=0.4)).load().identity
+    other_task = evaluation(finance(domain="code")).load().identity
+    assert first["tasks"] == other_agent["tasks"] != other_task["tasks"]
+    assert first["traces"] != other_agent["traces"]
+
+
+def test_language_is_told_or_found(tmp_path: Path) -> None:
+    korean = trace("ko", [("thought", "", None)], objective="환불 규정을 찾아 주세요")
+    cases = evaluation(korean, finance(), finance(id="told", language="ko")).load().cases
+    assert [case.language for case in cases] == ["ko", "en", "ko"]
+
+
+def test_what_it_cannot_do_without() -> None:
+    parts: dict[str, Any] = {"profile": AutoProfile(), "novelty": Novelty(embedder=NoEmbedder())}
+    with pytest.raises(ConfigError, match="dataset: holds no traces; dataset=traces does"):
+        TraceQuality(dataset=object(), profiles=dict(shipped()), **parts)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"evaluation\.profiles: the profile 'default' is missing"):
+        TraceQuality(dataset=Given([]), profiles={}, **parts)
