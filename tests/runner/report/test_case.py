@@ -95,3 +95,77 @@ def test_a_case_that_failed_has_no_output(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_case(tmp_path: Path) -> None:
     assert shown(write_run(tmp_path, rows=[])) == "No case was scored, so there are no metrics."
+
+
+MEMORY_ROW: dict[str, Any] = {
+    "output": {
+        "query": "예산이 얼마죠?",
+        "answerable": True,
+        "after_turn": 7,
+        "expected": ["1.5억", "5월"],
+        "facts": [{"value": "1.5억", "shown": True}, {"value": "5월", "shown": False}],
+        "stale": [{"value": "1억", "shown": True}],
+        "contexts": [{"id": "memory", "text": "예산은 1.5억."}],
+    },
+    "judgements": {
+        "memory": {
+            "score": 0.5,
+            "reasoning": "괜찮음",
+            "error": None,
+            "details": {
+                "scores": {
+                    "accuracy": {"score": 20 / 3, "reason": "틀림", "types": ["time", "number"]},
+                    "noise": {"score": 0.0, "reason": "", "types": []},
+                },
+                "overall": 200 / 3,
+                "helpful_info": ["예산은 1.5억."],
+                "missing_info": [],
+                "summary": "괜찮음",
+                "empty": False,
+            },
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        (
+            "en",
+            (
+                "Facts (✓ shown) 1.5억 ✓, 5월 Outdated (✓ shown) 1억 ✓",
+                "scores, accuracy 6.667/10 (past taken for present, wrong number): 틀림",
+                "scores, noise 0/10: –",
+                "overall (0-100) 66.67",
+                "helpful 예산은 1.5억.",
+            ),
+        ),
+        (
+            "ko",
+            (
+                "필요한 사실 (✓ 컨텍스트에 있음) 1.5억 ✓, 5월",
+                "바뀌기 전의 사실 (✓ 컨텍스트에 있음) 1억 ✓",
+                "점수, 정확성 6.667/10 (시점 오류, 수치 오류): 틀림",
+                "전체 점수 (0-100) 66.67",
+                "한 줄 평가 괜찮음",
+            ),
+        ),
+    ],
+)
+def test_a_probe_of_a_memory(tmp_path: Path, language: str, expected: tuple[str, ...]) -> None:
+    run = {"config": {"report": {"language": language}}}
+    folder = write_run(tmp_path, run, rows=[{**row("q"), **MEMORY_ROW}])
+    console = Console(file=io.StringIO(), width=200)
+    console.print(report.case_view(folder))
+    assert isinstance(console.file, io.StringIO)
+    text = " ".join(" ".join(line.strip("│ ").split()) for line in console.file.getvalue().splitlines())
+    for part in expected:
+        assert part in text
+    assert "False" not in text and "Retrieved" not in text and "검색 결과" not in text
+
+
+def test_a_probe_of_what_was_never_said(tmp_path: Path) -> None:
+    output = {"query": "얼마죠?", "answerable": False, "after_turn": 7, "expected": [], "facts": [], "stale": []}
+    text = shown(write_run(tmp_path, rows=[{**row("q"), "output": output}]))
+    assert "Facts (✓ shown) no answer: it was not said" in text

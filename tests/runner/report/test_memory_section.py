@@ -1,0 +1,98 @@
+import io
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from runner.report import memory_section
+from runner.report.document import Document
+from runner.report.folder import open_run
+from runner.report.wording import LANGUAGES
+from tests.memory_runs import MEMORY
+from tests.run_folders import write_run
+
+EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
+
+
+def markdown(folder: Path, memory: Any = MEMORY, language: str = "en") -> str:
+    run = {"config": {"report": {"language": language}}}
+    return memory_section.memory(Document.of(open_run(write_run(folder, run, {"memory": memory}))))
+
+
+def test_the_section_in_english(tmp_path: Path) -> None:
+    lines = markdown(tmp_path / "r").splitlines()
+    assert lines[0] == "## Memory"
+    assert lines[2] == "### How long facts are kept"
+    assert lines[4:8] == [
+        "| Turns since it was said | Facts asked for | Still shown | 95% interval |",
+        "| --- | ---: | ---: | ---: |",
+        "| 0-4 | 4 | 1.0000 | \\[0.5100, 1.0000\\] |",
+        "| 10-19 | 2 | 0.5000 | \\[0.0945, 0.9055\\] |",
+    ]
+    assert lines[9:13] == [
+        "| Updates since it was said | Facts asked for | Still shown | 95% interval |",
+        "| --- | ---: | ---: | ---: |",
+        "| 0 | 4 | 1.0000 | \\[0.5100, 1.0000\\] |",
+        "| 1 | 2 | 0.5000 | \\[0.0945, 0.9055\\] |",
+    ]
+    used = lines.index("### What the context was made of")
+    assert lines[used + 2 : used + 7] == [
+        "| Section | Tokens (mean) | Budget | Probes with something cut |",
+        "| --- | ---: | ---: | ---: |",
+        "| summary | 123.5 | 500 | 0 |",
+        "| recent turns | 1,234.5 | 1,500 | 3 |",
+        "| retrieved turns | 0.0 | none | 0 |",
+    ]
+    assert lines[-1] == (
+        "1,200 turns kept, 24 updates of summaries, 2 summaries over a bound and cut by code, "
+        "1 updates failed (their turns were kept for the next)."
+    )
+
+
+def test_the_section_in_korean(tmp_path: Path) -> None:
+    text = markdown(tmp_path / "r", language="ko")
+    for part in (
+        "## 메모리",
+        "### 사실이 얼마나 오래 남는가",
+        "| 말한 뒤 지난 턴 수 | 물어본 사실 수 | 남아 있는 비율 | 95% 구간 |",
+        "| 말한 뒤 갱신 횟수 | 물어본 사실 수 | 남아 있는 비율 | 95% 구간 |",
+        "| 10-19 | 2 | 0.5000 | \\[0.0945, 0.9055\\] |",
+        "| 최근 턴 | 1,234.5 | 1,500 | 3 |",
+        "| 검색된 턴 | 0.0 | 없음 | 0 |",
+        "저장한 턴 1,200개, 요약 갱신 24회, 한도를 넘어 코드로 자른 요약 2회, 실패한 갱신 1회",
+    ):
+        assert part in text
+
+
+def test_a_run_without_a_memory_has_no_section(tmp_path: Path) -> None:
+    assert markdown(tmp_path / "r", {}) == ""
+    assert memory_section.panel({}, EN) is None
+
+
+def test_a_memory_that_no_fact_was_asked_of_shows_what_contexts_were_made_of(tmp_path: Path) -> None:
+    """As of data sets whose probes have answers, but no planted facts."""
+    nothing = {**MEMORY, "retention": {"turns": [], "updates": []}}
+    text = markdown(tmp_path / "r", nothing)
+    assert "How long facts are kept" not in text and "What the context was made of" in text
+    assert memory_section.panel({"memory": nothing}, EN) is None
+
+
+def test_the_panel_leaves_out_bins_without_facts() -> None:
+    panel = memory_section.panel({"memory": MEMORY}, KO)
+    assert panel is not None
+    console = Console(file=io.StringIO(), width=80)
+    console.print(panel)
+    assert isinstance(console.file, io.StringIO)
+    assert [line.split() for line in console.file.getvalue().splitlines()[1:]] == [
+        ["0-4", "1.0000", "[0.5100,", "1.0000]", "n=4"],
+        ["10-19", "0.5000", "[0.0945,", "0.9055]", "n=2"],
+    ]
+    assert console.file.getvalue().startswith("말한 뒤 지난 턴 수에 따라 남아 있는 사실:")
+
+
+def test_both_languages_have_the_same_words() -> None:
+    keys = [
+        {key for key in say.texts if key.startswith(("memory.", "context.", "criterion.", "fault."))}
+        for say in (EN, KO)
+    ]
+    assert keys[0] == keys[1]
