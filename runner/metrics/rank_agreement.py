@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from runner.metrics.correlation import spearman
 
 Floats = NDArray[np.float64]
+DIGITS = 12  # so that equal orders have exactly 1
 Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 
@@ -31,6 +32,7 @@ class RankAgreement:
 
 def rank_agreement(x: Floats, y: Floats) -> RankAgreement:
     rho, tau = spearman(x, y), kendall(x, y)
+    rho = None if rho is None else round(rho, DIGITS)
     return RankAgreement(len(x), rho, *interval(rho, len(x), "spearman"), tau, *interval(tau, len(x), "kendall"))
 
 
@@ -41,7 +43,7 @@ def kendall(x: Floats, y: Floats) -> float | None:
 
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
-    return min(1.0, max(-1.0, float(kendalltau(x, y).statistic)))
+    return round(float(kendalltau(x, y).statistic), DIGITS)
 
 
 def interval(value: float | None, n: int, kind: Literal["spearman", "kendall"]) -> tuple[float | None, float | None]:

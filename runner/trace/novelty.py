@@ -88,7 +88,9 @@ class VectorCache:
         """Of length 1 (or 0), with zeros for the dimensions that it lacks, which changes no cosine."""
         dimensions = self._rows.shape[1]
         if len(vector) > dimensions:
-            raise EvaluationError(f"novelty.dimensions: {dimensions}, but the embedder's vectors have {len(vector)}")
+            raise EvaluationError(
+                f"evaluation.novelty.dimensions: {dimensions}, but the embedder's vectors have {len(vector)}"
+            )
         length = float(np.linalg.norm(vector))
         placed = np.zeros(dimensions, dtype=np.float32)
         placed[: len(vector)] = vector / length if length else vector
@@ -115,7 +117,11 @@ class Novelty:
     def preflight(self) -> list[Problem]:
         if self.ttl_ms is None or self.order == "time":
             return []
-        return [Problem("evaluation.novelty.ttl_ms", "counts the time between traces: it needs novelty.order=time")]
+        return [
+            Problem(
+                "evaluation.novelty.ttl_ms", "counts the time between traces: it needs evaluation.novelty.order=time"
+            )
+        ]
 
     def ordered(self, traces: Sequence[Trace]) -> list[Trace]:
         """Those of one moment in the order of the file. Raises DataError for traces without a time that need one."""
@@ -124,7 +130,9 @@ class Novelty:
         without = [trace.id for trace in traces if trace.created_at is None]
         if without:
             shown = ", ".join(without[:5]) + (" …" if len(without) > 5 else "")
-            raise DataError(f"novelty.order=time: {len(without)} traces have no metadata.created_at: {shown}")
+            raise DataError(
+                f"evaluation.novelty.order=time: {len(without)} traces have no metadata.created_at: {shown}"
+            )
         return sorted(traces, key=_moment)
 
     def of(self, traces: Sequence[Trace], wanted: set[str], workspace: Workspace) -> dict[str, float]:

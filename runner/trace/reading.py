@@ -73,6 +73,9 @@ def read_trace(fields: Fields) -> Trace | None:
         fields.wrong("@type", f'"{TYPE}"', fields.data["@type"])
     parts = {name: fields.object(name) for name in ("metadata", "task", "outcome")}
     metadata, task, outcome = parts.values()
+    if fields.failed:
+        return None
+    metadata.warn_of_misspellings(METADATA)
     more = {"task": _others(task, TASK), "outcome": _others(outcome, OUTCOME)}
     trace = Trace(
         id=fields.required_text("id"),
@@ -89,8 +92,7 @@ def read_trace(fields: Fields) -> Trace | None:
         metadata=metadata.data,
         more={**_others(fields, TRACE), **{name: others for name, others in more.items() if others}},
     )
-    wrong = fields.failed or any(part.failed for part in parts.values())
-    return None if wrong else trace
+    return None if fields.failed or any(part.failed for part in parts.values()) else trace
 
 
 def _steps(fields: Fields) -> tuple[Step, ...]:
@@ -106,12 +108,21 @@ def _step(fields: Fields) -> Step:
         fields.wrong("type", f"one of {', '.join(TYPES)}", kind)
     tool, more = None, _others(fields, STEP)
     if fields.data.get("tool") is not None:
-        named = fields.object("tool")
-        tool = named.required_text("name")
-        fields.failed |= named.failed
-        if others := _others(named, TOOL):
+        tool, others = _tool(fields)
+        if others:
             more["tool"] = others
     return Step(kind or TYPES[0], fields.text("content") or "", tool, more)
+
+
+def _tool(fields: Fields) -> tuple[str, dict[str, Any]]:
+    """Its name, and what else is said of it."""
+    if not isinstance(fields.data["tool"], dict):
+        fields.wrong("tool", "an object", fields.data["tool"])
+        return "", {}
+    named = fields.object("tool")
+    name = named.required_text("name")
+    fields.failed |= named.failed
+    return name, _others(named, TOOL)
 
 
 def _confidence(fields: Fields) -> float:

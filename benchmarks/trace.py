@@ -1,0 +1,149 @@
+"""What scoring reasoning traces costs: reading, the score, the scan of a full cache, embedders, and memory.
+
+python benchmarks/trace.py [TRACES] [--e5]
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plugins.dataset.traces import TracesDataset
+from plugins.embedder.lsa import LsaEmbedder
+from runner.data.problems import ProblemLog
+from runner.metrics import trace as metrics
+from runner.protocols import Embedder
+from runner.store import Store
+from runner.trace import score_trace
+from runner.trace.novelty import VectorCache
+from runner.trace.profile import shipped
+from runner.trace.reading import read_traces
+from runner.trace.records import Trace
+
+CACHE, DIM = 1000, 384
+
+
+def main(words: list[str]) -> None:
+    n = int(next((word for word in words if word.isdigit()), 100_000))
+    traces, _ = TracesDataset().read()
+    with tempfile.TemporaryDirectory() as folder:
+        reading(Path(folder), n)
+        rules(traces)
+        scan()
+        embedding("lsa", LsaEmbedder(), traces, Path(folder))
+        if "--e5" in words:
+            from plugins.embedder.e5 import E5Embedder
+
+            embedding("e5", E5Embedder(), traces, Path(folder))
+
+
+def reading(folder: Path, n: int) -> None:
+    """Scoring n traces as they are read, so that none is held."""
+    path = folder / "traces.jsonl"
+    lines = [line for file in TracesDataset().paths for line in Path(file).read_text(encoding="utf-8").splitlines()]
+    records = [json.loads(line) for line in lines]
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(n):
+            record = records[number % len(records)] | {"id": f"t{number}"}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    taken = {name: 0.0 for name in ("read", "score")}
+    began = time.perf_counter()
+    for number, (trace, waited) in enumerate(timed(read_traces([str(path)], "traces", ProblemLog()))):
+        started = time.perf_counter()
+        score_trace(trace)
+        taken["score"] += time.perf_counter() - started
+        taken["read"] += waited
+        if number == n // 10:
+            early = peak_mb()
+    whole = time.perf_counter() - began
+    size = path.stat().st_size / n
+    print(f"{n} traces of {size:.0f} bytes, without an embedder: {whole / n * 1e6:.1f} us a trace")
+    print(f"  reading and validating {taken['read'] / n * 1e6:.1f} us, score_trace {taken['score'] / n * 1e6:.2f} us")
+    print(f"  peak memory after a tenth {early:.0f} MB, after all {peak_mb():.0f} MB (ids are kept, traces are not)")
+
+
+def rules(traces: Any) -> None:
+    rows = [([s.type for s in t.steps], [s.tool for s in t.steps], t.success, t.confidence) for t in traces]
+    weights = shipped()["default"].weights
+
+    def composite() -> None:
+        for types, tools, success, confidence in rows:
+            dimensions = {
+                "complexity": metrics.complexity(types),
+                "novelty": 0.5,
+                "diversity": metrics.diversity(tools),
+                "outcome": metrics.outcome(confidence, success),
+            }
+            metrics.mixed(dimensions, weights)
+
+    def ruled() -> None:
+        for types, tools, success, _ in rows:
+            metrics.ruled(0.5, types, tools, success)
+
+    for name, call in (("composite", composite), ("rules", ruled)):
+        print(f"{name}: {per_call(call, 200) / len(rows) * 1e6:.2f} us a trace")
+
+
+def scan() -> None:
+    random = np.random.default_rng(42)
+    vectors = random.normal(size=(CACHE, DIM)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    for name, ttl_ms in (("without a TTL", None), ("with a TTL", 3_600_000)):
+        cache = VectorCache(max_elements=CACHE, dimensions=DIM, ttl_ms=ttl_ms)
+        for vector in vectors:
+            cache.add(vector)
+        full = per_call(lambda: cache.nearest(vectors[7]), 2000)
+        bare = per_call(lambda: vectors @ vectors[7], 2000)
+        print(f"scan of {CACHE} x {DIM} {name}: {full * 1e3:.3f} ms, {full / bare:.2f} times the bare product")
+
+
+def embedding(name: str, embedder: Embedder, traces: Any, folder: Path) -> None:
+    """One trace at a time, as an agent would be scored while it works."""
+    texts = [trace.text for trace in traces]
+    embedder.prepare(texts, Store(folder, {id(embedder): name}))
+    embedder.embed(["warm-up"], "passage")
+    cache, times = VectorCache(), []
+    for trace in traces:
+        started = time.perf_counter()
+        score_trace(trace, novelty=cache.novelty(embedder.embed([trace.text], "passage")[0]))
+        times.append(time.perf_counter() - started)
+    p50, p95 = statistics.median(times) * 1e3, np.percentile(times, 95) * 1e3
+    print(f"with {name}, one at a time: p50 {p50:.1f} ms, p95 {p95:.1f} ms, n={len(times)}")
+
+
+def timed(traces: Iterator[Trace]) -> Iterator[tuple[Trace, float]]:
+    """Each with the seconds that it took to get it."""
+    while True:
+        started = time.perf_counter()
+        batch = list(islice(traces, 1))
+        if not batch:
+            return
+        yield batch[0], time.perf_counter() - started
+
+
+def per_call(call: Callable[[], object], times: int) -> float:
+    """Median seconds."""
+    taken = []
+    for _ in range(times):
+        started = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - started)
+    return statistics.median(taken)
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,51 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.metrics.rank_agreement import RankAgreement, interval, kendall, rank_agreement
+
+
+def floats(*values: float) -> np.ndarray:
+    return np.array(values, dtype=np.float64)
+
+
+def test_kendall_by_hand() -> None:
+    # 10 pairs: (3, 2) and (5, 4) are the other way round, 8 are not
+    assert kendall(floats(1, 2, 3, 4, 5), floats(1, 3, 2, 5, 4)) == pytest.approx((8 - 2) / 10)
+    # 3 pairs, one of them tied on the right: 2 in order / sqrt(3 * 2)
+    assert kendall(floats(1, 2, 3), floats(1, 2, 2)) == pytest.approx(2 / math.sqrt(6))
+
+
+def test_without_differences_there_is_no_order() -> None:
+    assert kendall(floats(1, 1, 1), floats(1, 2, 3)) is None
+    assert kendall(floats(1), floats(2)) is None
+    assert rank_agreement(floats(1, 1, 1), floats(1, 2, 3)) == RankAgreement(3, *[None] * 6)
+
+
+def test_intervals_by_hand() -> None:
+    low, high = interval(0.5, 28, "spearman")  # atanh .5 = .5493, variance 1.125 / 25 = .045, half width .4158
+    assert (low, high) == (pytest.approx(0.1327, abs=5e-4), pytest.approx(0.7467, abs=5e-4))
+    low, high = interval(0.0, 441, "kendall")  # variance .437 / 437 = .001, half width .06198
+    assert (low, high) == (pytest.approx(-0.0619, abs=5e-5), pytest.approx(0.0619, abs=5e-5))
+    assert interval(0.5, 4, "kendall") == interval(None, 100, "kendall") == (None, None)
+    assert interval(1.0, 10, "kendall") == (1.0, 1.0)
+
+
+def test_equal_orders_agree_wholly() -> None:
+    found = rank_agreement(floats(0.1, 0.2, 0.5, 0.9, 1.0), floats(1, 2, 3, 4, 5))
+    assert found.n == 5
+    assert found.spearman == pytest.approx(1.0)
+    assert found.kendall == 1.0
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=40))
+def test_turning_one_order_round_turns_the_sign(pairs: list[tuple[int, int]]) -> None:
+    x, y = floats(*[pair[0] for pair in pairs]), floats(*[pair[1] for pair in pairs])
+    found, turned = kendall(x, y), kendall(x, -y)
+    assert (found is None) == (turned is None)
+    if found is not None and turned is not None:
+        assert found == pytest.approx(-turned, abs=1e-12)
+        assert kendall(y, x) == pytest.approx(found, abs=1e-12)
