@@ -23,8 +23,8 @@ ASSISTANTS = {"en": "Assistant", "ko": "어시스턴트"}
 _SPEAKER = re.compile(r"^\[([^\[\]\n]{1,60})\] ")
 # What comes with the value that no longer holds.
 _OLD_VALUE = (
-    r"\s*,?\s*\b(?:from|instead of|rather than|and not|not)\s+{0}(?!\w)"
-    r"|(?<!\w){0}(?:에서는?|부터|\s?대신에?|\s?말고|[이가]\s아니라|[이가]\s아닌)\s"
+    r"\s*,?\s*\b(?:from|instead of|rather than|and not|not)\s+{0}(?:,?\s+but)?(?!\w)"
+    r"|(?<!\w){0}(?:에서는?|부터|\s?대신에?|\s?말고|[이가은는]?\s?아니[라고]|[이가]\s아닌)\s"
 )
 _ENDED = re.compile(r"[.!?。…]['\"”’)]*$")
 

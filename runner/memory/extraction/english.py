@@ -100,6 +100,7 @@ _NOT_OLD = _pattern(
     r"^(?P<new>.+?),?\s+(?:instead of|rather than|and not|not|no longer|in place of)\s+(?P<old>.+)$"
     r"|^(?:no longer|not)\s+(?P<old2>.+?),?\s+but\s+(?:now\s+)?(?P<new2>.+)$"
 )
+_DENIED = re.compile(r"^not\s+(?:[$€£]?\d|[A-Z])")
 _OF_IT = _pattern(r"\s+(?:for|of|to|about) (?:it|that|this|them|the bill)$")
 _TRAILING = _pattern(rf"(?:,?\s+{words.TRAILING})+$")
 _LEADING = _pattern(r"^(?:about|around|approximately|roughly|exactly|on|at|in|for|by|to|still|now)\s+")
@@ -111,7 +112,8 @@ def facts_of(sentence: str) -> Iterator[Fact]:
     for piece in _CLAUSES.split(_OPENING.sub("", sentence.strip().rstrip(".!"))):
         for clause in [piece] if _NOT_BUT.search(piece) else _BUT.split(piece):
             plain = _TRAILING.sub("", _OPENING.sub("", clause.strip(" ,.!")))
-            if match := _HAS_CHANGED.match(plain):
+            match = _HAS_CHANGED.match(plain) or _IS.match(plain)
+            if match and ("value" not in match.groupdict() or _is_denied(match["value"])):
                 subject = match["key"] if _is_key(match["key"]) else ""
             elif plain:
                 yield from _of_clause(_IT_IS.sub(f"{subject} is ", plain) if subject else plain)
@@ -191,7 +193,13 @@ def _fact(key: str, value: str, *, old: str = "", is_loose: bool = False) -> Fac
     new, before = _value(value), _value(old)
     if match := _NOT_OLD.match(new):
         new, before = _value(match["new"] or match["new2"]), before or _value(match["old"] or match["old2"])
-    return Fact("", "") if len(new.split()) > LONGEST_VALUE else Fact(_key(key), new, before, is_loose)
+    if len(new.split()) > LONGEST_VALUE or _DENIED.match(new):  # what something is not tells of no value
+        return Fact("", "")
+    return Fact(_key(key), new, before, is_loose)
+
+
+def _is_denied(value: str) -> bool:
+    return _DENIED.match(value) is not None and _NOT_OLD.match(value) is None
 
 
 def _is_key(text: str) -> bool:

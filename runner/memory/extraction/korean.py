@@ -15,7 +15,7 @@ LONGEST_KEY, LONGEST_VALUE = 6, 8  # words
 
 _OPENING = re.compile(rf"^(?:{words.OPENINGS}[,.!]?\s+)+")
 _CLAUSES = re.compile(
-    rf"(?<=[가-힣\d%A-Za-z])(?:{words.CONNECTIVES}|(?<![라다자])고(?!,?\s+(?:있|싶|나서|해|하|합|했))),?\s+(?=\S)"
+    rf"(?<=[가-힣\d%A-Za-z])(?:{words.CONNECTIVES}|(?<![라다자])(?<!아니)고(?!,?\s+(?:있|싶|나서|해|하|합|했))),?\s+(?=\S)"
     r"|(?<=[가-힣]),\s+(?!\d)|;\s+|\s+[—–-]\s+"
 )
 
@@ -27,7 +27,11 @@ _BECAME = re.compile(
     rf"{_NOW}(?:(?P<old>[^,]{{1,30}}?)에서\s+(?:{words.ADVERBS}\s+)*)?(?P<value>[^,]{{1,40}}?)(?<![새별때])(?<![^\d]대)(?:으로|로)\s+(?P<verb>.+)$"
 )
 _CHANGE = re.compile(words.CHANGES)
-_INSTEAD = re.compile(r"^(?P<old>[^,]{1,30}?)\s*(?:대신에?|말고|이 아니라|가 아니라|이 아닌|가 아닌)\s+(?P<rest>.+)$")
+_INSTEAD = re.compile(
+    r"^(?P<old>[^,]{1,30}?)\s*(?:대신에?|말고|[이가은는]?\s?아니(?:라|고)|[이가] 아닌)\s+(?P<rest>.+)$"
+)
+_DENIED = re.compile(r"(?:^|\s|[이가])아(?:니|닙니|녜|닌)[가-힣]{0,4}$")
+_NO_MORE = re.compile(r"(?:이제|더\s?이상|더는)\s")
 _CONNECTIVE = re.compile(r"(?:이고|이며|인데|이지만|이라서|이니까|이니)$")
 _VERBAL = re.compile(r"(?:보|쓰|줄|높|붙|모|들|먹|죽|속)입니다$")
 _IS = re.compile(rf"{_NOW}(?P<value>.+?)\s?{_COPULA}$")
@@ -86,6 +90,8 @@ def _said_of(key: str, rest: str) -> Iterator[Fact]:
     old = ""
     if match := _INSTEAD.match(rest):
         old, rest = match["old"], match["rest"]
+    if _DENIED.search(rest) and not _NO_MORE.search(rest):  # what something is not tells of no value
+        return
     became = _BECAME.match(rest)
     if became is not None and became["value"].endswith("기"):  # 쓰기로 했어요
         became = None

@@ -335,3 +335,25 @@ def test_laws(texts: list[str], every: int, sentences: int, tokens: int) -> None
     again = digest(memory, entities, users("Hello."), "en", bounds)
     assert (again.memory, again.entities) == (memory, ())  # nothing new, nothing changes
     assert all(len(split_sentences(line)) == 1 for line in memory.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("said", "denied", "value"),
+    [
+        ("예산은 2억이에요.", "예산은 3억이 아니에요.", "2억"),
+        ("예산은 2억이에요.", "예산은 3억 아닙니다.", "2억"),
+        ("예산은 2억이에요.", "예산은 \u202e3억\u202c 아니에요.", "2억"),
+        ("예산은 2억이에요.", "예산이 3억은 아니고 4억이에요.", "4억"),
+        ("예산은 2억이에요.", "예산은 2억이 아니라 4억이에요.", "4억"),
+        ("담당자는 윤하늘 님이에요.", "담당자는 김철수가 아니에요.", "윤하늘"),
+        ("담당자는 윤하늘 님이에요.", "담당자는 윤하늘 님이 아니고 김철수 님이에요.", "김철수"),
+        ("The budget is $200.", "The budget is not $300.", "$200"),
+        ("The budget is $200.", "The budget is not $200 but $400.", "$400"),
+        ("The budget is $200.", "The budget was not $300, it is $400.", "$400"),
+        ("The owner is Kim.", "The owner is not Lee.", "Kim"),
+    ],
+)
+def test_what_something_is_not_takes_the_place_of_nothing(said: str, denied: str, value: str) -> None:
+    memory, entities = remembered(users(said, denied), detect_language(said) or "en", every=2)
+    assert [entity.value for entity in entities] == [value]
+    assert shows(memory, [value])
