@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def reading(folder: Path, n: int) -> None:
         for number in range(n):
             record = records[number % len(records)] | {"id": f"t{number}"}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
-    taken = {name: 0.0 for name in ("read", "score")}
+    taken = dict.fromkeys(("read", "score"), 0.0)
     began = time.perf_counter()
     for number, (trace, waited) in enumerate(timed(read_traces([str(path)], "traces", ProblemLog()))):
         started = time.perf_counter()
@@ -102,7 +103,7 @@ def scan() -> None:
         cache = VectorCache(max_elements=CACHE, dimensions=DIM, ttl_ms=ttl_ms)
         for vector in vectors:
             cache.add(vector)
-        full = per_call(lambda: cache.nearest(vectors[7]), 2000)
+        full = per_call(partial(cache.nearest, vectors[7]), 2000)
         bare = per_call(lambda: vectors @ vectors[7], 2000)
         print(f"scan of {CACHE} x {DIM} {name}: {full * 1e3:.3f} ms, {full / bare:.2f} times the bare product")
 
