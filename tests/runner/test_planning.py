@@ -1,0 +1,82 @@
+"""What a run of memories will ask of models, counted by hand. No server is up: a plan asks nothing."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from runner.compose import compose_cells
+from runner.planning import CellPlan, plan_cells
+from tests.small_data import write_jsonl
+
+TURNS = 24
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    """Two conversations of 24 turns, asked the same after turns 4 and 24; nothing but the memory uses a model unless
+    told otherwise."""
+    records = [
+        {
+            "id": name,
+            "language": "en",
+            "turns": [{"user": f"Remark {turn} of {name}.", "assistant": "OK."} for turn in range(1, TURNS + 1)],
+            "probes": [
+                {"id": f"p{after}", "question": f"What did {name} say?", "after_turn": after, "answers": ["x"]}
+                for after in (4, TURNS)
+            ],
+        }
+        for name in ("ada", "bob")
+    ]
+    path = write_jsonl(tmp_path / "talks.jsonl", records)
+    return [
+        "+experiment=memory", "scenario=file", f"scenario.path={path}", "tracking=none", f"out={tmp_path / 'o'}",
+        f"cache_dir={tmp_path / 'cache'}", "memory/store=local", "provider.local.base_url=http://127.0.0.1:9/v1",
+        "judge.health=false",
+    ]  # fmt: skip
+
+
+SUMMARISER = ["memory/summariser=openai", "memory.summariser.model=local:small"]
+GENERATOR = ["generator=openai", "generator.model=local:small"]
+JUDGE = ["judge=openai", "judge.model=local:small"]
+
+
+def planned(words: Sequence[str]) -> list[CellPlan]:
+    return list(plan_cells(compose_cells(list(words))[1]).cells)
+
+
+def asked(cell: CellPlan) -> dict[str, tuple[int, int]]:
+    """Role -> (requests to be sent, those that another one answers)."""
+    return {account.role: (expected.live, expected.shared) for account, expected in cell.expected.items()}
+
+
+def test_updates_come_whenever_a_batch_has_left_the_window(words: list[str]) -> None:
+    """Window 5, batches of 5: after turns 10, 15 and 20 of each conversation."""
+    (cell,) = planned([*words, "memory=recursive_summary", *SUMMARISER])
+    assert cell.n_cases == 4
+    assert asked(cell) == {"summariser": (6, 0)}
+
+
+def test_runs_that_summarise_the_same_turns_pay_once(words: list[str]) -> None:
+    """Window 10: after turns 15 and 20, of the same batches as the first two with a window of 5."""
+    narrow, wide = planned([*words, "memory=recursive_summary", "memory.window=5,10", *SUMMARISER])
+    assert asked(narrow) == {"summariser": (6, 0)}
+    assert asked(wide) == {"summariser": (0, 4)}
+
+
+def test_larger_batches_are_other_requests(words: list[str]) -> None:
+    """Batches of 10: after turn 15 only."""
+    (cell,) = planned([*words, "memory=recursive_summary", "memory.update_every=10", *SUMMARISER])
+    assert asked(cell) == {"summariser": (2, 0)}
+
+
+def test_probes_that_show_the_same_share_their_answer(words: list[str]) -> None:
+    """Without a memory, both probes of a conversation are one question with nothing to it. An empty memory is graded
+    by nobody."""
+    none, window = planned([*words, "memory=none,window", *GENERATOR, *JUDGE])
+    assert asked(none) == {"generator": (2, 2)}
+    assert asked(window) == {"generator": (4, 0), "judge": (4, 0)}
+
+
+def test_a_memory_without_models_asks_nothing(words: list[str]) -> None:
+    assert [cell.expected for cell in planned([*words, "memory=none,window,recursive_summary,combined"])] == [{}] * 4
