@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.report import memory_figures, metric
+from runner.report import memory_figures, metric, trace_figures
 from runner.report.drawing import Draw, distances, drawable, drawable_wording, figure_of, finish, line, save
 from runner.report.folder import RunFolder, open_run, read_json
 from runner.report.wording import LANGUAGES, Wording, wording_of
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CURVES = ("recall", "ndcg", "mrr")
-BARS = ("recall_at_k", "ndcg_at_k", "mean_faithfulness")
+BARS = ("recall_at_k", "ndcg_at_k", "mean_faithfulness", "score")
 MAX_BARS = 30
 
 
@@ -29,6 +29,8 @@ def draw_run(folder: Path, target: Path) -> list[Path]:
         "metrics_by_tag": lambda: _bars(tags, run.summary.get("k"), say),
         "latency": lambda: _histogram(run, say),
         "retention": lambda: memory_figures.retention({"": run.summary.get("memory") or {}}, say),
+        "trace_scores": lambda: trace_figures.scores({"": run.summary.get("trace") or {}}, say),
+        "trace_orders": lambda: trace_figures.orders(run.summary.get("trace") or {}, say),
     }
     return save(figures, target)
 
@@ -44,17 +46,16 @@ def draw_sweep(folder: Path, target: Path) -> list[Path]:
     name = "".join(character if character.isalnum() else "_" for character in x)
     figures: dict[str, Draw] = {
         f"metrics_against_{name}": lambda: _against(x, cells, say),
-        "retention": lambda: memory_figures.retention(_memories(cells), say),
+        "retention": lambda: memory_figures.retention(_told(cells, "memory"), say),
+        "trace_scores": lambda: trace_figures.scores(_told(cells, "trace"), say),
     }
     return save(figures, target)
 
 
-def _memories(cells: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """By what was swept."""
-    found = {
-        " ".join(f"{name}={value}" for name, value in cell["params"].items()): cell.get("memory") for cell in cells
-    }
-    return {drawable(name): memory for name, memory in found.items() if memory}
+def _told(cells: Iterable[Mapping[str, Any]], part: str) -> dict[str, Mapping[str, Any]]:
+    """A part of the summaries of runs, by what was swept."""
+    found = {" ".join(f"{name}={value}" for name, value in cell["params"].items()): cell.get(part) for cell in cells}
+    return {drawable(name): told for name, told in found.items() if told}
 
 
 # --- one figure each ------------------------------------------------------------------------------

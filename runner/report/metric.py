@@ -20,11 +20,12 @@ MEMORY = (
     "answer_facts", "answer_stale", "memory_overall", "memory_relevance", "memory_completeness", "memory_accuracy",
     "memory_noise", "memory_sentences", "memory_tokens", "context_tokens",
 )  # fmt: skip
-MAIN = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "facts_present")
+TRACE = ("score", "complexity", "novelty", "diversity", "outcome")
+MAIN = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "facts_present", "score")
 
 # No grade: precision, whose ceiling is below 1 wherever a question has fewer relevant documents than k, and what
-# does not run from 0 to 1.
-UNGRADED = re.compile(r"(?:.*/)?(?:precision_at|memory)_")
+# does not run from 0 to 1; of traces, whose dimensions are no qualities by themselves.
+UNGRADED = re.compile(r"(?:.*/)?(?:(?:precision_at|memory)_|(?:score|complexity|novelty|diversity|outcome)$)")
 
 PATCHED = "_patched"  # scored by corrected labels
 
@@ -75,11 +76,11 @@ def scored(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
 
 
 def result_names(metrics: Mapping[str, Any]) -> list[str]:
-    """Retrieval metrics at k, those of chunks, those of a memory, and whatever no other table shows."""
-    elsewhere = {*RETRIEVAL, *GENERATION, *UNANSWERABLE, *MEMORY}
+    """Retrieval metrics at k, those of chunks, those of a memory or of traces, and whatever no other table shows."""
+    elsewhere = {*RETRIEVAL, *GENERATION, *UNANSWERABLE, *MEMORY, *TRACE}
     chunk = [f"chunk/{name}" for name in RETRIEVAL]
     others = [name for name in metrics if name not in elsewhere and "/" not in name and cutoff_of(name) is None]
-    return [*RETRIEVAL, *chunk, *MEMORY, *sorted(others)]
+    return [*RETRIEVAL, *chunk, *MEMORY, *TRACE, *sorted(others)]
 
 
 def legs(metrics: Mapping[str, Any]) -> list[str]:

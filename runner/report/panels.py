@@ -16,6 +16,7 @@ from runner.report.folder import case_counts
 from runner.report.judge_panel import controls, votes
 from runner.report.memory_section import panel as memory
 from runner.report.metric import Value
+from runner.report.trace_section import panel as traces
 from runner.report.trust import warnings
 from runner.report.wording import Wording, wording_of
 
@@ -90,9 +91,8 @@ def _details(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -
     if unanswerable:
         called = counts.get("answerability")
         blocks.append([_table(unanswerable, None, say), *([_two_by_two(called, say)] if called else [])])
-    blocks += [
-        [shown] for shown in (memory(summary, say), controls(summary, say), votes(summary, say)) if shown is not None
-    ]
+    panels_of = (memory, traces, controls, votes)
+    blocks += [[shown] for panel_of in panels_of if (shown := panel_of(summary, say)) is not None]
     if counts.get("lost_at"):
         blocks.append([_lost(counts["lost_at"], say)])
     return [part for block in blocks for part in [*block, Text()]][:-1]

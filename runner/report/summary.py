@@ -13,6 +13,7 @@ from runner.report import (
     metric_sections,
     models_section,
     run_sections,
+    trace_section,
     worst_section,
 )
 from runner.report.document import Document
@@ -24,6 +25,7 @@ SECTIONS: tuple[Callable[[Document], str], ...] = (
     metric_sections.main,
     comparison_section.comparison,
     memory_section.memory,
+    trace_section.traces,
     metric_sections.legs,
     metric_sections.cutoffs,
     diagnosis_section.pattern,

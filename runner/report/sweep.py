@@ -18,7 +18,7 @@ from runner.report.wording import LANGUAGES, Wording, wording_of
 
 SHOWN = (
     *metric.MAIN, "stale_present", "evidence_recall", "answer_facts", "memory_overall", "context_tokens",
-    "unanswerable_f1", "exact_match", "token_f1",
+    "complexity", "novelty", "diversity", "outcome", "unanswerable_f1", "exact_match", "token_f1",
 )  # fmt: skip
 
 
@@ -66,6 +66,7 @@ class Cell:
             **_kept(facts, "judge_health"),
             "metrics": self.metrics,
             **_kept(self.summary, "memory"),
+            **_kept(self.summary, "trace"),
             "timing": {"latency": timing.get("latency") or {}, **_kept(timing, "usage")},
         }
 
@@ -154,8 +155,11 @@ class Sweep:
 
     @property
     def warnings(self) -> list[str]:
-        """What speaks against the judges of the runs, each once."""
-        return list(dict.fromkeys(text for cell in self.cells for text in warnings(cell.summary, self.say)))
+        """What speaks against the judges of the runs, and against reading their scores as better and worse; each
+        once."""
+        is_weighed = "profile" in self.params and any(cell.summary.get("trace") for cell in self.cells)
+        found = [text for cell in self.cells for text in warnings(cell.summary, self.say)]
+        return list(dict.fromkeys([*([self.say("trace.weighed")] if is_weighed else []), *found]))
 
 
 def coverage(sweep: Sweep, found: Paired) -> str:

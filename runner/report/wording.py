@@ -12,12 +12,14 @@ from runner.report.english_html import ENGLISH_HTML
 from runner.report.english_memory import ENGLISH_MEMORY
 from runner.report.english_models import ENGLISH_MODELS
 from runner.report.english_sweep import ENGLISH_SWEEP
+from runner.report.english_trace import ENGLISH_TRACE
 from runner.report.korean import KOREAN
 from runner.report.korean_comparison import KOREAN_COMPARISON
 from runner.report.korean_html import KOREAN_HTML
 from runner.report.korean_memory import KOREAN_MEMORY
 from runner.report.korean_models import KOREAN_MODELS
 from runner.report.korean_sweep import KOREAN_SWEEP
+from runner.report.korean_trace import KOREAN_TRACE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,13 @@ class Wording:
 
 
 LANGUAGES = {
-    "en": Wording("en", ENGLISH | ENGLISH_MEMORY | ENGLISH_MODELS | ENGLISH_COMPARISON | ENGLISH_HTML | ENGLISH_SWEEP),
-    "ko": Wording("ko", KOREAN | KOREAN_MEMORY | KOREAN_MODELS | KOREAN_COMPARISON | KOREAN_HTML | KOREAN_SWEEP),
+    "en": Wording(
+        "en",
+        ENGLISH | ENGLISH_MEMORY | ENGLISH_MODELS | ENGLISH_COMPARISON | ENGLISH_HTML | ENGLISH_SWEEP | ENGLISH_TRACE,
+    ),
+    "ko": Wording(
+        "ko", KOREAN | KOREAN_MEMORY | KOREAN_MODELS | KOREAN_COMPARISON | KOREAN_HTML | KOREAN_SWEEP | KOREAN_TRACE
+    ),
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from zlib import crc32
 
-SCORES = ("recall_at_k", "faithfulness", "answer_relevancy", "facts_present", "answer_facts", "token_f1")
+SCORES = ("recall_at_k", "faithfulness", "answer_relevancy", "facts_present", "answer_facts", "token_f1", "score")
 RIGHT = ("true_positive", "true_negative")
 
 

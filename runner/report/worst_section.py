@@ -8,6 +8,7 @@ from typing import Any
 from runner.report.document import Document, section
 from runner.report.markdown import bold, escape, shorten
 from runner.report.metric import label
+from runner.report.trace_section import result
 from runner.report.wording import Wording
 from runner.report.worst import lost_at, scores, worst_cases
 
@@ -41,16 +42,17 @@ def facts_of(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tu
     if not isinstance(output, Mapping):
         output = {}
     if output.get("query"):
-        yield say("worst.question"), shorten(str(output["query"]), QUESTION)
-        yield expected(output, say)
+        yield asked(output, say), shorten(str(output["query"]), QUESTION)
+        yield from expected(output, say)
         yield from outdated(output, say)
         if output.get("answers"):
             yield say("worst.known"), shorten(" / ".join(map(str, output["answers"])), ANSWER)
-        if not asks_a_memory(output):
+        if not (asks_a_memory(output) or is_of_a_trace(output)):
             yield say("worst.retrieved"), _retrieved(output, k, say)
     if output.get("answer") is not None:
         refused = f"{say('worst.refused')} " if output.get("refused") else ""
         yield say("worst.answer"), refused + shorten(str(output["answer"]), ANSWER)
+    yield from result(row, output, say)
     yield from _why(row, k, say)
 
 
@@ -78,15 +80,27 @@ def asks_a_memory(output: Mapping[str, Any]) -> bool:
     return "after_turn" in output
 
 
-def expected(output: Mapping[str, Any], say: Wording) -> tuple[str, str]:
-    """Documents, or facts with a tick where the context shows them."""
+def asked(output: Mapping[str, Any], say: Wording) -> str:
+    """What the text of a case is called."""
+    return say("trace.objective" if is_of_a_trace(output) else "worst.question")
+
+
+def is_of_a_trace(output: Mapping[str, Any]) -> bool:
+    return "before_rules" in output
+
+
+def expected(output: Mapping[str, Any], say: Wording) -> Iterable[tuple[str, str]]:
+    """Documents, or facts with a tick where the context shows them; nothing is known of what a trace should be."""
+    if is_of_a_trace(output):
+        return
     of_memory = asks_a_memory(output)
     title = say("worst.facts" if of_memory else "worst.expected")
     if not output.get("answerable", True):
-        return title, say("worst.facts_nothing" if of_memory else "worst.expected_nothing")
-    if output.get("facts"):
-        return title, _facts(output["facts"])
-    return title, ", ".join(map(str, output.get("expected") or ())) or say("none")
+        yield title, say("worst.facts_nothing" if of_memory else "worst.expected_nothing")
+    elif output.get("facts"):
+        yield title, _facts(output["facts"])
+    else:
+        yield title, ", ".join(map(str, output.get("expected") or ())) or say("none")
 
 
 def outdated(output: Mapping[str, Any], say: Wording) -> Iterable[tuple[str, str]]:

@@ -18,9 +18,10 @@ import orjson
 from runner.report import case
 from runner.report.html.markup import Html, clean, found_in_data, joined, tag
 from runner.report.metric import label
+from runner.report.trace_section import result
 from runner.report.wording import Wording
 from runner.report.worst import lost_at, scores
-from runner.report.worst_section import expected, outdated
+from runner.report.worst_section import asked, expected, outdated
 
 TEXT, CONTEXT, REASON = 3000, 1500, 1000  # characters shown of a question or answer, of a chunk, of what a judge says
 ITEMS = 30  # of one list
@@ -42,11 +43,12 @@ def _asked(row: Mapping[str, Any], output: Mapping[str, Any], say: Wording) -> I
     for title, text in case.history(row, say):
         yield title, cut(text, TEXT)
     if output.get("query"):
-        yield say("worst.question"), cut(str(output["query"]), TEXT)
-        for title, text in (expected(output, say), *outdated(output, say)):
+        yield asked(output, say), cut(str(output["query"]), TEXT)
+        for title, text in (*expected(output, say), *outdated(output, say)):
             yield title, cut(text, TEXT)
     if output.get("answers"):
         yield say("worst.known"), cut(" / ".join(map(str, output["answers"])), TEXT)
+    yield from result(row, output, say)
 
 
 def _answered(output: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, Body]]:

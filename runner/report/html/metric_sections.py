@@ -19,12 +19,13 @@ CELL_BAR = 64  # pixels
 
 
 def panels(document: Document) -> Section:
-    """Results of retrieval or of a memory, of generation and on unanswerable questions, with intervals and grades."""
+    """Results of retrieval, memories, traces, generation and on unanswerable questions, with intervals and grades."""
     say, metrics = document.say, document.metrics
-    retrieval = [name for name in metric.result_names(metrics) if name not in metric.MEMORY]
+    retrieval = [name for name in metric.result_names(metrics) if name not in (*metric.MEMORY, *metric.TRACE)]
     groups = [
         (say("html.retrieval"), metric.values(metrics, retrieval)),
         (say("memory.title"), metric.values(metrics, metric.MEMORY)),
+        (say("trace.title"), metric.values(metrics, metric.TRACE)),
         (say("panel.generation"), metric.values(metrics, metric.GENERATION)),
         (say("answerability.title"), metric.values(metrics, metric.UNANSWERABLE)),
     ]

@@ -8,7 +8,14 @@ from typing import Any
 
 from runner.report.document import Document
 from runner.report.folder import open_run, read_json
-from runner.report.html import comparison_sections, loss_sections, memory_sections, metric_sections, trust_sections
+from runner.report.html import (
+    comparison_sections,
+    loss_sections,
+    memory_sections,
+    metric_sections,
+    trace_quality_sections,
+    trust_sections,
+)
 from runner.report.html.cases import cases_of
 from runner.report.html.cases_section import cases_section
 from runner.report.html.head import head
@@ -17,6 +24,7 @@ from runner.report.html.page import FILE, Page, Section
 SECTIONS: tuple[Callable[[Document], Section | None], ...] = (
     metric_sections.panels,
     memory_sections.memory,
+    trace_quality_sections.traces,
     loss_sections.diagnosis,
     loss_sections.lost,
     loss_sections.unanswerable,

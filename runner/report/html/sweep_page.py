@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from runner.report import metric, sweep_cost
 from runner.report.figures import series_along, x_axis
-from runner.report.html import memory_sections, sweep_sections
+from runner.report.html import memory_sections, sweep_sections, trace_quality_sections
 from runner.report.html.head import pairs, told
 from runner.report.html.markup import Html, found_in_data, joined, paragraph, scrolled, table, tag
 from runner.report.html.metric_sections import slice_cell
@@ -26,6 +26,7 @@ def write_sweep(folder: Path, sweep: Sweep) -> None:
     found = [
         _runs(sweep, folder),
         memory_sections.retention(sweep),
+        trace_quality_sections.by_profile(sweep),
         *sweep_sections.sections(sweep),
         _failures(sweep),
         _cost(sweep),

@@ -1,0 +1,65 @@
+import json
+from pathlib import Path
+from typing import Any
+
+from runner.report.document import Document
+from runner.report.folder import open_run
+from runner.report.html.trace_quality_sections import by_profile, traces
+from runner.report.sweep import read_sweep
+from tests.run_folders import dump, write_run, write_sweep_folder
+from tests.trace_runs import TRACE
+
+
+def page(folder: Path, trace: Any) -> Document:
+    return Document.of(open_run(write_run(folder, {}, {"trace": trace})))
+
+
+def swept(folder: Path, profiles: tuple[str, str], *found: dict[str, Any]) -> Path:
+    write_sweep_folder(folder)
+    head = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+    for cell, profile, trace in zip(head["cells"], profiles, found, strict=True):
+        cell["overrides"] = [f"profile={profile}"]
+        path = folder / cell["folder"] / "summary.json"
+        dump(path, {**json.loads(path.read_text(encoding="utf-8")), "trace": trace})
+    dump(folder / "sweep.json", head)
+    return folder
+
+
+def test_the_section_of_a_run(tmp_path: Path) -> None:
+    section = traces(page(tmp_path / "r", TRACE))
+    assert section is not None and section.title == "Reasoning traces"
+    assert section.body.count("<table") == 5
+    assert section.body.count("<svg") == 2  # a bar for each domain, none for the profiles of the same names
+    assert '<td class="number">0.6250</td>' in section.body
+    assert "code and medical agree least (0.250)." in section.body
+    assert "a|b, c" in section.body
+
+
+def test_names_of_domains_are_text(tmp_path: Path) -> None:
+    hostile = {**TRACE, "domains": {"<script>": TRACE["domains"]["code"]}, "outliers": ["<b>"]}
+    section = traces(page(tmp_path / "r", hostile))
+    assert section is not None
+    assert "<script>" not in section.body and "&lt;script&gt;" in section.body and "&lt;b&gt;" in section.body
+
+
+def test_a_run_without_traces_has_no_section(tmp_path: Path) -> None:
+    assert traces(page(tmp_path / "r", None)) is None
+
+
+def test_runs_of_a_sweep_by_domain(tmp_path: Path) -> None:
+    less = {**TRACE, "domains": {"code": TRACE["domains"]["code"]}}
+    sweep = read_sweep(swept(tmp_path / "s", ("code", "medical"), TRACE, less))
+    section = by_profile(sweep)
+    assert section is not None
+    assert '<th scope="row">profile=medical</th><td class="number">0.5000</td><td class="number">–</td>' in section.body
+    assert (
+        '<th scope="row">profile=code</th><td class="number">0.5000</td><td class="number">0.6250</td>' in section.body
+    )
+    assert section.body.count('class="whisker"') == 9  # three lines for each of three values
+    assert any("a higher score under another profile does not mean better traces" in text for text in sweep.warnings)
+
+
+def test_a_sweep_of_something_else(tmp_path: Path) -> None:
+    sweep = read_sweep(write_sweep_folder(tmp_path / "s"))
+    assert by_profile(sweep) is None
+    assert not any("Profiles weigh" in text for text in sweep.warnings)

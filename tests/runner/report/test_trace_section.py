@@ -1,0 +1,137 @@
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from runner.report import trace_section
+from runner.report.document import Document
+from runner.report.folder import open_run
+from runner.report.summary import render
+from runner.report.wording import LANGUAGES, Wording
+from runner.report.worst_section import facts_of
+from tests.run_folders import write_run
+from tests.trace_runs import ROW, TRACE
+
+EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
+
+
+def document(folder: Path, trace: Any = TRACE, language: str = "en") -> Document:
+    run = {"config": {"report": {"language": language}}}
+    return Document.of(open_run(write_run(folder, run, {"trace": trace})))
+
+
+def test_the_section_in_english(tmp_path: Path) -> None:
+    text = trace_section.traces(document(tmp_path / "r"))
+    assert text == (
+        "## Reasoning traces\n\n"
+        "### Scores by domain\n\n"
+        "| Domain | Traces | Mean | 10th percentile | Median | 90th percentile |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: |\n"
+        "| code | 3 | 0.5000 | 0.2000 | 0.4500 | 0.9000 |\n"
+        "| 의료 | 5 | 0.6250 | 0.1000 | 0.7000 | 0.7500 |\n\n"
+        "### What scores are made of\n\n"
+        "| Dimension | Share of the score |\n"
+        "| --- | ---: |\n"
+        "| Complexity | 25.0% |\n"
+        "| Novelty | 12.5% |\n"
+        "| Tool Diversity | 12.5% |\n"
+        "| Outcome | 50.0% |\n\n"
+        "Share of all scores before the rules that comes from each dimension, its weight counted.\n\n"
+        "### Rules that fired\n\n"
+        "| Rule | Traces | Share of traces |\n"
+        "| --- | ---: | ---: |\n"
+        "| a single thought and nothing else (score 0.1) | 2 | 25.0% |\n"
+        "| more than two recoveries from errors, and success (+0.1) | 0 | 0.0% |\n"
+        "| one tool only (−0.1) | 4 | 50.0% |\n\n"
+        "### What the weights change\n\n"
+        "| Profile | default | code | medical |\n"
+        "| --- | ---: | ---: | ---: |\n"
+        "| default | 1.000 | 0.750 | 0.500 |\n"
+        "| code | 0.750 | 1.000 | 0.250 |\n"
+        "| medical | 0.500 | 0.250 | 1.000 |\n\n"
+        "Kendall's tau-b between the orders in which two profiles put the same traces: 1 the same order, 0 unrelated, "
+        "−1 reversed.\n\n"
+        "code and medical agree least (0.250).\n\n"
+        "### Agreement with ratings\n\n"
+        "| Coefficient | Value | 95 % interval |\n"
+        "| --- | ---: | ---: |\n"
+        "| Spearman's rho | 0.800 | \\[0.100, 0.950\\] |\n"
+        "| Kendall's tau | 0.600 |  |\n\n"
+        "6 traces have a rating.\n\n"
+        "Far from the other traces of their domain (robust z above 3.5): a\\|b, c."
+    )
+
+
+def test_the_section_in_korean(tmp_path: Path) -> None:
+    text = trace_section.traces(document(tmp_path / "r", language="ko"))
+    for line in (
+        "## 추론 추적",
+        "| 의료 | 5 | 0.6250 | 0.1000 | 0.7000 | 0.7500 |",
+        "| 도구 다양성 | 12.5% |",
+        "| 단일 단계 벌점: 생각 한 번뿐임(점수 0.1) | 2 | 25.0% |",
+        "순위가 가장 다른 두 프로필은 code, medical입니다(0.250).",
+        "평점이 있는 추적은 6개입니다.",
+        "같은 도메인의 다른 추적들과 크게 다른 추적(로버스트 z 3.5 초과): a\\|b, c.",
+    ):
+        assert line in text.splitlines()
+
+
+def test_summary_md_holds_it_and_without_traces_it_does_not(tmp_path: Path) -> None:
+    assert "\n## Reasoning traces\n" in render(document(tmp_path / "r"))
+    assert "Reasoning traces" not in render(document(tmp_path / "s", trace={}))
+    assert trace_section.panel({}, EN) is None
+
+
+def test_one_profile_no_ratings_and_no_outliers(tmp_path: Path) -> None:
+    found = {**TRACE, "sensitivity": {"profiles": ["default"], "tau": [[1.0]]}, "outliers": []}
+    del found["agreement"]
+    text = trace_section.traces(document(tmp_path / "r", found))
+    assert "What the weights change" not in text and "Agreement" not in text
+    assert text.endswith("No trace is far from the others of its domain (robust z above 3.5).")
+
+
+def test_profiles_that_put_traces_in_no_order_or_the_same() -> None:
+    none: dict[str, Any] = {"sensitivity": {"profiles": ["a", "b"], "tau": [[1.0, None], [None, 1.0]]}}
+    assert trace_section.sensitivity(none, EN)[1] == [["a", "1.000", "–"], ["b", "–", "1.000"]]
+    same: dict[str, Any] = {"sensitivity": {"profiles": ["a", "b"], "tau": [[1.0, 1.0], [1.0, 1.0]]}}
+    assert trace_section.least(none, EN) == trace_section.least(same, EN) == ""
+
+
+def test_many_outliers_are_counted() -> None:
+    found = {"outliers": [f"t{number}" for number in range(23)]}
+    assert trace_section.outliers(found, EN).endswith("t18, t19 and 3 more.")
+    assert trace_section.outliers(found, KO).endswith("t18, t19 외 3개.")
+
+
+@pytest.mark.parametrize(
+    ("say", "lines"),
+    [
+        (
+            EN,
+            ["code  0.5000  [0.2000, 0.9000]  n=3", "one tool only (−0.1): 4", "code and medical agree least (0.250)."],
+        ),
+        (KO, ["의료  0.6250  [0.1000, 0.7500]  n=5", "제로 다양성 벌점: 도구를 한 가지만 씀(−0.1): 4"]),
+    ],
+)
+def test_the_panel_of_the_terminal(say: Wording, lines: list[str]) -> None:
+    out = StringIO()
+    Console(file=out, width=74).print(trace_section.panel({"trace": TRACE}, say))
+    printed = [line.strip() for line in out.getvalue().splitlines()]
+    assert set(lines) <= set(printed)
+    assert max(map(len, printed)) <= 74
+
+
+def test_how_a_trace_came_to_its_score() -> None:
+    assert dict(facts_of(ROW, None, EN)) == {
+        "Objective": "Find the fault",
+        "Weights of code": "Complexity 0.8 × 0.25 + Novelty 0.5 × 0.4 + Tool Diversity 1 × 0.1 "
+        "+ Outcome 0.5 × 0.2 = 0.6000",
+        "Rules that fired": "one tool only (−0.1): 0.5000",
+        "What the agent told": "success, confidence 0.5, 4 steps",
+        "Scores": "Trace Score 0.50",
+    }
+    plain = {**ROW, "output": {**ROW["output"], "rules": [], "success": False}}
+    found = dict(facts_of(plain, None, KO))
+    assert found["적용된 규칙"] == "없음" and found["에이전트가 보고한 내용"] == "실패, 신뢰도 0.5, 4단계"

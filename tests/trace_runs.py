@@ -1,0 +1,44 @@
+"""What summary.json says of a few reasoning traces, with numbers that were written by hand."""
+
+from typing import Any
+
+TRACE: dict[str, Any] = {
+    "domains": {
+        "code": {"n": 3, "mean": 0.5, "p10": 0.2, "p50": 0.45, "p90": 0.9},
+        "의료": {"n": 5, "mean": 0.625, "p10": 0.1, "p50": 0.7, "p90": 0.75},
+    },
+    "shares": {"complexity": 0.25, "novelty": 0.125, "diversity": 0.125, "outcome": 0.5},
+    "rules": {"single_thought": 2, "recovery_bonus": 0, "one_tool": 4},
+    "sensitivity": {
+        "profiles": ["default", "code", "medical"],
+        "tau": [[1.0, 0.75, 0.5], [0.75, 1.0, 0.25], [0.5, 0.25, 1.0]],
+    },
+    "agreement": {
+        "n": 6,
+        "spearman": 0.8,
+        "spearman_low": 0.1,
+        "spearman_high": 0.95,
+        "kendall": 0.6,
+        "kendall_low": None,
+        "kendall_high": None,
+    },
+    "outliers": ["a|b", "c"],
+}
+
+ROW: dict[str, Any] = {
+    "id": "t1",
+    "status": "ok",
+    "metrics": {"score": 0.5, "complexity": 0.8, "novelty": 0.5, "diversity": 1.0, "outcome": 0.5},
+    "output": {
+        "query": "Find the fault",
+        "domain": "code",
+        "profile": "code",
+        "rules": ["one_tool"],
+        "weights": {"complexity": 0.25, "novelty": 0.4, "diversity": 0.1, "outcome": 0.2},
+        "before_rules": 0.6,
+        "rating": None,
+        "steps": 4,
+        "success": True,
+        "confidence": 0.5,
+    },
+}
