@@ -36,7 +36,7 @@ from runner.calibration.calibrate import Calibration, calibrate
 from runner.calibration.correction import demand_same_judge
 from runner.components import build, identity
 from runner.compose import plan_of
-from runner.config import plain_value, validate
+from runner.config import RunOptions, plain_value, validate
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, listed
 from runner.data.ratings import Scale, Wanted
@@ -44,6 +44,7 @@ from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.report import calibration as report
 from runner.report.calibration_panels import panels
 from runner.report.folder import RunFolder, open_run
+from runner.run import selected
 from runner.store import fingerprint
 
 RUBRICS = ("faithfulness", "answer_relevancy")
@@ -65,6 +66,7 @@ def main(argv: Sequence[str]) -> int:
     labels = read_labels(path, own.wanted, log)
     if log.errors:
         terminal.note(f"left out of {path}:\n{listed(log.errors)}")
+    labels = _selected(labels, options)
     cfg.out = str(_folder(cfg, labels))
     built = build(cfg.judge)
     settings = Settings(labels.scale, *own.thresholds, options.seed)
@@ -147,6 +149,14 @@ def _run(folder: Path, cfg: DictConfig) -> RunFolder:
         raise InputError(f"run: {folder} has no results ({run.run.get('status')})")
     demand_same_judge(run, plain_value(cfg, "judge"))
     return run
+
+
+def _selected(labels: Labels, options: RunOptions) -> Labels:
+    """What `sample` and `case` leave, and the rubrics that it is rated for."""
+    ids = {answer.id for answer in selected(labels.answers, options)}
+    answers = tuple(answer for answer in labels.answers if answer.id in ids)
+    rated = {rubric for answer in answers for rubric in answer.ratings}
+    return replace(labels, answers=answers, rubrics=tuple(name for name in labels.rubrics if name in rated))
 
 
 def _folder(cfg: DictConfig, labels: Labels) -> Path:

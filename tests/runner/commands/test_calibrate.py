@@ -251,6 +251,17 @@ def test_repeats_and_panels_say_how_far_they_agree(server: ModelsServer) -> None
 PANEL = ("first", "second", "third")
 
 
+@pytest.mark.parametrize(
+    ("word", "n", "n_asked"),  # en-wrong is rated for faithfulness only
+    [("case=en-wrong", 1, 1), ("case=ko-right", 1, 2), ("sample=3", 3, None)],
+)
+def test_no_more_is_judged_than_was_asked_for(word: str, n: int, n_asked: int | None, server: ModelsServer) -> None:
+    assert calibrate(*asked(server), word, "out=out") == 0
+    assert len(items()) == result()["labels"]["n"] == n
+    rated = {each["id"]: len(each["ratings"]) for each in LABELS}
+    assert server.count == (n_asked or sum(rated[name] for name in items()))
+
+
 def test_a_spent_budget_ends_it(server: ModelsServer) -> None:
     words = ["max_concurrency=1", "budget.requests=2", "out=out"]
     assert calibrate(*asked(server), *words) == 3
