@@ -21,6 +21,7 @@ from runner.metadata import without_credentials
 from runner.provider_files import placed
 from runner.references import chosen, reference_overrides
 from runner.store import fingerprint
+from runner.trace.profile import AUTO, shipped
 
 ENTRY_POINTS = "runner.conf"
 OPEN = ("provider.",)  # mappings in which any name may stand
@@ -121,6 +122,7 @@ def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple
     cells = []
     with initialized(folder):
         overrides = _added_or_overridden(overrides)
+        overrides += _profiles_of_others(overrides)
         jobs = arguments.cells(overrides)
         swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
         for job in jobs:
@@ -157,6 +159,19 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
         return f"++{override}" if override.startswith(OPEN) else override
 
     return list(map(grown, overrides))
+
+
+def _profiles_of_others(overrides: Sequence[str]) -> list[str]:
+    """Those that are not the program's own, for evaluations that hold all profiles by name."""
+    known = known_groups(search_path(overrides))
+    others = [name for name in known.get("profile", ()) if name not in (AUTO, *shipped())]
+    place = "profile@evaluation.profiles"
+    for job in arguments.cells(overrides) if others else ():
+        cfg = _bare(job, known)
+        if cfg is None or f"{place}.default" not in _choices(cfg):
+            return []
+    named = {override.lstrip("+").partition("=")[0] for override in overrides}
+    return [f"+{place}.{name}={name}" for name in others if f"{place}.{name}" not in named]
 
 
 def _is_added(override: str) -> bool:
@@ -239,22 +254,29 @@ def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]
 
 def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]:
     """The evaluation's name and the groups in its defaults (empty when it does not compose)."""
+    cfg = _bare(job, known)
+    if cfg is None:
+        return []
+    choices = _choices(cfg)
+    used = [choice for key in cfg for choice in choices if choice.partition("/")[0] == key]
+    return [choices["evaluation"], *used, "experiment"]
+
+
+def _bare(job: Sequence[str], known: dict[str, list[str]]) -> DictConfig | None:
+    """The configuration as the evaluation and the experiment make it; None when that does not compose."""
     from hydra import compose
     from hydra.errors import HydraException
 
-    deciding = []
+    deciding = search_path(job)
     for override in job:
         parsed = arguments.parse(override)
         key, value = str(parsed.key_or_group), str(parsed.value())
         if key in ("evaluation", "experiment") and value in known.get(key, []):
             deciding.append(override)
     try:
-        cfg = compose("config", deciding, return_hydra_config=True)
+        return compose("config", deciding, return_hydra_config=True)
     except (HydraException, OmegaConfBaseException):
-        return []
-    choices = _choices(cfg)
-    used = [choice for key in cfg for choice in choices if choice.partition("/")[0] == key]
-    return [choices["evaluation"], *used, "experiment"]
+        return None
 
 
 def _choices(cfg: DictConfig) -> dict[str, str]:

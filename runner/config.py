@@ -21,7 +21,7 @@ Positive = Annotated[int, Field(ge=1)]
 
 NOT_PARTS = ("evaluation", "tracking", "regression", "models")
 # What some evaluation is made of, and what another one may lack.
-PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", "memory", "profile")
+PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", "memory", "profile", "novelty")
 
 # Options that decide where, when and how fast, never what comes out.
 NOT_IN_FINGERPRINT = {

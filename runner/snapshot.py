@@ -63,7 +63,7 @@ DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 # What an experiment varies. Every other metric hangs on all identities but these.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
-    | {"traces", "profile"}
+    | {"traces", "profile", "novelty"}
 )
 # Components that hold others, or are told otherwise.
 NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")

@@ -12,7 +12,9 @@ from runner.protocols import Workspace
 
 
 class NoEmbedder:
-    """Every text is a vector of length 0."""
+    """Every text is a vector of length 0. `has_vectors` tells those that cannot do without."""
+
+    has_vectors = False
 
     def prepare(self, texts: Sequence[str], workspace: Workspace) -> None: ...
 

@@ -13,9 +13,8 @@ from runner.protocols import Workspace
 from runner.records import CaseSet, Judgements, Preparation, Scores, Timing
 from runner.store import fingerprint
 from runner.text.language import detect_language
-from runner.trace.novelty import Novelty
 from runner.trace.profile import DEFAULT, Profile, ProfileChoice
-from runner.trace.protocols import Traces
+from runner.trace.protocols import Novelty, Traces
 from runner.trace.records import Trace, TraceScore
 from runner.trace.scoring import dimensions_of, scored
 from runner.trace.sums import sums
@@ -92,7 +91,7 @@ class TraceQuality:
 
     def load(self) -> CaseSet[TraceCase]:
         self._traces, problems = self.dataset.read()
-        embedder = {"embedder": fingerprint(getattr(self.novelty.embedder, "provenance", {}))}
+        embedder = {"embedder": fingerprint(getattr(self.novelty, "provenance", {}))}
         cases = tuple(TraceCase(trace) for trace in self._traces)
         return CaseSet(cases, problems, {**_identity(cases), **embedder})
 

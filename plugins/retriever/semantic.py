@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from runner.errors import CorpusError
+from runner.errors import CorpusError, Problem
 from runner.protocols import CachedEmbedder, Embedder, Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
@@ -49,6 +49,11 @@ class SemanticRetriever:
         self.ivf_lists = ivf_lists
         self.ivf_probes = ivf_probes
         self.seed = seed
+
+    def preflight(self) -> list[Problem]:
+        if getattr(self.embedder, "has_vectors", True):
+            return []
+        return [Problem("embedder", "none makes no vectors, which this retriever ranks by; expected another one")]
 
     @property
     def provenance(self) -> Mapping[str, Any]:

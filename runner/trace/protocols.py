@@ -1,10 +1,11 @@
-"""What reads traces."""
+"""What reads traces, and what tells how new they are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from runner.protocols import Workspace
 from runner.records import DataProblem
 from runner.trace.records import Trace
 
@@ -13,3 +14,12 @@ from runner.trace.records import Trace
 class Traces(Protocol):
     def read(self) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
         """In file order. Raises DataError for files that cannot be used."""
+
+
+class Novelty(Protocol):
+    """Its `provenance` (runner.protocols) is what vectors hang on."""
+
+    order: str
+
+    def of(self, traces: Sequence[Trace], wanted: set[str], workspace: Workspace) -> Mapping[str, float]:
+        """By id, for the `wanted` ids among all traces; which are wanted changes nothing."""

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from plugins.embedder.lsa import LsaEmbedder
 from plugins.embedder.none import NoEmbedder
 from plugins.evaluation.trace_quality import METRICS, TraceQuality
+from plugins.novelty.local import LocalNovelty
 from runner.errors import ConfigError
 from runner.protocols import Embedder, Workspace
 from runner.records import DataProblem
 from runner.store import Store
-from runner.trace.novelty import Novelty
 from runner.trace.profile import AutoProfile, ProfileChoice, named, shipped
 from runner.trace.records import Trace
 from tests.runner.trace.examples import finance, recovering, trace
@@ -51,7 +51,7 @@ def evaluation(
         dataset=Given(traces),
         profile=profile or AutoProfile(),
         profiles=dict(shipped()),
-        novelty=Novelty(embedder=embedder or NoEmbedder(), **novelty),
+        novelty=LocalNovelty(embedder=embedder or NoEmbedder(), **novelty),
     )
 
 
@@ -158,7 +158,7 @@ def test_language_is_told_or_found(tmp_path: Path) -> None:
 
 
 def test_what_it_cannot_do_without() -> None:
-    parts: dict[str, Any] = {"profile": AutoProfile(), "novelty": Novelty(embedder=NoEmbedder())}
+    parts: dict[str, Any] = {"profile": AutoProfile(), "novelty": LocalNovelty(embedder=NoEmbedder())}
     with pytest.raises(ConfigError, match="dataset: holds no traces; dataset=traces does"):
         TraceQuality(dataset=object(), profiles=dict(shipped()), **parts)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"evaluation\.profiles: the profile 'default' is missing"):

@@ -1,17 +1,11 @@
-from datetime import UTC, datetime, timedelta
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from plugins.embedder.none import NoEmbedder
-from runner.errors import DataError, EvaluationError
-from runner.trace.novelty import Novelty, VectorCache
-from runner.trace.records import Trace
-from tests.runner.trace.examples import finance
+from runner.errors import EvaluationError
+from runner.trace.novelty import VectorCache
 
 Vector = NDArray[np.float32]
 EAST, NORTH = (1.0, 0.0), (0.0, 1.0)
@@ -62,7 +56,7 @@ def test_lengths_and_missing_dimensions_change_no_cosine() -> None:
     cache.add(vector(0.0, 20.0))
     assert cache.nearest(vector(0.0, 0.5, 0.0)) == 1.0
     assert cache.nearest(vector(0.0, 0.0)) == 0.0
-    with pytest.raises(EvaluationError, match=r"evaluation\.novelty\.dimensions: 3, but the embedder's vectors have 4"):
+    with pytest.raises(EvaluationError, match=r"novelty\.dimensions: 3, but the embedder's vectors have 4"):
         cache.nearest(vector(1.0, 0.0, 0.0, 0.0))
 
 
@@ -85,49 +79,3 @@ def test_it_is_a_list_that_is_cut(size: int, ttl: int | None, events: list[tuple
         cache.add(one)
         kept = [*kept, (now, one)][-size:]
         assert len(cache) == len(kept)
-
-
-# --- order ------------------------------------------------------------------------------------------
-
-
-def at(id: str, minute: int | None) -> Trace:
-    start = datetime(2026, 11, 3, 9, tzinfo=UTC)
-    return finance(id, created_at=None if minute is None else start + timedelta(minutes=minute))
-
-
-def novelty(**settings: Any) -> Novelty:
-    return Novelty(embedder=NoEmbedder(), **settings)
-
-
-def test_order_of_file_and_of_time() -> None:
-    traces = [at("c", 3), at("a", 1), at("b", 3)]
-    assert [trace.id for trace in novelty().ordered(traces)] == ["c", "a", "b"]
-    assert [trace.id for trace in novelty(order="time").ordered(traces)] == ["a", "c", "b"]
-    with pytest.raises(DataError) as caught:
-        novelty(order="time").ordered([at(str(n), None) for n in range(6)])
-    assert str(caught.value) == "evaluation.novelty.order=time: 6 traces have no metadata.created_at: 0, 1, 2, 3, 4 …"
-
-
-def test_a_ttl_needs_the_time_of_traces() -> None:
-    (problem,) = novelty(ttl_ms=1000).preflight()
-    assert str(problem) == (
-        "evaluation.novelty.ttl_ms: counts the time between traces: it needs evaluation.novelty.order=time"
-    )
-    assert novelty(ttl_ms=1000, order="time").preflight() == novelty().preflight() == []
-
-
-class East:
-    """Every text is the same vector."""
-
-    def prepare(self, texts: Any, workspace: Any) -> None: ...
-
-    def embed(self, texts: Any, kind: Any) -> Vector:
-        return np.tile(vector(*EAST), (len(texts), 1))
-
-
-def test_the_time_of_traces_is_the_clock_of_the_ttl() -> None:
-    traces = [at("c", 130), at("a", 0), at("b", 59)]
-    subject = Novelty(embedder=East(), ttl_ms=3_600_000, order="time")
-    workspace: Any = None
-    found = subject.of(traces, {"a", "b", "c"}, workspace)
-    assert found == {"a": 0.5, "b": 0.0, "c": 0.5}

@@ -1,0 +1,126 @@
+"""Traces scored from the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.cli import main
+
+RUN = ["+experiment=trace_quality", "tracking=none"]
+PROFILES = ["default", "finance", "code", "medical", "customer_service"]
+LEGAL = """\
+_target_: runner.trace.profile.Profile
+name: legal
+weights: {complexity: 0.1, novelty: 0.1, diversity: 0.1, outcome: 0.7}
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def summary(out: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(out, "summary.json").read_text(encoding="utf-8"))
+    return found
+
+
+def rows(out: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(out, "per_item.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def traces(*domains: str, **metadata: Any) -> None:
+    lines = [
+        {
+            "id": f"t{number}",
+            "metadata": {"task_domain": domain, "success": True, **metadata},
+            "task": {"objective": "계약을 검토"},
+            "steps": [{"type": "thought"}, {"type": "observation"}],
+            "outcome": {"confidence": 0.9},
+        }
+        for number, domain in enumerate(domains)
+    ]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    Path("traces.jsonl").write_text(text, encoding="utf-8")
+
+
+def test_all_profiles_in_one_sweep() -> None:
+    assert main([*RUN, f"profile={','.join(PROFILES)}", "out=s"]) == 0
+    cells = [summary(f"s/{number}") for number in range(5)]
+    means = {profile: cell["metrics"]["score"]["value"] for profile, cell in zip(PROFILES, cells, strict=True)}
+    assert len(set(means.values())) == 5
+    for number, (profile, cell) in enumerate(zip(PROFILES, cells, strict=True)):
+        found = rows(f"s/{number}")
+        assert {row["output"]["profile"] for row in found} == {profile}
+        assert all(row["metrics"]["score"] == row["output"]["scores"][profile] for row in found)
+        assert cell["trace"]["sensitivity"] == cells[0]["trace"]["sensitivity"]  # of the traces, not of the run
+        assert cell["trace"]["sensitivity"]["profiles"] == PROFILES
+        assert sum(cell["trace"]["shares"].values()) == pytest.approx(1.0)
+    compared = json.loads(Path("s/summary.json").read_text(encoding="utf-8"))
+    assert len(compared["cells"]) == 5
+
+
+def test_a_run_tells_the_same_twice() -> None:
+    for out in ("a", "b"):
+        assert main([*RUN, "embedder=lsa", "deterministic=true", f"out={out}"]) == 0
+    first, second = summary("a"), summary("b")
+    assert {**first, "timing": None} == {**second, "timing": None}
+    assert first["metrics"]["novelty"]["value"] > 0.5
+
+
+def test_a_profile_of_ones_own_is_one_file() -> None:
+    traces("legal", "code", "물류")
+    Path("mine/profile").mkdir(parents=True)
+    Path("mine/profile/legal.yaml").write_text(LEGAL, encoding="utf-8")
+    words = ["--config-dir", "mine", *RUN, "dataset.traces=traces.jsonl"]
+    assert main([*words, "out=auto"]) == 0
+    assert [row["output"]["profile"] for row in rows("auto")] == ["legal", "code", "default"]
+    assert rows("auto")[0]["metrics"]["score"] == pytest.approx(0.027 + 0.05 + 0.63)
+    assert list(rows("auto")[0]["output"]["scores"]) == [*PROFILES, "legal"]
+    assert main([*words, "profile=legal", "out=legal"]) == 0
+    assert {row["output"]["profile"] for row in rows("legal")} == {"legal"}
+    assert main([*words[2:], "out=without"]) == 0
+    assert rows("without")[0]["output"]["profile"] == "default"
+
+
+def test_weights_that_do_not_sum_to_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "profile=code", "profile.weights.outcome=0.3", "out=o"]) == 1
+    assert "profile.weights: expected weights that sum to 1 (these sum to 1.1)" in capsys.readouterr().err
+
+
+def test_novelty_by_time() -> None:
+    traces("code", "code", created_at="2026-11-03T09:30:00Z")
+    words = [*RUN, "dataset.traces=traces.jsonl", "novelty.order=time", "novelty.ttl_ms=3600000", "embedder=lsa"]
+    assert main([*words, "out=o"]) == 0
+    assert [row["metrics"]["novelty"] for row in rows("o")] == [0.5, pytest.approx(0.0, abs=1e-6)]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["dataset=demo"], "dataset: holds no traces; dataset=traces does"),
+        (["dataset.traces=no.jsonl"], "dataset.traces: file not found: no.jsonl"),
+        (["novelty.ttl_ms=5"], "novelty.ttl_ms: counts the time between traces: it needs novelty.order=time"),
+        (["profile=finanse"], "profile: no choice 'finanse'; did you mean 'finance'?"),
+        (["novelty.order=time", "dataset.traces=traces.jsonl"], "2 traces have no metadata.created_at: t0, t1"),
+        (["retriever=hybrid"], "trace_quality has no retriever; it uses dataset, embedder, novelty, profile"),
+    ],
+)
+def test_what_cannot_be_scored(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    traces("code", "code")
+    assert main([*RUN, "out=o", *words]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("retriever", ["semantic", "hybrid"])
+def test_a_retriever_by_vectors_wants_an_embedder(retriever: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["+experiment=retrieval_only", f"retriever={retriever}", "embedder=none", "tracking=none"]) == 1
+    assert "embedder: none makes no vectors, which this retriever ranks by" in capsys.readouterr().err
+
+
+def test_traces_are_no_questions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["+experiment=retrieval_only", "dataset=traces", "tracking=none"]) == 1
+    assert "dataset=traces has no corpus and no questions" in capsys.readouterr().err
