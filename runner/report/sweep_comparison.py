@@ -20,7 +20,9 @@ from runner.report.markdown import Markdown, escape, table
 from runner.report.sweep import Sweep, swept
 
 SHOWN = 5  # metrics in the terminal; more do not fit 80 columns
-FIRST = ("recall", "ndcg", "mrr", "mean_", "facts_present", "evidence_recall", "memory_overall", "unanswerable_f1")
+FIRST = (
+    "recall", "ndcg", "mrr", "mean_", "facts_present", "evidence_recall", "memory_overall", "score", "unanswerable_f1",
+)  # fmt: skip
 EQUAL = "="
 NOT_WORDS = ("true", "false", "null")
 

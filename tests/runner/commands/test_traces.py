@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,30 @@ def test_traces_are_written_and_what_is_assumed_is_told(logs: Path, capsys: pyte
         "1 of 2 conversations do not tell their success: true where they end with an answer",
         "1 of 2 conversations do not tell their confidence: see --confidence",
     ]
+
+
+def test_what_is_written_is_scored(tmp_path: Path) -> None:
+    def calling(id: str, name: str, text: str | None = None) -> dict[str, Any]:
+        call = {"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}}
+        return {"role": "assistant", "content": text, "tool_calls": [call]}
+
+    talk = [
+        {"role": "user", "content": "How warm is it?"},
+        calling("1", "weather"),
+        {"role": "tool", "tool_call_id": "1", "content": "Error: which city?"},
+        calling("2", "place", "I look up the city first."),
+        {"role": "tool", "tool_call_id": "2", "content": "Busan"},
+        {"role": "assistant", "content": "21 degrees."},
+    ]
+    write_jsonl(tmp_path / "logs.jsonl", [{"messages": talk, "confidence": 0.8}])
+    assert main(["traces", str(tmp_path / "logs.jsonl"), str(tmp_path / "traces.jsonl")]) == 0
+    where = [f"dataset.traces={tmp_path / 'traces.jsonl'}", f"out={tmp_path / 'o'}", "tracking=none"]
+    assert main(["+experiment=trace_quality", *where]) == 0
+    row = json.loads((tmp_path / "o" / "per_item.jsonl").read_text(encoding="utf-8"))
+    # 3 types of 4, a recovery, 5 steps; 2 tools in 5 steps
+    assert row["metrics"]["complexity"] == pytest.approx(3 / 4 * 0.5 + 0.3 + 5 / 20 * 0.2)
+    assert row["metrics"]["diversity"] == 1.0
+    assert row["metrics"]["score"] == pytest.approx(0.725 * 0.25 + 0.5 * 0.35 + 0.15 + 0.8 * 0.25)
 
 
 def test_strict_writes_nothing(logs: Path) -> None:

@@ -38,6 +38,7 @@ def test_grades_at_their_borders(value: float | None, grade: str | None) -> None
         ("keyword/recall_at_3", "keyword Recall@3", "keyword Recall@3"),
         ("mean_faithfulness", "Faithfulness", "충실도 (Faithfulness)"),
         ("memory_noise", "Memory Noise (0-10, lower is better)", "메모리 노이즈 (0-10, 낮을수록 좋음)"),
+        ("diversity", "Tool Diversity", "도구 다양성"),
         ("something_new", "something_new", "something_new"),
     ],
 )
@@ -47,7 +48,11 @@ def test_labels(name: str, english: str, korean: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["precision_at_k", "chunk/precision_at_5", "memory_overall", "memory_accuracy", "stale_present", "leakage"]
+    "name",
+    [
+        *("precision_at_k", "chunk/precision_at_5", "memory_overall", "memory_accuracy", "stale_present", "leakage"),
+        *("score", "complexity", "novelty", "diversity", "outcome"),
+    ],
 )
 def test_no_grade_for_what_is_no_share_of_the_best(name: str) -> None:
     assert metric.grade_of(metric.value_of({name: estimate(0.9, 5)}, name)) is None
@@ -63,6 +68,12 @@ def test_label_without_a_k() -> None:
 
 def test_cutoffs_are_those_of_documents_not_of_legs() -> None:
     assert metric.cutoffs({"recall_at_k": {}, "recall_at_10": {}, "mrr_at_3": {}, "keyword/recall_at_7": {}}) == [3, 10]
+
+
+def test_the_score_of_traces_stands_before_what_it_is_made_of() -> None:
+    metrics = {name: estimate(0.5, 3) for name in ("complexity", "novelty", "score", "another")}
+    shown = [value.name for value in metric.values(metrics, metric.result_names(metrics))]
+    assert shown == ["score", "complexity", "novelty", "another"]
 
 
 def test_legs_are_prefixes_but_for_chunks() -> None:

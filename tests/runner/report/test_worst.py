@@ -32,6 +32,14 @@ def test_a_case_that_never_ended_comes_after_one_that_ended_as_badly() -> None:
     assert ids([crashed, hopeless]) == ["b", "a"]
 
 
+def test_traces_stand_in_the_order_of_their_scores() -> None:
+    busy = {"score": 0.2, "complexity": 1.0, "diversity": 1.0}
+    plain = {"score": 0.4, "complexity": 0.2, "diversity": 0.0}
+    rows = [{"id": id, "status": "ok", "metrics": metrics} for id, metrics in (("plain", plain), ("busy", busy))]
+    assert ids(rows) == ["busy", "plain"]
+    assert scores(rows[0]) == {"score": 0.4}
+
+
 def test_a_missing_judgement_counts_zero_and_a_score_that_does_not_apply_not_at_all() -> None:
     missing = row("missing", metrics={"faithfulness": None}, unscored=["faithfulness"])
     not_applicable = row("n/a", metrics={"recall_at_k": None})
