@@ -68,6 +68,8 @@ def cost_line(planned: Planned, language: str) -> str:
     """`1,124 requests to models (…), about 1,210,000 tokens, $0.21, about 7 minutes`, and what is saved."""
     say, total = WORDS[language], planned.total
     saved = total.stored + total.shared
+    if not total.live + saved:
+        return say["nothing"]
     if not total.live:
         return say["none"].format(stored=f"{saved:,}")
     models = ", ".join(f"{model}: {count:,}" for model, count in sorted(planned.live.items()))

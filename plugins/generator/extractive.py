@@ -88,7 +88,7 @@ class ExtractiveGenerator:
         current = [
             i for i in found if not any(holds[i] <= holds[j] and replaces(stated[j], stated[i]) for j in found if j > i)
         ]
-        current.sort(key=lambda i: (-scores[i], stated[i].is_reply, not stated[i].units, -i))
+        current.sort(key=lambda i: (stated[i].denies, -scores[i], stated[i].is_reply, not stated[i].units, -i))
         chosen: list[int] = []
         for i in current:
             if len(chosen) < self.max_sentences and not holds[i] <= frozenset().union(*(holds[j] for j in chosen)):

@@ -52,6 +52,12 @@ _STATES = re.compile(
 )
 
 
+_DENIES = re.compile(
+    r"(?:\s|[이가은는])아(?:니|닙니|녜)[가-힣]{0,4}[.!~]*$|\b(?:is|are|was|were)(?:\s+not\b|n['’]t\b)(?!.*\bbut\b)",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True)
 class Statement:
     """`context`: its number, from 1. `is_reply`: the assistant said it. `before`: what the same speaker said just
@@ -66,6 +72,11 @@ class Statement:
     def units(self) -> frozenset[str]:
         """Of the quantities in it; "" for bare numbers."""
         return frozenset(quantity.unit for quantity in quantities(self.text))
+
+    @cached_property
+    def denies(self) -> bool:
+        """It tells what something is not."""
+        return _DENIES.search(self.text) is not None
 
 
 def statements(contexts: Sequence[Context]) -> list[Statement]:
@@ -100,8 +111,8 @@ def figures(text: str) -> list[Word]:
 
 def replaces(newer: Statement, older: Statement) -> bool:
     """Whether a statement about the same gives another value of the same kind. What the assistant says replaces
-    nothing that the user said."""
-    if newer.is_reply and not older.is_reply:
+    nothing that the user said, and what something is not replaces nothing."""
+    if newer.denies or (newer.is_reply and not older.is_reply):
         return False
     return not older.units or not older.units.isdisjoint(newer.units)
 

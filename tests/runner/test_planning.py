@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.compose import compose_cells
+from runner.plan_report import cost_line
 from runner.planning import CellPlan, plan_cells
 from tests.small_data import write_jsonl
 
@@ -80,3 +81,12 @@ def test_probes_that_show_the_same_share_their_answer(words: list[str]) -> None:
 
 def test_a_memory_without_models_asks_nothing(words: list[str]) -> None:
     assert [cell.expected for cell in planned([*words, "memory=none,window,recursive_summary,combined"])] == [{}] * 4
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "No run of this command asks a model."), ("ko", "이 명령의 어떤 실행도 모델을 호출하지 않습니다.")],
+)
+def test_a_summariser_that_no_strategy_uses_is_told_to_cost_nothing(words: list[str], language: str, said: str) -> None:
+    plan = plan_cells(compose_cells([*words, "memory=window", *SUMMARISER])[1])
+    assert cost_line(plan, language) == said

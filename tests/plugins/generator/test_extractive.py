@@ -192,3 +192,19 @@ async def test_citations_of_a_conversation_are_numbers_of_its_contexts(question,
     answer = await recall(question, said)
     assert answer.text
     assert set(answer.citations) <= set(range(1, len(said) + 1))
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "answer"),
+    [
+        ([("예산은 2억이에요.", "네."), ("예산은 3억이 아니에요.", "네.")], "예산이 얼마죠?", "예산은 2억이에요. [1]"),
+        (
+            [("The budget is $200.", "OK."), ("The budget is not $300.", "OK.")],
+            "What is the budget?",
+            "The budget is $200. [1]",
+        ),
+    ],
+)
+async def test_what_something_is_not_is_no_answer_where_there_is_one(said, question, answer):
+    found = await recall(question, said)
+    assert found.text == answer

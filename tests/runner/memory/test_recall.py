@@ -102,3 +102,24 @@ def test_the_assistant_replaces_nothing_that_the_user_said() -> None:
 )
 def test_whether_somebody_tells_or_asks(text: str, does: bool) -> None:
     assert tells_something(text) is does
+
+
+@pytest.mark.parametrize(
+    ("text", "does"),
+    [
+        ("예산은 3억이 아니에요.", True),
+        ("예산은 3억 아닙니다", True),
+        ("예산은 3억이 아니라 4억이에요.", False),
+        ("예산은 4억이에요.", False),
+        ("The budget is not $300.", True),
+        ("The budget isn't $300.", True),
+        ("The budget is not $300 but $400.", False),
+        ("The budget is $400.", False),
+    ],
+)
+def test_what_something_is_not_replaces_nothing(text: str, does: bool) -> None:
+    statement = Statement(2, text)
+    assert statement.denies is does
+    assert (
+        replaces(statement, Statement(1, "예산은 2억이에요." if "예산" in text else "The budget is $200.")) is not does
+    )
