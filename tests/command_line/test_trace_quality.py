@@ -91,6 +91,21 @@ def test_weights_that_do_not_sum_to_one(capsys: pytest.CaptureFixture[str]) -> N
     assert "profile.weights: expected weights that sum to 1 (these sum to 1.1)" in capsys.readouterr().err
 
 
+def test_an_agent_that_got_worse_is_a_regression_where_mistakes_weigh_most() -> None:
+    """The same tasks by two agents can be compared; in finance a loss of .0135 is too much, in code it is not."""
+    words = [*RUN, "dataset.traces=traces.jsonl", "format=json"]
+    traces("finance", "code", "code")
+    assert main([*words, "out=a"]) == 0
+    text = Path("traces.jsonl").read_text(encoding="utf-8")
+    Path("traces.jsonl").write_text(text.replace("0.9}", "0.87}"), encoding="utf-8")
+    assert main([*words, "out=b", "compare=a", "fail_on_regression=true"]) == 4
+    gate = json.loads(Path("b/compare.json").read_text(encoding="utf-8"))["gate"]["rules"]
+    found = {(rule["metric"], *(rule["slice"] or {}).values()): rule["status"] for rule in gate}
+    assert found[("score", "finance")] == "fired"
+    assert found[("score",)] == found[("outcome",)] == found[("score", "code")] == "passed"
+    assert main([*words, "out=c", "compare=b", "fail_on_regression=true"]) == 0
+
+
 def test_novelty_by_time() -> None:
     traces("code", "code", created_at="2026-11-03T09:30:00Z")
     words = [*RUN, "dataset.traces=traces.jsonl", "novelty.order=time", "novelty.ttl_ms=3600000", "embedder=lsa"]
