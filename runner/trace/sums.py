@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +16,7 @@ from runner.metrics.trace import DIMENSIONS, RULES
 
 Floats = NDArray[np.float64]
 
+NOTHING = float("nan")
 FAR = 3.5  # robust z from which a score is an outlier
 MAD_TO_SD = 0.6745  # Iglewicz and Hoaglin, How to detect and handle outliers, 1993
 MEAN_TO_SD = 1.253314
@@ -30,25 +32,49 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     agreement    with ratings, where traces have them: runner.metrics.rank_agreement
     outliers     ids of traces whose score is far from those of their domain
     """
-    kept = [row for row in rows if isinstance(row.get("output"), Mapping) and row["metrics"].get("score") is not None]
-    if not kept:
-        return {}
-    by_domain: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in kept:
-        by_domain[row["output"]["domain"]].append(row)
-    found = {
-        "domains": {domain: _distribution(_scores(rows)) for domain, rows in sorted(by_domain.items())},
-        "shares": _shares(kept),
-        "rules": _rules(kept),
-        "sensitivity": _sensitivity([row["output"]["scores"] for row in kept]),
-        **_agreement(kept),
-        "outliers": [id for rows in by_domain.values() for id in _outliers(rows)],
-    }
-    return {"trace": found}
+    columns = _Columns()
+    for row in rows:
+        if isinstance(row.get("output"), Mapping) and row["metrics"].get("score") is not None:
+            columns.add(row)
+    return {"trace": columns.told()} if columns.ids else {}
 
 
-def _scores(rows: Sequence[Mapping[str, Any]]) -> Floats:
-    return np.array([row["metrics"]["score"] for row in rows], dtype=np.float64)
+class _Columns:
+    """What is kept of rows: numbers and ids."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self._scores = array("d")
+        self._ratings = array("d")  # NaN without one
+        self._by_domain: dict[str, array[int]] = defaultdict(lambda: array("l"))
+        self._by_profile: dict[str, array[float]] = defaultdict(lambda: array("d"))
+        self._weighted: dict[str, float] = dict.fromkeys(DIMENSIONS, 0.0)
+        self._fired: Counter[str] = Counter()
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        output, metrics = row["output"], row["metrics"]
+        self._by_domain[output["domain"]].append(len(self.ids))
+        self.ids.append(row["id"])
+        self._scores.append(metrics["score"])
+        self._ratings.append(NOTHING if output.get("rating") is None else output["rating"])
+        for profile, score in output["scores"].items():
+            self._by_profile[profile].append(score)
+        for name in DIMENSIONS:
+            self._weighted[name] += metrics[name] * output["weights"][name]
+        self._fired.update(output["rules"])
+
+    def told(self) -> dict[str, Any]:
+        scores = np.array(self._scores)
+        places = {domain: np.array(rows) for domain, rows in sorted(self._by_domain.items())}
+        far = np.sort(np.concatenate([rows[_are_far(scores[rows])] for rows in places.values()]))
+        return {
+            "domains": {domain: _distribution(scores[rows]) for domain, rows in places.items()},
+            "shares": _shares(self._weighted),
+            "rules": {rule: self._fired[rule] for rule in RULES},
+            "sensitivity": _sensitivity({name: np.array(column) for name, column in self._by_profile.items()}),
+            **_agreement(scores, np.array(self._ratings)),
+            "outliers": [self.ids[place] for place in far],
+        }
 
 
 def _distribution(scores: Floats) -> dict[str, float | int]:
@@ -56,35 +82,25 @@ def _distribution(scores: Floats) -> dict[str, float | int]:
     return {"n": len(scores), "mean": float(scores.mean()), "p10": float(p10), "p50": float(p50), "p90": float(p90)}
 
 
-def _shares(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    totals = {name: sum(row["metrics"][name] * row["output"]["weights"][name] for row in rows) for name in DIMENSIONS}
-    whole = sum(totals.values())
-    return {name: total / whole if whole else 0.0 for name, total in totals.items()}
+def _shares(weighted: Mapping[str, float]) -> dict[str, float]:
+    whole = sum(weighted.values())
+    return {name: total / whole if whole else 0.0 for name, total in weighted.items()}
 
 
-def _rules(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    fired = Counter(rule for row in rows for rule in row["output"]["rules"])
-    return {rule: fired[rule] for rule in RULES}
+def _sensitivity(columns: Mapping[str, Floats]) -> dict[str, Any]:
+    tau = [[kendall(left, right) for right in columns.values()] for left in columns.values()]
+    return {"profiles": list(columns), "tau": tau}
 
 
-def _sensitivity(scores: Sequence[Mapping[str, float]]) -> dict[str, Any]:
-    profiles = list(scores[0])
-    columns = [np.array([each[name] for each in scores], dtype=np.float64) for name in profiles]
-    tau = [[kendall(left, right) for right in columns] for left in columns]
-    return {"profiles": profiles, "tau": tau}
-
-
-def _agreement(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    rated = [row for row in rows if row["output"].get("rating") is not None]
-    if len(rated) < 2:
+def _agreement(scores: Floats, ratings: Floats) -> dict[str, Any]:
+    rated = ~np.isnan(ratings)
+    if np.count_nonzero(rated) < 2:
         return {}
-    ratings = np.array([row["output"]["rating"] for row in rated], dtype=np.float64)
-    return {"agreement": asdict(rank_agreement(_scores(rated), ratings))}
+    return {"agreement": asdict(rank_agreement(scores[rated], ratings[rated]))}
 
 
-def _outliers(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _are_far(scores: Floats) -> NDArray[np.bool_]:
     """By robust z: the distance to the median in median distances, or in mean ones where more than half are 0."""
-    scores = _scores(rows)
     distances = np.abs(scores - np.median(scores))
     spread = float(np.median(distances)) / MAD_TO_SD or float(distances.mean()) * MEAN_TO_SD
-    return [row["id"] for row, distance in zip(rows, distances, strict=True) if distance > FAR * spread > 0]
+    return np.asarray((distances > FAR * spread) & (spread > 0))
