@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from runner.report.drawing import figure_of, line
-from runner.report.memory_section import BY, points
+from runner.report.memory_section import BY, places, points
 from runner.report.wording import Wording
 
 if TYPE_CHECKING:
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 def retention(curves: Mapping[str, Mapping[str, Any]], say: Wording) -> Figure | None:
     """`curves`: `memory` of summary.json by the name of its line; one panel by turns, one by updates."""
-    shown = [by for by in BY if any(points(memory, by) for memory in curves.values())]
+    bins = {by: places(curves.values(), by) for by in BY}
+    shown = [by for by in BY if len(bins[by]) > 1]  # one bin is no curve
     if not shown:
         return None
     figure, panels = figure_of(len(shown))
     for axes, by in zip(panels, shown, strict=True):
-        labels = [bin["label"] for memory in curves.values() for bin in (memory.get("retention") or {}).get(by) or ()]
-        places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+        at = {label: place for place, label in enumerate(bins[by])}
         for name, memory in curves.items():
             found = points(memory, by)
-            line(axes, [places[label] for label, _ in found], [value for _, value in found], name)
-        axes.set_xticks(list(places.values()), labels=list(places))
+            line(axes, [at[label] for label, _ in found], [value for _, value in found], name)
+        axes.set_xticks(list(at.values()), labels=list(at))
         axes.set_xlabel(say(f"memory.{by}"))
         axes.set_ylim(-0.02, 1.02)
         axes.grid(alpha=0.3)

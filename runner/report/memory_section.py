@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from rich.console import Group, RenderableType
@@ -57,6 +57,13 @@ def points(found: Mapping[str, Any], by: str) -> list[tuple[str, Value]]:
         for bin in bins
         if bin["n"]
     ]
+
+
+def places(curves: Iterable[Mapping[str, Any]], by: str) -> list[str]:
+    """Bins that some curve has a fact in, in order."""
+    bins = [bin for memory in curves for bin in (memory.get("retention") or {}).get(by) or ()]
+    known = {bin["label"] for bin in bins if bin["n"]}
+    return [label for label in dict.fromkeys(bin["label"] for bin in bins) if label in known]
 
 
 def retention(found: Mapping[str, Any], by: str, say: Wording) -> tuple[list[str], list[list[str]]]:

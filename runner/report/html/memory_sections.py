@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from runner.report import memory_section
@@ -51,7 +51,7 @@ def _curves(curves: Mapping[str, Mapping[str, Any]], say: Wording) -> list[Html]
     blocks: list[Html] = []
     for by in BY:
         found = {name: dict(points(memory, by)) for name, memory in curves.items()}
-        places = _places(curves, by)
+        places = memory_section.places(curves.values(), by)
         if len(places) < 2:
             continue
         lines = [[values.get(place) or _nothing(place) for place in places] for values in found.values()]
@@ -59,13 +59,6 @@ def _curves(curves: Mapping[str, Mapping[str, Any]], say: Wording) -> list[Html]
         drawing = scrolled(plot(title, places, lines, WIDE, connected=True), title)
         blocks += [tag("h3", title), *([legend(list(found))] if len(found) > 1 else []), drawing]
     return blocks
-
-
-def _places(curves: Mapping[str, Mapping[str, Any]], by: str) -> Sequence[str]:
-    """Bins that some curve has a fact in, in order."""
-    bins = [bin for memory in curves.values() for bin in (memory.get("retention") or {}).get(by) or ()]
-    known = {bin["label"] for bin in bins if bin["n"]}
-    return [label for label in dict.fromkeys(bin["label"] for bin in bins) if label in known]
 
 
 def _nothing(place: str) -> Value:

@@ -28,8 +28,8 @@ def test_a_panel_by_turns_and_one_by_updates() -> None:
     turns, updates = figure.axes[:2]
     assert [turns.get_xlabel(), updates.get_xlabel()] == ["Turns since it was said", "Updates since it was said"]
     assert turns.get_ylabel() == "Still shown"
-    assert ticks(turns) == ["0-4", "5-9", "10-19"]  # a bin without facts keeps its place
-    assert points_of(turns) == [[(0, 1.0), (2, 0.5)]]
+    assert ticks(turns) == ["0-4", "10-19"]  # not 5-9, of which nobody asked
+    assert points_of(turns) == [[(0, 1.0), (1, 0.5)]]
     assert points_of(updates) == [[(0, 1.0), (1, 0.5)]]
     assert turns.get_legend() is None and updates.get_legend() is None
 
@@ -39,14 +39,22 @@ def test_a_line_for_each_run_of_a_sweep_at_the_same_places() -> None:
     figure = retention({"memory=window": MEMORY, "memory=combined": later}, KO)
     assert figure is not None
     turns, updates = figure.axes[:2]
-    assert ticks(turns) == ["0-4", "5-9", "10-19", "20-49"]
-    assert points_of(turns) == [[(0, 1.0), (2, 0.5)], [(2, 0.25), (3, 0.0)]]
+    assert ticks(turns) == ["0-4", "10-19", "20-49"]
+    assert points_of(turns) == [[(0, 1.0), (1, 0.5)], [(1, 0.25), (2, 0.0)]]
     assert turns.get_xlabel() == "말한 뒤 지난 턴 수"
     names = [text.get_text() for text in updates.get_legend().get_texts()]
     assert "memory=window" in names
 
 
-@pytest.mark.parametrize("memory", [{}, {"retention": {}}, {"retention": {"turns": [bin_of("0-4", 0, None)]}}])
+@pytest.mark.parametrize(
+    "memory",
+    [
+        {},
+        {"retention": {}},
+        {"retention": {"turns": [bin_of("0-4", 0, None)]}},
+        {"retention": {"turns": [bin_of("0-4", 4, 1.0, 0.5, 1.0)]}},
+    ],
+)
 def test_no_figure_without_facts(memory: dict[str, Any]) -> None:
     assert retention({"": memory}, EN) is None
     assert retention({}, EN) is None
