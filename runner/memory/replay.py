@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from runner.errors import StopRunError
 from runner.memory.protocols import Memory
 from runner.memory.records import ChatTurn, Conversation, Probe, Remembered, SessionKey
 from runner.records import Timing
@@ -45,6 +46,7 @@ class _Progress:
     """One going through of a conversation, in a session of its own."""
 
     key: SessionKey
+    generation: str = ""  # of the session in the store, where the memory keeps one
     updates: list[int] = field(default_factory=lambda: [0])
     told: Kept = field(default_factory=Kept)  # of what probes have been told so far, in all
 
@@ -66,11 +68,12 @@ class Replay:
         self._progress: _Progress | None = None
 
     async def at(self, probe: Probe) -> Moment:
-        """Raises what the memory raises."""
+        """Raises what the memory raises, and StopRunError where its store has let go of the session meanwhile."""
         async with self._turn:
             progress = await self._reach(probe.after_turn)
             with stopwatch() as watch:
                 remembered = await self._memory.read(progress.key, probe.question)
+            await self._check(progress)
             turns = self._conversation.turns[: progress.said]
             moment = Moment(remembered, turns, tuple(progress.updates), self._since(progress), watch.timing)
             self._probes -= 1
@@ -93,9 +96,20 @@ class Replay:
         progress = self._progress
         for spoken in self._conversation.turns[progress.said : turn]:
             await self._memory.append(progress.key, spoken, self._conversation.language)
+            progress.generation = progress.generation or await self._generation(progress)
             await self._memory.update(progress.key)
             progress.updates.append(self._memory.upkeep(progress.key).updates)
         return progress
+
+    async def _generation(self, progress: _Progress) -> str:
+        return (await self._memory.inspect(progress.key)).generation
+
+    async def _check(self, progress: _Progress) -> None:
+        if progress.generation and await self._generation(progress) != progress.generation:
+            raise StopRunError(
+                f"the store let go of conversation {self._conversation.id} before its turn {progress.said} was asked "
+                "about: memory.store.ttl_hours is over, or somebody deleted the session"
+            )
 
     def _since(self, progress: _Progress) -> Kept:
         upkeep, told = self._memory.upkeep(progress.key), progress.told

@@ -7,6 +7,7 @@ from plugins.memory.recursive_summary import RecursiveSummaryMemory
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.memory.window import WindowMemory
+from runner.errors import StopRunError
 from runner.memory.records import ChatTurn, Probe, SessionKey
 from runner.memory.replay import Replay
 from tests.runner.memory.talks import talk
@@ -97,6 +98,20 @@ async def test_updates_are_told_by_the_turn_after_which_they_were_made() -> None
     assert early.updates_since(1) == 1
     assert (early.since.updates, late.since.updates) == (1, 2)
     assert late.since.failures == 0
+
+
+@pytest.mark.parametrize("after", [3, 4])
+async def test_a_session_that_ends_in_the_middle_ends_the_run(after: int) -> None:
+    """Its time is over after turn 3, when nothing or another turn is said."""
+    memory = Logged()
+    now = 0.0
+    memory.sessions.store.clock = lambda: now  # type: ignore[attr-defined]
+    replay = Replay(memory, LETTERS, probes=2)
+    async with memory.opened():
+        await replay.at(Probe("p", "?", 3))
+        now = 25 * 3600.0
+        with pytest.raises(StopRunError, match=rf"^the store let go of conversation talk before its turn {after} "):
+            await replay.at(Probe("q", "?", after))
 
 
 async def test_what_is_wrong_with_a_memory_is_raised_for_the_probe() -> None:
