@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from plugins.dataset.traces import TracesDataset
 from runner.errors import DataError, InputError
@@ -45,3 +46,13 @@ def test_a_missing_file_is_told_before_the_start(tmp_path: Path) -> None:
 def test_traces_are_no_corpus() -> None:
     with pytest.raises(InputError, match=r"no corpus and no questions; \+experiment=trace_quality scores traces"):
         TracesDataset().load()
+
+
+def test_configuration_writes_out_every_setting_and_its_default() -> None:
+    path = Path(__file__).parents[3] / "conf/dataset/traces.yaml"
+    settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert settings == {
+        "_target_": "plugins.dataset.traces.TracesDataset",
+        **TracesDataset.__init__.__kwdefaults__,
+        "strict": "${strict}",
+    }

@@ -1,8 +1,10 @@
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from numpy.typing import NDArray
 
 from plugins.embedder.none import NoEmbedder
@@ -51,3 +53,13 @@ def test_the_time_of_traces_is_the_clock_of_the_ttl() -> None:
     workspace: Any = None
     found = subject.of(traces, {"a", "b", "c"}, workspace)
     assert found == {"a": 0.5, "b": 0.0, "c": 0.5}
+
+
+def test_configuration_writes_out_every_setting_and_its_default() -> None:
+    path = Path(__file__).parents[3] / "conf/novelty/local.yaml"
+    settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert settings == {
+        "_target_": "plugins.novelty.local.LocalNovelty",
+        "embedder": "${embedder}",
+        **LocalNovelty.__init__.__kwdefaults__,
+    }
