@@ -40,7 +40,7 @@ def test_settings_that_change_a_score() -> None:
 def test_the_model_is_part_of_the_judge_and_the_prompts_stand_by_themselves() -> None:
     one, other = judged_by(asking("local:small")), judged_by(asking("local:large"))
     assert one["judge"] != other["judge"]
-    assert one["prompts"] == other["prompts"] and one["prompts"].keys() == {"faithfulness", "answer_relevancy"}
+    assert one["prompts"] == other["prompts"] and one["prompts"].keys() == {"faithfulness", "answer_relevancy", "memory"}
     by_claims = judged_by(asking("local:small", mode="claims"))
     assert by_claims["judge"] != one["judge"]
 
@@ -56,7 +56,7 @@ def test_a_panel_has_the_prompts_of_all_its_judges() -> None:
         return judged_by({"_target_": "plugins.judge.panel.PanelJudge", "judges": judges})
 
     two, three = panel("local:a", "local:b"), panel("local:a", "local:b", "local:c")
-    assert two["prompts"].keys() == {"faithfulness", "answer_relevancy"}
+    assert two["prompts"].keys() == {"faithfulness", "answer_relevancy", "memory"}
     assert two["prompts"] != three["prompts"] and two["judge"] != three["judge"]
 
 
