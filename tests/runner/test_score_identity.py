@@ -40,7 +40,8 @@ def test_settings_that_change_a_score() -> None:
 def test_the_model_is_part_of_the_judge_and_the_prompts_stand_by_themselves() -> None:
     one, other = judged_by(asking("local:small")), judged_by(asking("local:large"))
     assert one["judge"] != other["judge"]
-    assert one["prompts"] == other["prompts"] and one["prompts"].keys() == {"faithfulness", "answer_relevancy", "memory"}
+    assert one["prompts"] == other["prompts"]
+    assert one["prompts"].keys() == {"faithfulness", "answer_relevancy", "memory"}
     by_claims = judged_by(asking("local:small", mode="claims"))
     assert by_claims["judge"] != one["judge"]
 
