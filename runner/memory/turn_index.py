@@ -35,8 +35,8 @@ class TurnIndex:
         self._total += len(terms)
 
     def best(self, question: str, n: int, besides: Collection[int] = ()) -> tuple[ChatTurn, ...]:
-        """At most `n` turns that share a term with the question, best first, the newer of two with the same score.
-        `besides`: numbers of turns that are not wanted."""
+        """At most `n` turns that share a term with the question, best first, the newer of two with the same score (to
+        nine digits: the last bits of a sum are no reason). `besides`: numbers of turns that are not wanted."""
         scores: defaultdict[int, float] = defaultdict(float)
         mean = self._total / max(1, len(self.turns)) or 1.0
         for term, asked in Counter(self._terms(question)).items():
@@ -45,7 +45,7 @@ class TurnIndex:
             for place, times in postings:
                 norm = self._k1 * (1 - self._b + self._b * self._lengths[place] / mean)
                 scores[place] += weight * times / (times + norm)
-        order = sorted(scores, key=lambda place: (-scores[place], -place))
+        order = sorted(scores, key=lambda place: (-round(scores[place], 9), -place))
         wanted = (self.turns[place] for place in order if self.turns[place].number not in besides)
         return tuple(turn for turn, _ in zip(wanted, range(n), strict=False))
 

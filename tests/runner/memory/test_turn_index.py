@@ -84,6 +84,12 @@ def test_as_the_formula_says(texts: list[str], question: str, k1: float) -> None
     assert [turn.number for turn in found] == brute_force(texts, question, k1, 0.75)
 
 
+def test_the_last_bit_of_a_score_decides_nothing() -> None:
+    """ln(…) * 5 / 5 and ln(…) differ by a bit; the newest of equal turns comes first."""
+    found = index(*["a"] * 7, "a a a a a", k1=0.0, b=0.75).best("a", 2)
+    assert [turn.number for turn in found] == [8, 7]
+
+
 def test_a_library_ranks_the_same() -> None:
     import bm25s
 
