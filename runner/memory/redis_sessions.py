@@ -21,7 +21,8 @@ from runner.memory.stored import encoded, entities_of, keys_of, session_of, stat
 
 
 class RedisSessions:
-    """`connect` makes a link, when the first asks for it."""
+    """What all stores of a Redis are; they differ in how they `connect`, which is asked for a link when it is first
+    needed."""
 
     def __init__(self, connect: Callable[[], Awaitable[Link]], *, ttl_hours: float) -> None:
         self._connect = connect
@@ -114,9 +115,8 @@ class RedisSessions:
                 seen.add(key)
                 yield key
 
-    async def clean(self, key: SessionKey, *, idle_hours: float | None, dry_run: bool) -> str:
-        """Deletes a session that no one can go on with, or that was not used for so long. Returns why: `incomplete`,
-        `endless`, `idle`, or nothing where it stays."""
+    async def _cleaned(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:
+        """What `clean` of a store that outlives its process returns."""
         limit = -1 if idle_hours is None else round(idle_hours * 3_600_000)
         return (await self.link.run("clean", keys_of(key), limit, int(not dry_run))).decode()  # type: ignore[no-any-return]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
@@ -12,15 +11,14 @@ from urllib.parse import unquote, urlsplit
 from pydantic import Field
 
 from runner.errors import ConfigError, Problem
-from runner.memory.protocols import Committed
-from runner.memory.records import ChatTurn, Entity, SessionKey, SessionState
+from runner.memory.records import SessionKey
 from runner.memory.redis_errors import Place
 from runner.memory.redis_link import Link, settings_of
 from runner.memory.redis_sessions import RedisSessions
 from runner.memory.store_settings import Hours, Url, Variable
 
 
-class RedisStore:
+class RedisStore(RedisSessions):
     def __init__(
         self,
         *,
@@ -47,7 +45,7 @@ class RedisStore:
         self._ca_file = ca_file
         self._timeout_s = timeout_ms / 1000
         self._retries = retries
-        self._sessions = RedisSessions(self._connected, ttl_hours=ttl_hours)
+        super().__init__(self._connected, ttl_hours=ttl_hours)
 
     async def _connected(self) -> Link:
         """Raises ConfigError for a password or a file that is not there."""
@@ -89,43 +87,7 @@ class RedisStore:
             problems.append(Problem("memory.store.ca_file", f"no such file: {self._ca_file}"))
         return problems
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return self._sessions.opened()
-
-    async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
-        return await self._sessions.append(key, turn, keep=keep)
-
-    async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
-        return await self._sessions.read(key, touch=touch)
-
-    async def commit(
-        self,
-        key: SessionKey,
-        *,
-        version: int,
-        generation: str,
-        up_to_turn: int,
-        memory: str,
-        entities: Sequence[Entity],
-        keep_turns: bool = False,
-    ) -> Committed:
-        return await self._sessions.commit(
-            key,
-            version=version,
-            generation=generation,
-            up_to_turn=up_to_turn,
-            memory=memory,
-            entities=entities,
-            keep_turns=keep_turns,
-        )
-
-    async def delete(self, key: SessionKey) -> None:
-        await self._sessions.delete(key)
-
-    def sessions(self) -> AsyncIterator[SessionKey]:
-        return self._sessions.sessions()
-
     async def clean(self, key: SessionKey, *, idle_hours: float | None, dry_run: bool) -> str:
         """Deletes a session that no one can go on with, or that was not used for so long. Returns why: `incomplete`,
         `endless`, `idle`, or nothing where it stays."""
-        return await self._sessions.clean(key, idle_hours=idle_hours, dry_run=dry_run)
+        return await self._cleaned(key, idle_hours, dry_run=dry_run)
