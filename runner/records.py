@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
 
+from runner.trajectory import Trajectory
+
 Status = Literal["ok", "failed", "timeout"]
 
 
@@ -173,13 +175,14 @@ class Ranking:
 
     `scores` are comparable within the ranking only; `relevance` is absolute, 0..1, and is what
     `min_score` is held against. The three tuples have the same length. `legs` holds the rankings
-    that a fusion was made of.
+    that a fusion was made of, `trajectory` what an agent did to get there.
     """
 
     ids: tuple[str, ...]
     scores: tuple[float, ...]
     relevance: tuple[float, ...]
     legs: Mapping[str, Ranking] = field(default_factory=dict)
+    trajectory: Trajectory | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
-    ("runner", "runner.errors", "runner.records"),
+    ("runner", "runner.errors", "runner.records", "runner.trajectory"),
     ("runner.protocols", "runner.text", "runner.store", "runner.stopwatch", "runner.database", "runner.writing"),
     ("runner.threads",),
     ("runner.metrics", "runner.data", "runner.worker", "runner.llm"),
@@ -22,6 +22,8 @@ LAYERS = (
         "runner.retrieval",
         "runner.health",
         "runner.memory",
+        "runner.agent",
+        "runner.vault",
     ),
     (
         "runner.statistics",
@@ -61,6 +63,7 @@ LAYERS = (
 FOR_PLUGINS = (
     *("errors", "records", "protocols", "text", "store", "threads", "stopwatch", "metrics"),
     *("data", "embeddings", "report", "retrieval", "tracking", "llm", "health", "memory", "trace"),
+    *("agent", "vault", "trajectory"),
 )
 HEAVY = {
     "mlflow",
