@@ -1,15 +1,16 @@
-"""What of a memory a model gets to see: six sections, each with a budget of tokens.
+"""What of a memory, and of documents beside it, a model gets to see: sections, each with a budget of tokens.
 
     system      never cut; over its budget, the context says so
     memory      the summary; whole sentences go from its end (a summary begins with what matters most)
     entities    the oldest go first
     recent      whole turns, the oldest first
     retrieved   whole turns, the worst first
+    documents   whole chunks, the worst first; only where documents are looked for beside the memory
     question    never cut, like the system text
 
 What would stay longest but is over the budget alone (the first sentence, the newest entity, the newest turn, the best
-turn) is cut at the end of a sentence, else at a space, else where the budget ends, and marked. What one section
-leaves of its budget is given to no other.
+turn or chunk) is cut at the end of a sentence, else at a space, else where the budget ends, and marked. What one
+section leaves of its budget is given to no other.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ from runner.memory.shortening import most, shortened, whole_sentences
 from runner.records import Context
 from runner.text.language import Language, detect_language
 
-NAMES: tuple[SectionName, ...] = ("system", "memory", "entities", "recent", "retrieved", "question")
-NO_BUDGETS: Mapping[SectionName, None] = dict.fromkeys(NAMES)
+NAMES: tuple[SectionName, ...] = ("system", "memory", "entities", "recent", "retrieved", "documents", "question")
 LABELS: Mapping[Language, tuple[str, str]] = {"en": ("User", "Assistant"), "ko": ("사용자", "어시스턴트")}
 
 Tokens = Annotated[int, Field(ge=0)]
@@ -38,15 +38,18 @@ Tokens = Annotated[int, Field(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class BuiltContext:
-    """`sections`: all six, in the order of NAMES; `recent` has its turns oldest first, `retrieved` best first.
-    `contexts`, for a generator: retrieved turns in the order in which they were said, the summary, the entities, recent
-    turns, so that what stands later is newer (no summary is older than a turn that is no recent one)."""
+    """`sections`: all in the order of NAMES (`documents` where any were looked for); `recent` has its turns oldest
+    first, `retrieved` and `documents` best first. `contexts`, for a generator: retrieved turns in the order in which
+    they were said, the summary, the entities, recent turns, so that what stands later is newer (no summary is older
+    than a turn that is no recent one)."""
 
     sections: tuple[Section, ...]
     contexts: tuple[Context, ...]
+    documents: tuple[Context, ...] = ()
 
     def section(self, name: SectionName) -> Section:
-        return self.sections[NAMES.index(name)]
+        """Raises KeyError for `documents` where none were looked for."""
+        return {section.name: section for section in self.sections}[name]
 
     @property
     def tokens(self) -> int:
@@ -73,7 +76,7 @@ class BuiltContext:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is left of a section. `shown`: contexts with the number of their turn."""
+    """What is left of a section. `shown`: contexts with the number of their turn (of their place, for chunks)."""
 
     shown: tuple[tuple[int, Context], ...] = ()
     cut: str = ""
@@ -82,7 +85,8 @@ class _Part:
 class ContextBuilder:
     """Budgets are in tokens; 0 leaves a section out. `encoding`: auto (o200k_base where `runner[tokens]` is installed,
     else an estimate) | o200k_base | cl100k_base | estimate. A section has as many tokens as each of its texts has
-    alone: the summary, the list of entities, every turn and its date. What fences them in a prompt comes on top."""
+    alone: the summary, the list of entities, every turn and its date, every chunk and its title. What fences them in a
+    prompt comes on top."""
 
     def __init__(
         self,
@@ -93,9 +97,11 @@ class ContextBuilder:
         recent_tokens: Tokens = 1500,
         retrieved_tokens: Tokens = 1500,
         question_tokens: Tokens = 100,
+        documents_tokens: Tokens = 1500,
         encoding: Encoding = "auto",
     ) -> None:
-        tokens = (system_tokens, memory_tokens, entities_tokens, recent_tokens, retrieved_tokens, question_tokens)
+        of_memory = (memory_tokens, entities_tokens, recent_tokens, retrieved_tokens)
+        tokens = (system_tokens, *of_memory, documents_tokens, question_tokens)
         self.budgets: Mapping[SectionName, int] = dict(zip(NAMES, tokens, strict=True))
         self.encoding = encoding
 
@@ -114,13 +120,20 @@ class ContextBuilder:
         return counter(self.encoding)
 
     def build(
-        self, remembered: Remembered, question: str, language: str | None = None, system: str = ""
+        self,
+        remembered: Remembered,
+        question: str,
+        language: str | None = None,
+        system: str = "",
+        documents: Sequence[Context] | None = None,
     ) -> BuiltContext:
-        """`language` (ko, en; None: that of the question) is that of the words User and Assistant. Raises ConfigError
-        where the encoding is not installed."""
+        """`language` (ko, en; None: that of the question) is that of the words User and Assistant. `documents`, best
+        first, are held to their budget whatever the memory asks for itself; None: none were looked for. Raises
+        ConfigError where the encoding is not installed."""
         told: dict[str | None, Language] = {"ko": "ko", "en": "en"}
         spoken = told.get(language) or detect_language(question)
-        budgets: Mapping[SectionName, int | None] = self.budgets if remembered.is_budgeted else NO_BUDGETS
+        free = {} if remembered.is_budgeted else dict.fromkeys(NAMES)
+        budgets: Mapping[SectionName, int | None] = {**self.budgets, **free, "documents": self.budgets["documents"]}
         newest_first = self._turns(remembered.recent[::-1], budgets["recent"], spoken)
         parts: dict[SectionName, _Part] = {
             "memory": self._memory(sendable(remembered.memory).strip(), budgets["memory"]),
@@ -128,16 +141,20 @@ class ContextBuilder:
             "recent": _Part(newest_first.shown[::-1], newest_first.cut),
             "retrieved": self._turns(remembered.retrieved, budgets["retrieved"], spoken),
         }
+        if documents is not None:
+            parts["documents"] = self._chunks(documents, budgets["documents"])
         whole: dict[SectionName, str] = {"system": sendable(system), "question": sendable(question)}
         sections = tuple(
             Section(name, whole[name], self.count(whole[name]), budgets[name])
             if name in whole
             else self._section(name, parts[name], budgets[name])
             for name in NAMES
+            if name in whole or name in parts
         )
         found = sorted(parts["retrieved"].shown, key=lambda turn: turn[0])
         shown = (*found, *parts["memory"].shown, *parts["entities"].shown, *parts["recent"].shown)
-        return BuiltContext(sections, tuple(context for _, context in shown))
+        chunks = parts["documents"].shown if "documents" in parts else ()
+        return BuiltContext(sections, tuple(context for _, context in shown), tuple(context for _, context in chunks))
 
     def _section(self, name: SectionName, part: _Part, budget: int | None) -> Section:
         contexts = [context for _, context in part.shown]
@@ -166,20 +183,26 @@ class ContextBuilder:
         return _Part(((0, Context("entities", text)),) if text else (), cut)
 
     def _turns(self, turns: Sequence[ChatTurn], budget: int | None, language: Language) -> _Part:
+        return self._whole([(turn.number, _context(turn, language)) for turn in turns], budget, "turn")
+
+    def _chunks(self, documents: Sequence[Context], budget: int | None) -> _Part:
+        chunks = [Context(each.id, sendable(each.text), sendable(each.title)) for each in documents]
+        return self._whole(list(enumerate(chunks, 1)), budget, "chunk")
+
+    def _whole(self, contexts: Sequence[tuple[int, Context]], budget: int | None, noun: str) -> _Part:
         """The first ones stay longest."""
         shown: list[tuple[int, Context]] = []
         left = budget
-        for turn in turns:
-            context = _context(turn, language)
+        for number, context in contexts:
             if left is not None and (left := left - self._size(context)) < 0:
                 break
-            shown.append((turn.number, context))
-        if turns and not shown and budget is not None:
-            context = _context(turns[0], language)
+            shown.append((number, context))
+        if contexts and not shown and budget is not None:
+            number, context = contexts[0]
             if text := shortened(context.text, budget - self.count(context.title), self.count):
                 short = Context(context.id, text, context.title)
-                return _Part(((turns[0].number, short),), _cut_short("turn", len(turns)))
-        return _Part(tuple(shown), _counted(len(turns) - len(shown), "turn"))
+                return _Part(((number, short),), _cut_short(noun, len(contexts)))
+        return _Part(tuple(shown), _counted(len(contexts) - len(shown), noun))
 
 
 def rendered(turn: ChatTurn, language: Language) -> str:

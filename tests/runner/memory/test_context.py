@@ -292,6 +292,47 @@ def test_turns_of_100_kb_fit(encoding: str, unit: str) -> None:
     assert all(len(text) > 60 for text in texts(built))
 
 
+# --- documents beside the memory --------------------------------------------------------------------
+
+CHUNKS = [
+    Context("ri#0", "Buy what runs all year.", "Reserved instances"),
+    Context("tag#2", "Tag every thing.", "Tags"),
+]
+
+
+def test_documents_are_a_section_of_their_own_before_the_question() -> None:
+    built = Counted().build(REMEMBERED, "How much is left?", documents=CHUNKS)
+    assert [section.name for section in built.sections] == list(NAMES)
+    found = built.section("documents")
+    assert (found.tokens, found.budget, found.cut) == (11, 1500, "")  # 2 + 5 and 1 + 3
+    assert found.text == "# Reserved instances\nBuy what runs all year.\n\n# Tags\nTag every thing."
+    assert list(built.documents) == CHUNKS
+    assert ids(built) == ids(Counted().build(REMEMBERED, "How much is left?"))  # documents are no memory
+
+
+def test_the_last_chunks_go_first_and_the_best_one_is_cut_short() -> None:
+    built = Counted(documents_tokens=10).build(REMEMBERED, "?", documents=CHUNKS)
+    assert ([context.id for context in built.documents], built.section("documents").cut) == (["ri#0"], "1 chunk")
+    built = Counted(documents_tokens=6).build(REMEMBERED, "?", documents=CHUNKS)
+    assert [context.text for context in built.documents] == ["Buy what runs […]"]
+    assert built.section("documents").cut == "the end of 1 chunk, 1 chunk"
+    assert Counted(documents_tokens=0).build(REMEMBERED, "?", documents=CHUNKS).documents == ()
+
+
+def test_documents_keep_to_their_budget_beside_a_memory_that_has_none() -> None:
+    whole = Remembered(recent=REMEMBERED.recent, is_budgeted=False)
+    built = Counted(recent_tokens=1, documents_tokens=7).build(whole, "?", documents=CHUNKS)
+    assert (built.section("recent").budget, built.section("recent").tokens) == (None, 16)
+    assert (built.section("documents").budget, built.section("documents").tokens) == (7, 7)
+
+
+def test_nothing_found_is_an_empty_section_and_nothing_looked_for_is_none() -> None:
+    built = Counted().build(REMEMBERED, "?", documents=[])
+    assert (built.section("documents").text, built.section("documents").tokens) == ("", 0)
+    with pytest.raises(KeyError):
+        Counted().build(REMEMBERED, "?").section("documents")
+
+
 # --- laws -------------------------------------------------------------------------------------------
 
 alphabet = st.characters(codec=None) | st.sampled_from(list(" .\n가나다12ab:"))
@@ -316,11 +357,12 @@ def test_no_section_is_over_its_budget_and_the_question_is_whole(
     budget: int,
     encoding: str,
 ) -> None:
-    limits = dict.fromkeys(("memory_tokens", "entities_tokens", "recent_tokens", "retrieved_tokens"), budget)
-    builder = ContextBuilder(**limits, encoding=encoding)  # type: ignore[arg-type]
-    built = builder.build(remembering(memory, said, found), question)
+    cut = ("memory_tokens", "entities_tokens", "recent_tokens", "retrieved_tokens", "documents_tokens")
+    builder = ContextBuilder(**dict.fromkeys(cut, budget), encoding=encoding)  # type: ignore[arg-type]
+    chunks = [Context(f"c{n}", text, title) for n, (title, text) in enumerate(found)]
+    built = builder.build(remembering(memory, said, found), question, documents=chunks)
     assert [section.name for section in built.sections] == list(NAMES)
-    for section in built.sections[1:5]:
+    for section in built.sections[1:6]:
         assert section.tokens <= budget
     assert built.section("question").text == question.encode("utf-8", "replace").decode("utf-8")
     assert built.tokens == sum(section.tokens for section in built.sections)
