@@ -142,8 +142,9 @@ class Fact:
 class Probe:
     """A question asked when `after_turn` turns have passed. `expected` and `forbidden` are ids of facts: those that
     an answer needs, and those that are no longer true. `evidence`: ids of the turns that answer it. `canaries`:
-    texts of other tenants, of which nothing may show. `answers`: as people would give them. `patched`: the same probe
-    with corrected labels, where the same answer is to be scored by both."""
+    texts of other tenants, of which nothing may show. `answers`: as people would give them. `notes`: ids of documents
+    that answer it, where documents are looked for beside the memory. `patched`: the same probe with corrected labels,
+    where the same answer is to be scored by both."""
 
     id: str
     question: str
@@ -155,6 +156,7 @@ class Probe:
     evidence: tuple[str, ...] = ()
     canaries: tuple[str, ...] = ()
     category: str = ""
+    notes: tuple[str, ...] = ()
     patched: Probe | None = None
 
 

@@ -8,6 +8,7 @@
                         "key": true until another fact of the same key is said; "aliases": other ways to write it
     probes              list of {"id", "question"} and where known
         after_turn      when it is asked: so many turns have passed (default: all)
+        turn            instead of these two: what the user says in this turn, before it is answered
         answerable      true (default) or false
         expected        ids of the facts that an answer needs
         forbidden       ids of facts that are no longer true, or never were
@@ -15,6 +16,7 @@
         evidence        ids of the turns that answer it; a turn without an id is called turn-N
         canaries        texts of other tenants, of which nothing may show
         category        by which results are grouped
+        notes           ids of documents that answer it, where an experiment has documents beside conversations
 
 A turn is {"user", "assistant"}; in a talk of two people {"speaker", "user" or "text"} with what one of them said.
 It may have an "id" and its own "date".
@@ -28,7 +30,7 @@ and so is an expected fact that another one has taken the place of. An error lea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -48,7 +50,7 @@ TURN = frozenset({"user", "text", "assistant", "speaker", "id", "date"})
 FACT = frozenset({"id", "key", "value", "aliases", "turn"})
 PROBE = frozenset(
     {"id", "question", "after_turn", "answerable", "expected", "forbidden"}
-    | {"answers", "evidence", "canaries", "category"}
+    | {"answers", "evidence", "canaries", "category", "turn", "notes"}
 )
 
 
@@ -83,7 +85,7 @@ def read_conversation(fields: Fields) -> Conversation | None:
     conversation_id = fields.required_text("id")
     turns = _turns(fields)
     facts = [(inner, _fact(inner)) for inner in _objects(fields, "facts", FACT)]
-    probes = [(inner, _probe(inner, len(turns))) for inner in _objects(fields, "probes", PROBE)]
+    probes = [(inner, _probe(inner, turns)) for inner in _objects(fields, "probes", PROBE)]
     conversation = Conversation(
         id=conversation_id,
         turns=turns,
@@ -154,12 +156,12 @@ def _fact(fields: Fields) -> Fact:
     )
 
 
-def _probe(fields: Fields, turns: int) -> Probe:
-    after_turn = fields.integer("after_turn", at_least=1)
+def _probe(fields: Fields, turns: Sequence[ChatTurn]) -> Probe:
+    question, after_turn = _asked(fields, turns) if fields.data.get("turn") is not None else _told(fields, len(turns))
     return Probe(
         id=fields.required_text("id"),
-        question=fields.required_text("question"),
-        after_turn=turns if after_turn is None else after_turn,
+        question=question,
+        after_turn=after_turn,
         answerable=bool(fields.flag("answerable")) if fields.data.get("answerable") is not None else True,
         expected=fields.texts("expected"),
         forbidden=fields.texts("forbidden"),
@@ -167,7 +169,25 @@ def _probe(fields: Fields, turns: int) -> Probe:
         evidence=fields.texts("evidence"),
         canaries=fields.texts("canaries"),
         category=fields.text("category") or "",
+        notes=fields.texts("notes"),
     )
+
+
+def _told(fields: Fields, turns: int) -> tuple[str, int]:
+    after_turn = fields.integer("after_turn", at_least=1)
+    return fields.required_text("question"), turns if after_turn is None else after_turn
+
+
+def _asked(fields: Fields, turns: Sequence[ChatTurn]) -> tuple[str, int]:
+    """The question of a turn, and the number of turns before it."""
+    for name in ("question", "after_turn"):
+        if fields.data.get(name) is not None:
+            fields.error(name, f"expected either turn or {name}, found both")
+    number = fields.integer("turn", at_least=1) or 1
+    if number > len(turns):
+        fields.error("turn", f"expected a turn from 1 to {len(turns)}, found {number}")
+        return "", 0
+    return turns[number - 1].user, number - 1
 
 
 def _objects(fields: Fields, name: str, known: frozenset[str]) -> Iterator[Fields]:

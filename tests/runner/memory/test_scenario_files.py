@@ -257,3 +257,33 @@ def test_nothing_usable(tmp_path: Path) -> None:
     assert str(caught.value) == "scenario.path: expected at least one file, found an empty list"
     with pytest.raises(DataError, match=r"^scenario\.path: file not found: nowhere\.yaml"):
         read_scenarios(["nowhere.yaml"], KEY, ProblemLog())
+
+
+# --- questions that are turns -------------------------------------------------------------------------
+
+
+def test_a_probe_may_ask_what_a_turn_asks(tmp_path: Path) -> None:
+    asked = [{"id": "second", "turn": 2, "expected": ["old"], "notes": ["guide/budget"]}, {"id": "first", "turn": 1}]
+    (found,), problems = read(tmp_path, conversation(probes=asked))
+    assert found.probes == (
+        Probe("first", "예산은 1억이에요.", 0),
+        Probe("second", "예산이 1.5억으로 늘었어요.", 1, expected=("old",), notes=("guide/budget",)),
+    )
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"turn": 3}, "probes[0].turn: expected a turn from 1 to 2, found 3"),
+        ({"turn": 0}, "probes[0].turn: expected a whole number from 1, found number 0"),
+        ({"turn": 2, "question": "?"}, "probes[0].question: expected either turn or question, found both"),
+        ({"turn": 2, "after_turn": 1}, "probes[0].after_turn: expected either turn or after_turn, found both"),
+        ({"turn": 2, "expected": ["new"]}, "probes[0].expected[0]: 'new' is said in turn 2, but the probe comes after"),
+        ({"turn": 2, "notes": "budget"}, 'probes[0].notes: expected a list of texts, found text "budget"'),
+    ],
+)
+def test_what_is_wrong_with_the_question_of_a_turn(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
+    bad = conversation(id="bad", probes=[{"id": "p"} | changes])
+    _, problems = read(tmp_path, bad, conversation())
+    assert problems[0].startswith(f"s.jsonl:1: {problem}")
