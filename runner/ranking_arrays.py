@@ -5,6 +5,7 @@ latency_ms.npy                     float64 [n_queries], NaN where no live search
 <n>-offsets.npy                    int64 [n_queries + 1]; n = 0 for the ranking, 1 … for its legs
 <n>-ids.npy <n>-scores.npy <n>-relevance.npy    int32 (place in the table), float64, float64
 legs.json                          names of the legs
+trajectories.npy trajectories_offsets.npy       JSON of each trajectory, empty where there is none; only if any has one
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.records import Ranking
+from runner.trajectory import Trajectory, trajectory_of, trajectory_record
 
 COLUMNS = ("ids", "scores", "relevance")
 SMALL = 4096  # bytes; smaller files are read, not mapped
@@ -45,7 +47,14 @@ class RankingArrays:
 
     def ranking(self, place: int) -> Ranking:
         legs = {name: self._part(number, place, {}) for number, name in enumerate(self.legs, start=1)}
-        return self._part(0, place, legs)
+        return replace(self._part(0, place, legs), trajectory=self._trajectory(place))
+
+    def _trajectory(self, place: int) -> Trajectory | None:
+        if "trajectories" not in self.arrays:
+            return None
+        begin, end = self.arrays["trajectories_offsets"][place : place + 2]
+        told = self.arrays["trajectories"][begin:end].tobytes().decode("utf-8", "surrogatepass")
+        return trajectory_of(json.loads(told)) if told else None
 
     def _part(self, number: int, place: int, legs: Mapping[str, Ranking]) -> Ranking:
         begin, end = self.arrays[f"{number}-offsets"][place : place + 2]
@@ -81,12 +90,16 @@ class RankingPacker:
         self._latency_ms = np.full(n_queries, np.nan)
         self._packed: list[dict[str, Packed]] = [{} for _ in range(n_queries)]
         self._numbers: dict[str, int] = {}
+        self._trajectories: dict[int, bytes] = {}
 
     def add(self, place: int, ranking: Ranking, latency_ms: float | None) -> None:
         if latency_ms is not None:
             self._latency_ms[place] = latency_ms
         self._legs = self._legs or tuple(ranking.legs)
         self._packed[place] = {"": self._pack(ranking)} | {name: self._pack(leg) for name, leg in ranking.legs.items()}
+        if ranking.trajectory is not None:
+            told = json.dumps(trajectory_record(ranking.trajectory), ensure_ascii=False)
+            self._trajectories[place] = told.encode("utf-8", "surrogatepass")
 
     def _pack(self, ranking: Ranking) -> Packed:
         numbers = self._numbers
@@ -102,6 +115,10 @@ class RankingPacker:
         }
         for number, name in enumerate(("", *self._legs)):
             arrays |= {f"{number}-{column}": values for column, values in self._columns(name)}
+        if self._trajectories:
+            told = [self._trajectories.get(place, b"") for place in range(len(self._packed))]
+            arrays["trajectories"] = np.frombuffer(b"".join(told), dtype=np.uint8)
+            arrays["trajectories_offsets"] = _offsets([len(one) for one in told])
         return RankingArrays(arrays, self._legs)
 
     def _columns(self, name: str) -> Iterator[tuple[str, NDArray[Any]]]:

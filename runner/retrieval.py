@@ -25,6 +25,7 @@ from runner.rankings import Documents, Rankings, documents, rank_all
 from runner.records import CaseSet, Context, Corpus, Preparation, Query, Ranking, Scores, Timing
 from runner.store import fingerprint
 from runner.threads import in_thread
+from runner.trajectory import trajectory_record
 
 PROBE = 1000  # queries that are searched alone, on the clock; the others in batches
 TIMED_OUT = "the query was not answered within timeout_ms"
@@ -43,6 +44,11 @@ class Retrieved:
     def top_relevance(self) -> float | None:
         """Absolute relevance of the best hit; None when nothing was found."""
         return self.documents.relevance[0] if self.documents.relevance else None
+
+    @property
+    def message(self) -> str | None:
+        """What an agent says in place of an answer."""
+        return None if self.ranking.trajectory is None else self.ranking.trajectory.message
 
 
 class Retrieval:
@@ -134,7 +140,10 @@ class Retrieval:
         return tuple(Context(id, text, corpus.title_of(id)) for id, text in texts if text is not None)
 
     def gives_up(self, found: Retrieved, refused: bool | None = None) -> bool:
-        """Whether the system says "no answer here": by refusing, or by a best hit that is not relevant enough."""
+        """Whether the system says "no answer here": by refusing, or by a best hit that is not relevant enough; an
+        agent by a message in place of an answer, whatever the relevance of its hits."""
+        if found.ranking.trajectory is not None:
+            return bool(refused) or found.message is not None
         return diagnosis.predicted_unanswerable(found.top_relevance, self.min_score, refused)
 
     def scores(self, query: Query, found: Retrieved, *, refused: bool | None = None) -> Scores:
@@ -158,6 +167,8 @@ class Retrieval:
         right: bool | None = None,
         certain: bool = False,
     ) -> str:
+        if refused is None and found.message is not None:
+            refused = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
         gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
         if gold_rank is not None and refused is not None:  # what counts for an answer is what its generator saw
@@ -220,9 +231,10 @@ def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[str, Any]:
     """What the row of a case keeps of retrieval: the question with the turns before it, its gold documents, the best
-    max(k, 10) hits, and where gold chunks stand that are labelled by id, so that they can be found again in a corpus
-    cut otherwise."""
+    max(k, 10) hits, what an agent did to find them, and where gold chunks stand that are labelled by id, so that they
+    can be found again in a corpus cut otherwise."""
     history = [{"role": turn.role, "text": turn.text} for turn in query.history]
+    trajectory = found.ranking.trajectory
     return {
         **({"history": history} if history else {}),
         **({"chunk_gold": _chunk_gold(query, found, corpus)} if query.expected_chunks else {}),
@@ -231,6 +243,7 @@ def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[st
         "expected": list(query.relevance),
         "gold": gold_digest(query),
         "retrieved": _hits(found, corpus, max(k, 10)),
+        **({} if trajectory is None else {"trajectory": trajectory_record(trajectory)}),
     }
 
 

@@ -168,4 +168,5 @@ class Searcher:
             scores=tuple([ranking.scores[place] for place in kept]),
             relevance=tuple([ranking.relevance[place] for place in kept]),
             legs={name: self._trimmed(leg) for name, leg in ranking.legs.items()},
+            trajectory=ranking.trajectory,
         )

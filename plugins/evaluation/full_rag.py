@@ -40,12 +40,13 @@ class RequireSettings(TypedDict, total=False):
 class RagOutput:
     found: Retrieved
     answer: Answer
-    generation: Timing
+    generation: Timing | None  # None: nothing was generated
     kept: Mapping[str, Any]
 
     @property
     def timings(self) -> Mapping[str, Timing]:
-        return {**self.found.timings, "generation": self.generation}
+        generation = {} if self.generation is None else {"generation": self.generation}
+        return {**self.found.timings, **generation}
 
     @property
     def out_of_range(self) -> list[int]:
@@ -110,11 +111,17 @@ class FullRag:
             return {}
 
     async def run(self, case: Query) -> RagOutput:
+        """A message of an agent is the answer: then no generator is asked."""
         found = self.retrieval.retrieved(case)
+        if found.message is not None:
+            return RagOutput(found, Answer(found.message, refused=True), None, self._kept(case, found))
         with stopwatch() as watch:
             answer = await self.generator.generate(case, found.contexts)
+        return RagOutput(found, answer, watch.timing, self._kept(case, found))
+
+    def _kept(self, case: Query, found: Retrieved) -> Mapping[str, Any]:
         kept = record_of(case, found, self.retrieval.corpus, self.retrieval.k)
-        return RagOutput(found, answer, watch.timing, {**kept, "answers": list(case.answers)})
+        return {**kept, "answers": list(case.answers)}
 
     async def judge(self, case: Query, output: RagOutput) -> Judgements:
         history = {"history": case.history} if case.history else {}

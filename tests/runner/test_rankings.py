@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from runner.protocols import Workspace
 from runner.rankings import Rankings, documents, rank_all
 from runner.records import Context, Corpus, Given, Query, Ranking
 from runner.stopwatch import note
+from runner.trajectory import ToolCall, Trajectory
 from tests.corpora import corpus_of, question, workspace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,6 +112,28 @@ def test_a_second_run_reads_the_same_and_searches_nothing(tmp_path: Path) -> Non
     assert len(timed) == 20
     assert all(first[id].live and not second[id].live for id in timed)
     assert [second[id].latency_ms for id in timed] == second.latencies_ms
+
+
+def test_what_an_agent_did_is_kept_with_its_ranking(tmp_path: Path) -> None:
+    class Deciding(Scripted):
+        def _rank(self, query: Query, depth: int) -> Ranking:
+            call = ToolCall("search_all", {"query": query.text}, ("없다",), (), confidence=0.0, error="\ud800")
+            told = Trajectory((call,), "sufficient", "not_found", "찾지 못했습니다") if query.id == "하나" else None
+            return replace(super()._rank(query, depth), trajectory=told)
+
+    queries = [question("b#0", id="하나"), question("a#0", id="둘")]
+    made, read = (rank(Deciding(CORPUS), queries, tmp_path, depth=1) for _ in range(2))
+    assert read.reused
+    told = read["하나"].ranking.trajectory
+    assert told is not None
+    assert (told.calls[0].arguments, told.calls[0].confidence, told.message) == (
+        {"query": "b#0"},
+        0.0,
+        "찾지 못했습니다",
+    )
+    assert read["하나"] == replace(made["하나"], live=False)
+    assert read["둘"].ranking.trajectory is None
+    assert rank(Scripted(CORPUS), queries, tmp_path / "other")["하나"].ranking.trajectory is None
 
 
 def test_the_key_holds_what_decides_a_ranking(tmp_path: Path) -> None:

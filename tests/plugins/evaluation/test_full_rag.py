@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Gi
 from runner.retrieval import Retrieval
 from runner.stopwatch import note
 from runner.store import Store
+from runner.trajectory import Trajectory
 
 TEXTS = {"a": "Alpha is first.", "b": "Beta is second.", "c": "Gamma is third."}
 CORPUS = Corpus(
@@ -95,10 +97,11 @@ def row(
     k: int = 2,
     answer: Answer | None = None,
     judge: Judges | None = None,
+    retriever: Alphabetical | None = None,
 ) -> tuple[Row, Says, Judges]:
     generator = Says(answer or Answer("Beta is second. [2]", citations=(2,)))
     judge = judge or Judges(faithfulness=0.9, answer_relevancy=0.8)
-    retriever = Alphabetical()
+    retriever = retriever or Alphabetical()
     evaluation = full_rag([case], retriever, generator, judge, k)
 
     async def run() -> Row:
@@ -169,6 +172,34 @@ def test_a_right_refusal_is_no_failure_of_generation(tmp_path: Path) -> None:
     case = query(answerable=False, relevance={})
     found, _, _ = row(tmp_path, case, answer=Answer("None.", refused=True), judge=judge)
     assert set(found.labels) == {"answerability", "lost_at"}
+
+
+@pytest.mark.parametrize(
+    ("message", "answerable", "answered", "label", "lost_at"),
+    [
+        (None, True, "Beta is second. [2]", "true_negative", "none"),
+        (None, False, "Beta is second. [2]", "false_negative", "answered_unanswerable"),
+        ("Nothing found.", True, "Nothing found.", "false_positive", "refused_answerable"),
+        ("Nothing found.", False, "Nothing found.", "true_positive", "none"),
+    ],
+)
+def test_what_an_agent_says_takes_the_place_of_an_answer(
+    tmp_path: Path, message: str | None, answerable: bool, answered: str, label: str, lost_at: str
+) -> None:
+    class Deciding(Alphabetical):
+        def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+            told = Trajectory((), "nothing_new", "not_found" if message else None, message)
+            irrelevant = (0.1, 0.1, 0.1)  # below min_score: not the relevance decides but the agent
+            return [replace(found, relevance=irrelevant, trajectory=told) for found in super().search(queries, depth)]
+
+    case = query(answerable=answerable, relevance={"b": 1} if answerable else {})
+    found, generator, _ = row(tmp_path, case, retriever=Deciding())
+    assert (found.output["answer"], found.output["refused"]) == (answered, message is not None)
+    assert found.output["trajectory"]["stopped"] == "nothing_new"
+    assert bool(generator.contexts) is (message is None)
+    assert ("generation" in found.timings) is (message is None)
+    assert (found.labels["answerability"], found.labels["lost_at"]) == (label, lost_at)
+    assert found.latency_ms is not None
 
 
 def test_no_more_than_k_given_contexts_are_used(tmp_path: Path) -> None:

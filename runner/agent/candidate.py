@@ -1,0 +1,18 @@
+"""A chunk that an agent has found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`metadata`: the tags of the chunk (runner.agent.tags) and of its document. `relevance`: the retriever's, 0..1."""
+
+    id: str
+    text: str
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    relevance: float = 0.0

@@ -1,0 +1,33 @@
+"""What an agentic retriever is made of: an agent that decides, and a reranker that says what is there.
+
+Both are called in worker threads; what asks a model does so through `Models.blocking`, and has an attribute
+`concurrency`: how many questions may be under way at once, each in a thread of its own. Without it questions go one
+after the other. `provenance` and `preflight` are as in runner.protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from runner.agent.candidate import Candidate
+from runner.records import Corpus, Query
+from runner.trajectory import Assessment, Trajectory
+
+if TYPE_CHECKING:
+    from runner.agent.toolbox import Toolbox
+
+
+class Reranker(Protocol):
+    def prepare(self, corpus: Corpus) -> None:
+        """Called once before `rerank`. Asks no model."""
+
+    def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+        """What the candidates, all that were found so far, are worth for the question. `asked`: what was searched for
+        so far, which a refined query must not repeat. Raises EvaluationError (a reply that is of no use), and
+        StopRunError or InputError for what holds for every question."""
+
+
+class Agent(Protocol):
+    def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
+        """Looks for what answers the question, and ends with `toolbox.finished(…)`."""
