@@ -6,25 +6,49 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Role = Literal["generator", "judge", "summariser", "reranker", "embedder", "testset"]  # on whose behalf
+Role = Literal["generator", "judge", "summariser", "reranker", "agent", "embedder", "testset"]  # on whose behalf
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Something a model may call. `parameters` is the JSON schema of its arguments, an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call that a model asks for. `arguments` is JSON as the model wrote it, broken perhaps."""
+
+    id: str
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    role: Literal["system", "user", "assistant"]
+    """An assistant's may hold `calls`; a tool's says what came of the call `call_id`."""
+
+    role: Literal["system", "user", "assistant", "tool"]
     text: str
+    calls: tuple[FunctionCall, ...] = ()
+    call_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """`schema` is the JSON schema of the answer. `repeat` tells apart answers to one request that are wanted
-    several times; `attempt` those that were asked for again because the one before could not be used."""
+    """`schema` is the JSON schema of the answer, `functions` what the model may call instead of answering. `repeat`
+    tells apart answers to one request that are wanted several times; `attempt` those that were asked for again
+    because the one before could not be used."""
 
     messages: tuple[Message, ...]
     max_tokens: int
     temperature: float | None = None
     seed: int | None = None
     schema: Mapping[str, Any] | None = None
+    functions: tuple[Function, ...] = ()
     repeat: int = 0
     attempt: int = 0
 
@@ -46,6 +70,7 @@ class ChatReply:
     finish_reason: str | None
     refusal: str | None
     usage: Usage
+    calls: tuple[FunctionCall, ...] = ()
     attempts: int = 1
     waited_s: float = 0.0
 

@@ -14,12 +14,13 @@ import orjson
 from runner import stopwatch
 from runner.errors import ReplyError, StopRunError
 from runner.llm.cache import Reply
+from runner.llm import metering
 from runner.llm.door import Door
 from runner.llm.ledger import Account, Cost
 from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
 from runner.llm.prices import nano_usd, price_of
 from runner.llm.provider import sendable
-from runner.llm.rehearsal import REHEARSED, Rehearsal, example_of
+from runner.llm.rehearsal import REHEARSED, Rehearsal, example_of, made_up_calls
 from runner.llm.replies import chat_reply, reply_of_stored, stored_of_reply, vectors_of
 from runner.llm.retry import Retry
 from runner.llm.settings import Price
@@ -70,6 +71,7 @@ class Model:
         if is_shared or reply.cached:
             return self._from_elsewhere(reply)
         stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
+        metering.note(self._cost(reply.usage))
         return reply
 
     async def structured(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
@@ -184,7 +186,9 @@ class Model:
 
     def _from_elsewhere(self, reply: ChatReply) -> ChatReply:
         """From the cache, or together with an identical request."""
-        self._door.ledger.note_cached(self._account, self._cost(reply.usage))
+        cost = self._cost(reply.usage)
+        self._door.ledger.note_cached(self._account, cost)
+        metering.note(cost)
         stopwatch.note(live=False)
         return reply
 
@@ -208,7 +212,7 @@ class Model:
         filler = f"{zlib.crc32(key):08x} [1]" + " word" * max(0, usage.output_tokens - 8)
         if request.schema is not None:
             filler = orjson.dumps(example_of(request.schema, filler)).decode()
-        return ChatReply(filler, REHEARSED, None, usage)
+        return ChatReply(filler, REHEARSED, None, usage, made_up_calls(request))
 
     def _asked_in_rehearsal(self) -> Callable[[ChatRequest], Awaitable[ChatReply]]:
         """No reply that is made up is asked for again, whatever is wrong with it."""
@@ -234,7 +238,13 @@ class Model:
 
 
 def _prompt_tokens(body: Mapping[str, Any]) -> int:
-    return sum(PER_MESSAGE + count_tokens(message["content"]) for message in body["messages"])
+    """Functions and calls of them as the JSON that they are."""
+    messages = body["messages"]
+    texts = [message["content"] or "" for message in messages]
+    others = [body["tools"]] if "tools" in body else []
+    others += [message["tool_calls"] for message in messages if "tool_calls" in message]
+    texts += [orjson.dumps(other).decode() for other in others]
+    return PER_MESSAGE * len(messages) + sum(map(count_tokens, texts))
 
 
 def _most_tokens(sent: bytes) -> int:

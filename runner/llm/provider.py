@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import orjson
 from runner.errors import InputError, Problem
 from runner.llm.address import HOST, address_problem, expected
 from runner.llm.limiter import Limiter, limiter_of
-from runner.llm.messages import ChatRequest
+from runner.llm.messages import ChatRequest, Message
 from runner.llm.settings import ProviderSettings
 from runner.llm.verdict import UnsendableError
 
@@ -109,7 +110,7 @@ class Provider:
         """The JSON to send for a chat."""
         body: dict[str, Any] = {
             "model": model,
-            "messages": [{"role": message.role, "content": sendable(message.text)} for message in request.messages],
+            "messages": list(map(_message, request.messages)),
             "max_tokens": request.max_tokens,
         }
         if request.temperature is not None:
@@ -119,6 +120,8 @@ class Provider:
         if request.schema is not None:
             schema = {"name": "answer", "strict": True, "schema": request.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if request.functions:
+            body["tools"] = [{"type": "function", "function": asdict(function)} for function in request.functions]
         return self._changed(model, body)
 
     def embedding_body(self, model: str, texts: Sequence[str], dimensions: int | None) -> dict[str, Any]:
@@ -183,6 +186,19 @@ class Provider:
         """One line of a server without the key, which some repeat."""
         message = message.replace(self._key, "***") if len(self._key) > 3 else message
         return re.sub(r"\b(sk-[\w-]{4})[\w*-]{8,}", r"\1***", message)[:500]
+
+
+def _message(message: Message) -> dict[str, Any]:
+    told: dict[str, Any] = {"role": message.role, "content": sendable(message.text)}
+    if message.call_id is not None:
+        told["tool_call_id"] = message.call_id
+    if message.calls:
+        told["content"] = told["content"] or None
+        told["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": sendable(call.arguments)}}
+            for call in message.calls
+        ]
+    return told
 
 
 def sendable(text: str) -> str:

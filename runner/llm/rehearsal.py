@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner.llm.ledger import Account
-from runner.llm.messages import Usage
+import orjson
 
-REHEARSED = "rehearsed"  # finish_reason of a reply that is made up
+from runner.llm.ledger import Account
+from runner.llm.messages import ChatRequest, FunctionCall, Usage
+
+REHEARSED = "rehearsed"  # finish_reason of a reply that is made up, and id of a call in one
 
 
 @dataclass(slots=True)
@@ -91,3 +93,11 @@ def example_of(schema: Mapping[str, Any], text: str) -> Any:
         case "null":
             return None
     return text
+
+
+def made_up_calls(request: ChatRequest) -> tuple[FunctionCall, ...]:
+    """One call of the first function that is offered, none once there is a result to answer from."""
+    if not request.functions or any(message.role == "tool" for message in request.messages):
+        return ()
+    first = request.functions[0]
+    return (FunctionCall(REHEARSED, first.name, orjson.dumps(example_of(first.parameters, REHEARSED)).decode()),)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from runner.llm.messages import ChatReply, Usage
+from runner.llm.messages import ChatReply, FunctionCall, Usage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +25,18 @@ def chat_reply(said: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
     if not isinstance(text, str) or not isinstance(refusal, str | None) or not isinstance(reason, str | None):
         raise ValueError(f"expected a text, got {str(message)[:80]!r}")
     usage = _usage(said.get("usage"), "completion_tokens")
-    return ChatReply(text, reason, refusal, Usage()), usage
+    calls = tuple(map(_call, message.get("tool_calls") or ()))
+    return ChatReply(text, reason, refusal, Usage(), calls), usage
+
+
+def _call(said: Mapping[str, Any]) -> FunctionCall:
+    """Some servers send the arguments as an object."""
+    name, arguments = said["function"]["name"], said["function"].get("arguments") or "{}"
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    if not isinstance(name, str) or not isinstance(said["id"], str):
+        raise ValueError(f"expected a call, got {str(said)[:80]!r}")
+    return FunctionCall(said["id"], name, arguments)
 
 
 def vectors_of(said: Mapping[str, Any], n_texts: int) -> tuple[NDArray[np.float32], Usage | None]:
@@ -38,7 +50,9 @@ def vectors_of(said: Mapping[str, Any], n_texts: int) -> tuple[NDArray[np.float3
 
 
 def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:
+    calls = [[call.id, call.name, call.arguments] for call in reply.calls]
     return {
+        **({"calls": calls} if calls else {}),
         "text": reply.text,
         "finish_reason": reply.finish_reason,
         "refusal": reply.refusal,
@@ -47,7 +61,9 @@ def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:
 
 
 def reply_of_stored(stored: Mapping[str, Any]) -> ChatReply:
-    return ChatReply(stored["text"], stored["finish_reason"], stored["refusal"], Usage(*stored["usage"]), attempts=0)
+    calls = tuple(FunctionCall(*call) for call in stored.get("calls", ()))
+    told = stored["text"], stored["finish_reason"], stored["refusal"]
+    return ChatReply(*told, Usage(*stored["usage"]), calls, attempts=0)
 
 
 def _usage(said: Any, answer: str | None = None) -> Usage | None:

@@ -15,7 +15,7 @@ COARSE_S = 2.0  # by which a date, of whole seconds, may be off without the cloc
 GATEWAY = frozenset({502, 504, 524})  # somebody in between lost what the server may have answered
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 LENGTHS = frozenset({"max_tokens", "max_completion_tokens"})
-CONTENT = frozenset({"messages", "input"})
+CONTENT = frozenset({"messages", "input", "tools"})
 # What a server that does not know a parameter, or not for this model, says of it.
 UNSUPPORTED = re.compile(
     r"unsupported param|not support|unknown|unrecognized|unexpected|not permitted|extra|unavailable"

@@ -31,11 +31,25 @@ class Reply:
 
 
 def completion(
-    body: Mapping[str, Any], content: str | None, *, finish_reason: str = "stop", refusal: str | None = None
+    body: Mapping[str, Any],
+    content: str | None,
+    *,
+    finish_reason: str = "stop",
+    refusal: str | None = None,
+    calls: Sequence[tuple[str, str]] = (),
 ) -> Reply:
-    """A chat completion with this content."""
+    """A chat completion with this content, and with `calls` of functions: (name, arguments as JSON)."""
     usage = _usage(sum(3 + _tokens(message["content"]) for message in body["messages"]), _tokens(content or refusal))
-    message = {"role": "assistant", "content": content, "refusal": refusal}
+    message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": refusal}
+    if calls:
+        message["tool_calls"] = [
+            {
+                "id": f"call_{n}_{digest(body['messages'])[:16]}",
+                "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            }
+            for n, (name, arguments) in enumerate(calls)
+        ]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason}
     answer = {
         "id": f"chatcmpl-{digest(body['messages'])[:24]}",
