@@ -13,8 +13,8 @@ import orjson
 
 from runner import stopwatch
 from runner.errors import ReplyError, StopRunError
-from runner.llm.cache import Reply
 from runner.llm import metering
+from runner.llm.cache import Reply
 from runner.llm.door import Door
 from runner.llm.ledger import Account, Cost
 from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
