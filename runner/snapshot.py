@@ -43,8 +43,8 @@ RANKING = ("queries", "gold", "documents", "metric_code.ranking")
 JUDGED = ("queries", "judge")
 MEMORY = ("conversations", "queries", "gold", "metric_code.memory")
 REMEMBERED = (
-    "facts_present", "facts_current", "stale_present", "evidence_recall", "leakage", "answer_facts", "answer_stale",
-    "memory_sentences", "memory_tokens", "context_tokens",
+    "facts_present", "facts_current", "summary_current", "stale_present", "evidence_recall", "leakage", "answer_facts",
+    "answer_stale", "memory_sentences", "memory_tokens", "context_tokens",
 )  # fmt: skip
 TRACE = ("tasks", "metric_code.trace")
 TRACED = ("score", "complexity", "novelty", "diversity", "outcome")

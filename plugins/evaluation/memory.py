@@ -136,6 +136,7 @@ class MemoryEvaluation:
             "facts_present": seen.share(seen.expected),
             "stale_present": seen.share(seen.stale),
             "facts_current": seen.is_current,
+            "summary_current": seen.is_summary_current(output.moment),
             "leakage": leakage([seen.text, answer.text], probe.canaries),
             **_labelled(case, probe, output),
             **{f"{name}_patched": value for name, value in patched.items()},

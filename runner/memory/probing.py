@@ -104,6 +104,21 @@ class Seen:
             return None
         return float(all(fact.shown for fact in self.expected) and not any(fact.shown for fact in self.stale))
 
+    def is_summary_current(self, moment: Moment) -> float | None:
+        """Of the keys whose value was changed in a turn that a summary has taken in, and of which the summary and the
+        entities hold any value: the share for which they hold the new one and no earlier one; None without such."""
+        text = "\n".join((moment.remembered.memory, *(entity.value for entity in moment.remembered.entities)))
+        probe = self.case.probe
+        new = [fact for fact in self.case.facts(probe.expected) if fact.turn <= moment.taken_in]
+        old = [fact for fact in self.case.facts(probe.forbidden) if fact.key]
+        held = []
+        for fact in new:
+            past = _shown(text, [other for other in old if other.key == fact.key], [fact])
+            (true,) = _shown(text, [fact])
+            if past and (true or any(past)):
+                held.append(true and not any(past))
+        return self.share(held)
+
     def in_answer(self, answer: str, ids: Iterable[str], besides: Iterable[str] = ()) -> list[bool]:
         return _shown(answer, self.case.facts(ids), self.case.facts(besides))
 

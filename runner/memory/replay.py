@@ -17,11 +17,13 @@ from runner.stopwatch import stopwatch
 @dataclass(frozen=True, slots=True)
 class Moment:
     """What a memory gave for a probe when `turns` had been said. `updates[n]`: how many updates had been made when
-    n turns had been said. `since` is what keeping the memory came to since the probe before."""
+    n turns had been said. `taken_in`: the number of the last turn that a summary has taken in, 0 for none. `since` is
+    what keeping the memory came to since the probe before."""
 
     remembered: Remembered
     turns: Sequence[ChatTurn]
     updates: Sequence[int]
+    taken_in: int
     since: Kept
     read: Timing
 
@@ -73,9 +75,10 @@ class Replay:
             progress = await self._reach(probe.after_turn)
             with stopwatch() as watch:
                 remembered = await self._memory.read(progress.key, probe.question)
-            await self._check(progress)
+            taken_in = await self._check(progress)
             turns = self._conversation.turns[: progress.said]
-            moment = Moment(remembered, turns, tuple(progress.updates), self._since(progress), watch.timing)
+            updates = tuple(progress.updates)
+            moment = Moment(remembered, turns, updates, taken_in, self._since(progress), watch.timing)
             self._probes -= 1
             if self._probes == 0:
                 await self.forget()
@@ -104,12 +107,15 @@ class Replay:
     async def _generation(self, progress: _Progress) -> str:
         return (await self._memory.inspect(progress.key)).generation
 
-    async def _check(self, progress: _Progress) -> None:
-        if progress.generation and await self._generation(progress) != progress.generation:
+    async def _check(self, progress: _Progress) -> int:
+        """How far the summary goes. Raises StopRunError where the session is not the one that was talked to."""
+        state = await self._memory.inspect(progress.key)
+        if progress.generation and state.generation != progress.generation:
             raise StopRunError(
                 f"the store let go of conversation {self._conversation.id} before its turn {progress.said} was asked "
                 "about: memory.store.ttl_hours is over, or somebody deleted the session"
             )
+        return state.last_turn
 
     def _since(self, progress: _Progress) -> Kept:
         upkeep, told = self._memory.upkeep(progress.key), progress.told

@@ -46,6 +46,7 @@ ENGLISH: dict[str, str] = {
     "metric.unanswerable_f1": "Unanswerable F1",
     "metric.facts_present": "Facts Present",
     "metric.facts_current": "Facts Up to Date",
+    "metric.summary_current": "Summary Up to Date",
     "metric.stale_present": "Stale Facts Present",
     "metric.evidence_recall": "Evidence Recall",
     "metric.leakage": "Leakage Between Tenants",

@@ -46,6 +46,7 @@ KOREAN: dict[str, str] = {
     "metric.unanswerable_f1": "답변 불가 F1",
     "metric.facts_present": "사실 보존율",
     "metric.facts_current": "사실 최신율",
+    "metric.summary_current": "요약 최신율",
     "metric.stale_present": "낡은 사실 잔존율",
     "metric.evidence_recall": "근거 Recall",
     "metric.leakage": "테넌트 간 누출",

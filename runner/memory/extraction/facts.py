@@ -23,6 +23,7 @@ _PERIOD = re.compile(
     r"|(?<!\d)\d{1,2}월(?!\s?\d)|(?<![\d.,$-])(?:19|20)\d\d년?(?![\d.,-])|\d분기|\bq[1-4]\b",
     re.IGNORECASE,
 )
+_ELSEWHERE = re.compile(r"\bother\b|다른", re.IGNORECASE)  # the group size is not the other group's
 _CODE = re.compile(r"[A-Za-z]*\d[\w.-]*")
 _NUMBER = re.compile(r"\d[\d,.]*")
 _LARGE = re.compile(r"\s?[조억만천백십]+(?:\s?원)?$")
@@ -81,6 +82,7 @@ def identity(key: str) -> frozenset[str]:
     """The words of a key that tell it from others, reduced to one form each."""
     plain = _PERIOD.sub(" ", key)
     exact = {match[0].lower() for match in (*_PERIOD.finditer(key), *_CODE.finditer(plain))}
+    exact |= {match[0].lower() for match in _ELSEWHERE.finditer(plain)}
     words = content_words(plain)
     stems = {stem(word.text) for word in words} - _FILLERS
     fallback = {word.text.lower() for word in words} or {" ".join(key.lower().split())}

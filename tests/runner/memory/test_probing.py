@@ -6,15 +6,17 @@ import pytest
 from runner.errors import EvaluationError
 from runner.memory.context import ContextBuilder
 from runner.memory.probing import ProbeCase, Seen, guard, reference
-from runner.memory.records import ChatTurn, Conversation, Entity, Probe, Remembered
+from runner.memory.records import ChatTurn, Conversation, Entity, Fact, Probe, Remembered
 from runner.memory.replay import Kept, Moment
 from runner.records import Timing
 from tests.runner.memory.talks import budget_talk
 
 
-def moment(conversation: Conversation, after: int, updates: list[int] | None = None, **remembered: Any) -> Moment:
+def moment(
+    conversation: Conversation, after: int, updates: list[int] | None = None, taken_in: int = 0, **remembered: Any
+) -> Moment:
     turns = conversation.turns[:after]
-    return Moment(Remembered(**remembered), turns, updates or [0] * (after + 1), Kept(), Timing(1.0))
+    return Moment(Remembered(**remembered), turns, updates or [0] * (after + 1), taken_in, Kept(), Timing(1.0))
 
 
 def seen(case: ProbeCase, at: Moment) -> Seen:
@@ -44,6 +46,26 @@ def test_facts_are_seen_with_their_age_and_the_updates_since() -> None:
     ]
     assert [dataclasses.astuple(fact) for fact in found.stale] == [("old", "$10,000", 5, 2, False)]
     assert (found.share(found.expected), found.share(found.stale), found.share([])) == (0.5, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("taken_in", "remembered", "current"),
+    [
+        (4, {"memory": "The budget is $15,000."}, 1.0),
+        (4, {"entities": (Entity("budget", "$15,000", 4),)}, 1.0),  # the birthday took no other's place
+        (4, {"memory": "The budget is $10,000."}, 0.0),
+        (4, {"memory": "The budget is $15,000.", "entities": (Entity("budget", "$10,000", 1),)}, 0.0),
+        (4, {"memory": "It rains.", "recent": (ChatTurn("The budget is $10,000.", number=1),)}, None),  # not held
+        (4, {"memory": "The budget is $15,000 and the birthday is lost."}, 1.0),
+        (3, {"memory": "The budget is $10,000."}, None),  # no summary has seen the change
+    ],
+)
+def test_a_summary_is_held_to_the_changes_that_it_has_taken_in(
+    taken_in: int, remembered: dict[str, Any], current: float | None
+) -> None:
+    late = case("late")
+    at = moment(late.conversation, 6, taken_in=taken_in, **remembered)
+    assert seen(late, at).is_summary_current(at) == current
 
 
 @pytest.mark.parametrize(
@@ -100,3 +122,16 @@ def test_what_was_said_before_is_no_future_although_it_is_said_again() -> None:
     early = ProbeCase(dataclasses.replace(conversation, turns=turns), Probe("p", "?", 3))
     at = moment(early.conversation, 3, memory="Last year: $15,000.")
     guard(early, at, seen(early, at))
+
+
+def test_a_summary_counts_by_the_changed_keys_that_it_holds() -> None:
+    """Of three changes it has the new budget, the old city beside the new one, and nothing of the colour."""
+    facts = [
+        *(Fact("b1", "$10,000", 1, "budget"), Fact("b2", "$15,000", 4, "budget")),
+        *(Fact("c1", "Busan", 2, "city"), Fact("c2", "Seoul", 5, "city")),
+        *(Fact("k1", "red", 3, "colour"), Fact("k2", "blue", 6, "colour")),
+    ]
+    probe = Probe("all", "What is what?", 6, expected=("b2", "c2", "k2"), forbidden=("b1", "c1", "k1"))
+    asked = ProbeCase(budget_talk(facts={fact.id: fact for fact in facts}, probes=(probe,)), probe)
+    at = moment(asked.conversation, 6, taken_in=6, memory="The budget is $15,000. From Busan to Seoul.")
+    assert seen(asked, at).is_summary_current(at) == 0.5

@@ -97,6 +97,7 @@ async def test_updates_are_told_by_the_turn_after_which_they_were_made() -> None
     assert [late.updates_since(turn) for turn in (1, 4, 5, 8)] == [3, 2, 2, 0]
     assert early.updates_since(1) == 1
     assert (early.since.updates, late.since.updates) == (1, 2)
+    assert (early.taken_in, late.taken_in) == (2, 6)
     assert late.since.failures == 0
 
 

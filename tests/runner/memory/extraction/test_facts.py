@@ -19,6 +19,8 @@ from runner.memory.extraction.facts import Fact, any_of, identity, kind, same_th
         (("cost", "$500 in May"), ("cost", "$700 in May"), True),
         (("팀장 이름", "김서연"), ("팀장", "이도윤"), True),
         (("dog's name", "Bori"), ("dog", "Coco"), True),
+        (("group size", "38"), ("other group group size", "36"), False),
+        (("예산", "1억"), ("다른 예산", "2억"), False),
         (("v2 budget", "$5"), ("v3 budget", "$5"), False),
         (("2025 budget", "$5"), ("2026 budget", "$5"), False),
     ],
