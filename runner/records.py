@@ -125,7 +125,8 @@ class Turn:
 class Query:
     """One question with its labels. `relevance` maps gold document ids to grades (> 0 is relevant).
     `history` holds the turns before it, oldest first. `from_memory`: asked about what is remembered of a
-    conversation (contexts of which the later ones are newer), not about documents."""
+    conversation (contexts of which the later ones are newer), not about documents. `remembered`: such contexts beside
+    the documents; None outside of conversations."""
 
     id: str
     text: str
@@ -140,6 +141,7 @@ class Query:
     given: Given = Given()
     history: tuple[Turn, ...] = ()
     from_memory: bool = False
+    remembered: tuple[Context, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

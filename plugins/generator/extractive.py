@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -49,7 +49,8 @@ class ExtractiveGenerator:
     for that one, if both give values of one kind: the newest value wins. Ties go to what the user said, then to
     statements with a quantity, then to the newest; a further sentence must hold a word of the question that those
     before it lack. Words such as `now` or `said` count as no words of the question. What asks for nothing gets no
-    refusal but an acknowledgement.
+    refusal but an acknowledgement. With a conversation beside documents both are asked: statements of the conversation
+    come first and carry no citations, and what refuses is left out.
     """
 
     baseline: ClassVar[bool] = True
@@ -64,7 +65,16 @@ class ExtractiveGenerator:
         self.min_coverage = min_coverage
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        if query.remembered is not None:
+            return await compute(self._both, query, query.remembered, contexts)
         return await compute(self._recall if query.from_memory else self._answer, query, contexts)
+
+    def _both(self, query: Query, remembered: Sequence[Context], contexts: Sequence[Context]) -> Answer:
+        recalled, found = self._recall(query, remembered), self._answer(query, contexts)
+        said = replace(recalled, text=without_citations(recalled.text), citations=())
+        if found.refused or tells_something(query.text):
+            return said
+        return found if recalled.refused else replace(found, text=f"{said.text} {found.text}")
 
     def _answer(self, query: Query, contexts: Sequence[Context]) -> Answer:
         sentences, words = list(_sentences(contexts)), content_words(query.text)

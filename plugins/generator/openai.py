@@ -19,16 +19,18 @@ from runner.text.language import Language, detect_language
 from runner.text.refusals import REFUSAL, is_refusal
 
 ATTEMPTS = 3  # the same request, while the reply is empty
-PROMPTS = ("answer", "memory")  # that may be asked for by name
+PROMPTS = ("answer", "memory", "copilot")  # that may be asked for by name
 
 
 class OpenaiGenerator:
-    """Numbered contexts, what was said before and the question reach the model as fenced data in one user message.
+    """Numbered contexts, what was said before or is remembered of it, and the question reach the model as fenced data
+    in one user message.
 
     The answer is the text as it came. It counts as refused when it is nothing but a refusal, or when the
     server says that the model refused. Without any context it refuses, in the language of the question,
     without asking, unless the question is one of a conversation. An answer that reaches `max_tokens` is kept
-    and marked. `prompt`: a name, or a file; None: `memory` for questions of a conversation, `answer` for others.
+    and marked. `prompt`: a name, or a file; None: `memory` for questions of a conversation, `copilot` for those that
+    documents may answer, too, `answer` for others.
     """
 
     def __init__(
@@ -48,7 +50,8 @@ class OpenaiGenerator:
 
     def prompt_for(self, query: Query) -> Prompt:
         """Raises InputError when it is a file that cannot be used."""
-        return self._called(self.prompt or ("memory" if query.from_memory else "answer"))
+        usual = "memory" if query.from_memory else "answer" if query.remembered is None else "copilot"
+        return self._called(self.prompt or usual)
 
     def _called(self, name: str) -> Prompt:
         if name not in self._prompts:
@@ -62,7 +65,7 @@ class OpenaiGenerator:
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         """Raises ReplyError when the model says nothing, whatever else `Model.chat` raises."""
-        if not contexts and not query.from_memory:
+        if not contexts and not query.from_memory and not query.remembered:
             return Answer(REFUSAL[_language(query)], refused=True)
         reply = await self._asked(self.request(query, contexts))
         if reply.refusal:
@@ -72,10 +75,12 @@ class OpenaiGenerator:
 
     def request(self, query: Query, contexts: Sequence[Context]) -> ChatRequest:
         language = _language(query)
-        history: dict[str, Sequence[Item]] = {"history": query.history} if query.history else {}
+        before: dict[str, Sequence[Item]] = {"history": query.history} if query.history else {}
+        if query.remembered is not None:
+            before["memory"] = query.remembered
         messages = (
             Message("system", self.prompt_for(query).system(language, refusal=REFUSAL[language])),
-            Message("user", fenced({**history, "contexts": contexts, "question": query.text}, language)),
+            Message("user", fenced({**before, "contexts": contexts, "question": query.text}, language)),
         )
         return ChatRequest(messages, max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed)
 

@@ -208,3 +208,34 @@ async def test_citations_of_a_conversation_are_numbers_of_its_contexts(question,
 async def test_what_something_is_not_is_no_answer_where_there_is_one(said, question, answer):
     found = await recall(question, said)
     assert found.text == answer
+
+
+# --- of a conversation beside documents ---------------------------------------------------------------
+
+GUIDE = [
+    Context("alerts", "Open Budgets and choose Alerts. Enter the share of the budget that warns you.", "Budget alerts"),
+    Context("export", "Reports are sent as CSV files.", "Reports"),
+]
+
+
+async def beside(question, said=ENGLISH, contexts=GUIDE):
+    turns = tuple(ChatTurn(user, reply, number=number) for number, (user, reply) in enumerate(said, 1))
+    remembered = ContextBuilder().build(Remembered(recent=turns), question).contexts
+    query = Query("q", question, True, {}, remembered=remembered)
+    return await ExtractiveGenerator(max_sentences=1).generate(query, contexts)
+
+
+async def test_documents_answer_what_was_not_said_and_the_conversation_what_no_document_says():
+    assert await beside("How are reports sent?") == Answer("Reports are sent as CSV files. [2]", citations=(2,))
+    assert await beside("What is our AWS cost?") == Answer("Our AWS cost is $12,500 a month.")
+    assert (await beside("Who painted the ceiling?")).refused
+
+
+async def test_what_was_said_stands_before_what_documents_say_and_is_not_cited():
+    answer = await beside("Which share of the budget?")
+    assert answer.text == "The budget went up to $15,000. Enter the share of the budget that warns you. [1]"
+    assert answer.citations == (1,)
+
+
+async def test_who_tells_something_beside_documents_gets_no_part_of_them():
+    assert await beside("예산이 2억으로 늘었어요") == Answer("알겠습니다.")

@@ -219,7 +219,7 @@ def test_a_prompt_that_is_not_there(models: Models, tmp_path: Path) -> None:
     ("name", "problem"),
     [
         ("memroy", "'memroy' is no file and no prompt; did you mean 'memory'?"),
-        ("testset_check", "'testset_check' is no file and no prompt; known: answer, memory"),
+        ("testset_check", "'testset_check' is no file and no prompt; known: answer, copilot, memory"),
         ("mine.yaml", "file not found: mine.yaml"),
     ],
 )
@@ -264,9 +264,29 @@ async def test_in_a_conversation_the_model_is_asked_though_nothing_is_remembered
     assert server.count == 1
 
 
+async def test_a_conversation_beside_documents_gets_its_own_prompt_and_both_as_data(
+    server: ModelsServer, models: Models
+) -> None:
+    beside = replace(IN_TALK, from_memory=False, remembered=REMEMBERED)
+    await answer(models, beside, CONTEXTS)
+    system, user = (message["content"] for message in server.requests[0]["messages"])
+    assert system.startswith("당신은 제품 사용자를 돕는 코파일럿이며") and REFUSAL["ko"] in system
+    said, found = user.index('name="memory" number="2"'), user.index('name="contexts" number="1"')
+    assert said < user.index("예산이 1.5억으로 늘었어요") < found < user.index("Refunds take 5 days.")
+
+
+async def test_what_is_remembered_alone_is_asked_about_and_nothing_at_all_is_not(
+    server: ModelsServer, models: Models
+) -> None:
+    await answer(models, replace(IN_TALK, from_memory=False, remembered=REMEMBERED), ())
+    assert server.count == 1
+    assert (await answer(models, replace(IN_TALK, from_memory=False, remembered=()), ())).refused
+    assert server.count == 1
+
+
 def test_a_prompt_by_name_is_part_of_what_answers_depend_on(models: Models) -> None:
-    seen = [generator(models, prompt=name).provenance["prompt"] for name in ("answer", "memory", None)]
-    assert len(set(seen)) == 3
+    seen = [generator(models, prompt=name).provenance["prompt"] for name in ("answer", "memory", "copilot", None)]
+    assert len(set(seen)) == 4
 
 
 def test_a_provider_that_is_not_there(models: Models) -> None:
