@@ -12,6 +12,7 @@ from pydantic import Field
 from runner.protocols import CachedRetriever, Retriever, Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
+from runner.vault.graph_rerank import GraphRerank
 
 NORMALISED = 100  # best chunks of a leg over which its scores are normalised
 
@@ -26,6 +27,7 @@ class HybridRetriever:
     `rrf`: the sum of 1 / (rrf_k + rank), nothing from a leg that did not return the chunk (Cormack et al.
     2009); weaker where the legs are unequal.
     Relevance is weight x keyword + (1 - weight) x semantic of the legs' relevance, whichever fusion.
+    The graph reranks what is fused; a leg is reranked before it is fused only where its own settings ask for it.
     """
 
     def __init__(
@@ -38,6 +40,8 @@ class HybridRetriever:
         normalization: Literal["zscore", "minmax"] = "zscore",
         rrf_k: Annotated[int, Field(ge=1)] = 60,
         pool: Annotated[int, Field(ge=1)] = 300,
+        graph_rerank: bool | None = None,
+        graph_weight: Annotated[float, Field(ge=0)] = 0.1,
     ) -> None:
         self.legs: Mapping[str, Retriever] = {"keyword": keyword, "semantic": semantic}
         self.fusion = fusion
@@ -45,6 +49,7 @@ class HybridRetriever:
         self.normalization = normalization
         self.rrf_k = rrf_k
         self.pool = pool
+        self.graph = GraphRerank(graph_rerank, graph_weight)
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -56,9 +61,13 @@ class HybridRetriever:
         self._places = {id: place for place, id in enumerate(self._ids)}
         self._ranks = byte_ranks(self._ids)
         size = sum(leg.get("size_bytes", 0) for leg in facts.values())
-        return {"kind": self.fusion, "n_chunks": len(self._ids), "size_bytes": size, **facts}
+        own = {"kind": self.fusion, "n_chunks": len(self._ids), "size_bytes": size}
+        return {**own, **facts, **self.graph.index(corpus)}
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        return self.graph.search(self._search, queries, depth)
+
+    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         rankings = [leg.search(queries, max(depth, self.pool)) for leg in self.legs.values()]
         return [self._fuse(legs, depth) for legs in zip(*rankings, strict=True)]
 

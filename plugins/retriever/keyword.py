@@ -19,6 +19,7 @@ from runner.protocols import Tokenizer, Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
+from runner.vault.graph_rerank import GraphRerank
 
 BATCH = 1024  # texts that are held as terms at a time
 NO_TERM = ""  # no tokenizer gives it
@@ -39,11 +40,14 @@ class KeywordRetriever:
         method: Literal["lucene", "robertson", "atire"] = "lucene",
         k1: Annotated[float, Field(ge=0)] = 1.5,
         b: Annotated[float, Field(ge=0, le=1)] = 0.75,
+        graph_rerank: bool | None = None,
+        graph_weight: Annotated[float, Field(ge=0)] = 0.1,
     ) -> None:
         self.tokenizer = tokenizer
         self.method = method
         self.k1 = k1
         self.b = b
+        self.graph = GraphRerank(graph_rerank, graph_weight)
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -61,10 +65,14 @@ class KeywordRetriever:
             "n_chunks": len(self._ids),
             "n_terms": len(self._vocabulary),
             "size_bytes": sum(file.stat().st_size for file in folder.iterdir()),
+            **self.graph.index(corpus),
         }
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """Chunks that share no term with the query, or only terms without weight, are no hits."""
+        return self.graph.search(self._search, queries, depth)
+
+    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         return [self._rank(terms, depth) for terms in self.tokenizer.tokenize([query.text for query in queries])]
 
     # --- index ------------------------------------------------------------------------------------

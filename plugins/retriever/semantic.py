@@ -17,6 +17,7 @@ from runner.protocols import CachedEmbedder, Embedder, Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
+from runner.vault.graph_rerank import GraphRerank
 
 MARGIN = 32  # more candidates than asked for, to see where a tie at the end of a ranking ends
 ROUNDING = 1e-5  # float32 inner products of unit vectors differ by less between the kernels of FAISS
@@ -41,6 +42,8 @@ class SemanticRetriever:
         ivf_lists: Annotated[int, Field(ge=1)] | None = None,
         ivf_probes: Annotated[int, Field(ge=1)] = 16,
         seed: Annotated[int, Field(ge=0)] = 42,
+        graph_rerank: bool | None = None,
+        graph_weight: Annotated[float, Field(ge=0)] = 0.1,
     ) -> None:
         self.embedder = embedder
         self.kind = index
@@ -49,6 +52,7 @@ class SemanticRetriever:
         self.ivf_lists = ivf_lists
         self.ivf_probes = ivf_probes
         self.seed = seed
+        self.graph = GraphRerank(graph_rerank, graph_weight)
 
     def preflight(self) -> list[Problem]:
         if getattr(self.embedder, "has_vectors", True):
@@ -73,11 +77,15 @@ class SemanticRetriever:
         self._ids = [chunk.id for chunk in corpus.chunks]
         self._ranks = byte_ranks(self._ids)
         facts: dict[str, Any] = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
-        return facts | {"size_bytes": sum(file.stat().st_size for file in folder.iterdir())}
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        return {**facts, "size_bytes": size, **self.graph.index(corpus)}
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """All chunks are candidates, also those with a negative cosine. A query without any feature
         (a row of zeros) finds nothing."""
+        return self.graph.search(self._search, queries, depth)
+
+    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         vectors = self.embedder.embed([query.text for query in queries], "query")
         if getattr(self.embedder, "is_rehearsed", False):
             vectors = np.resize(vectors, (len(vectors), self._index.d))
