@@ -1,0 +1,108 @@
+"""What answering users would cost a month, from sessions, turns and the price of one request of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from runner.llm.messages import Usage
+from runner.llm.prices import nano_usd, price_of
+from runner.llm.settings import ProviderSettings
+
+Kind = Literal["update", "rerank", "answer"]
+KINDS: tuple[Kind, ...] = ("update", "rerank", "answer")
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class RequestSettings(TypedDict):
+    """One request: what it is asked of, how long it and its reply are, and what it costs; `usd` null: tokens x prices
+    of `provider`."""
+
+    model: str
+    input_tokens: Count
+    output_tokens: Count
+    usd: Annotated[float, Field(ge=0)] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A month's requests of one kind. `nano_usd` by the price of one request as it was given, `nano_usd_by_tokens` by
+    tokens x prices; None where a price is unknown."""
+
+    kind: Kind
+    requests: int
+    nano_usd: int | None
+    nano_usd_by_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    turns_per_session: int
+    lines: tuple[Line, ...]
+
+    @property
+    def nano_usd(self) -> int | None:
+        return _sum([line.nano_usd for line in self.lines])
+
+    @property
+    def nano_usd_by_tokens(self) -> int | None:
+        return _sum([line.nano_usd_by_tokens for line in self.lines])
+
+
+class Projection:
+    """Every turn is answered once and reranked `reranks_per_turn` times; a memory is updated once every `update_every`
+    turns of a session. Of several numbers of turns a session, each is projected. Nothing of it changes a run."""
+
+    not_in_identity: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        providers: dict[str, ProviderSettings],
+        update: RequestSettings,
+        rerank: RequestSettings,
+        answer: RequestSettings,
+        sessions_per_day: Positive = 1000,
+        turns_per_session: Positive | Annotated[list[Positive], Field(min_length=1)] = 20,
+        days: Positive = 30,
+        reranks_per_turn: Count = 2,
+        update_every: Positive = 5,
+    ) -> None:
+        self._providers = providers
+        self._requests: Mapping[Kind, RequestSettings] = {"update": update, "rerank": rerank, "answer": answer}
+        self.sessions_per_day, self.days = sessions_per_day, days
+        self.turns_per_session = [turns_per_session] if isinstance(turns_per_session, int) else turns_per_session
+        self.reranks_per_turn, self.update_every = reranks_per_turn, update_every
+
+    def months(self) -> Sequence[Month]:
+        """One for each number of turns a session."""
+        return [Month(turns, tuple(self._line(kind, turns) for kind in KINDS)) for turns in self.turns_per_session]
+
+    def _line(self, kind: Kind, turns: int) -> Line:
+        request = self._requests[kind]
+        each = {"update": turns // self.update_every, "rerank": turns * self.reranks_per_turn, "answer": turns}
+        requests = self.sessions_per_day * self.days * each[kind]
+        by_tokens, given = self._by_tokens(request), request["usd"]
+        unit = by_tokens if given is None else round(given * 1e9)
+        return Line(kind, requests, _times(unit, requests), _times(by_tokens, requests))
+
+    def _by_tokens(self, request: RequestSettings) -> int | None:
+        provider, _, name = request["model"].partition(":")
+        prices = self._providers.get(provider, {}).get("prices") or {}
+        price = price_of(prices, (prices.get("base_url") or "").rstrip("/"), name)
+        return nano_usd(price, Usage(request["input_tokens"], request["output_tokens"]))
+
+
+def _times(unit: int | None, requests: int) -> int | None:
+    return None if unit is None else unit * requests
+
+
+def _sum(parts: Sequence[int | None]) -> int | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
