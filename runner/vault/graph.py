@@ -17,7 +17,7 @@ from runner.vault.links import Link, Markup, markup_of
 from runner.vault.resolving import means_no_note, meant_notes
 
 DAMPING = 0.85
-STEPS = 100
+STEPS = 200
 PRECISION = 1e-12
 
 
@@ -115,11 +115,11 @@ class VaultGraph:
     @cached_property
     def centrality(self) -> NDArray[np.float64]:
         """PageRank [n_notes] (Page et al. 1999, damping 0.85); sums to 1. A note without links spreads evenly."""
-        n = len(self.notes)
+        n = max(1, len(self.notes))
         degrees = np.asarray(self.matrix.sum(axis=1)).ravel()
-        shares = np.divide(1, degrees, out=np.zeros(n), where=degrees > 0)
+        shares = np.divide(1, degrees, out=np.zeros(len(degrees)), where=degrees > 0)
         incoming = self.matrix.T.tocsr()
-        rank = np.full(n, 1 / max(1, n))
+        rank = np.full(len(degrees), 1 / n)
         for _ in range(STEPS):
             spread = incoming @ (rank * shares) + rank[degrees == 0].sum() / n
             following = (1 - DAMPING) / n + DAMPING * spread

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
@@ -84,9 +85,10 @@ def markup_of(text: str) -> Markup:
     for block in _parser().parse(text):
         if block.type in ("fence", "code_block"):
             code_links += places.links_in_block(block)
-        for token in block.children or ():
+        inner = block.children or []
+        for place, token in enumerate(inner):
             if token.type in ("wiki", "link_open") and token.meta:  # one written <https:…> has no place
-                links += _link(token, block, places)
+                links += _link(token, block, places, inner[place + 1 :])
             elif token.type == "code_inline":
                 code_links += _links_in_code(token, block, places)
             elif token.type == "text":
@@ -125,13 +127,15 @@ class _Places:
                 yield replace(link, in_code=True)
 
 
-def _link(token: Token, block: Token, places: _Places) -> Iterator[Link]:
+def _link(token: Token, block: Token, places: _Places, behind: list[Token]) -> Iterator[Link]:
     (start, line), (end, _) = (places.of(block, token.meta[side]) for side in ("start", "end"))
     if token.type == "wiki":
         match = _WIKI.match(block.content, token.meta["start"])
         link = _wiki(match, start, end, line) if match is not None else None
     else:
-        link = _markdown(str(token.attrs.get("href", "")), token.meta["label"], start, end, line)
+        shown = takewhile(lambda inner: inner.type != "link_close", behind)
+        label = "".join([" " if inner.type == "softbreak" else inner.content for inner in shown])
+        link = _markdown(str(token.attrs.get("href", "")), label, start, end, line)
     if link is not None:
         yield link
 
@@ -186,11 +190,9 @@ def _parser() -> MarkdownIt:
             start, before = state.pos, len(state.tokens)
             if not rule(state, silent):
                 return False
-            made = [] if silent else state.tokens[before:]
-            for place, token in enumerate(made):
+            for token in [] if silent else state.tokens[before:]:
                 if token.type == kind:
-                    label = "".join([inner.content for inner in made[place + 1 :]])
-                    token.meta = {"start": start, "end": state.pos, "label": label}
+                    token.meta = {"start": start, "end": state.pos}
                     break
             return True
 
