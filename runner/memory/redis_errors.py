@@ -14,12 +14,13 @@ REFUSED = ("NOAUTH", "WRONGPASS", "NOPERM", "ACL failure", "The user executing t
 @dataclass(frozen=True, slots=True)
 class Place:
     """A store in messages: what it is called, what to do where it is full, or asks for another name or password, and
-    what is known of it where it does not answer any more."""
+    what is known of it where it does not answer any more. `cluster`: the setting that says that it is one."""
 
     name: str
     full: str
     access: str
     lost: Callable[[], str]
+    cluster: str = ""
 
 
 def is_passing(error: Exception) -> bool:
@@ -54,7 +55,7 @@ def in_words(error: Exception, place: Place) -> StopRunError:
     if isinstance(error, exceptions.OutOfMemoryError):
         return StopRunError(f"{place.name} is full, and did not take what it was given: {words}; {place.full}")
     if isinstance(error, exceptions.MovedError):
-        return StopRunError(f"{place.name} is one node of a cluster: set memory.store.cluster=true")
+        return StopRunError(f"{place.name} is one node of a cluster: set {place.cluster}")
     if str(error).startswith("TORN"):
         return StopRunError(f"{place.name} does not have all of a session any more; {place.full}")
     if isinstance(error, exceptions.TimeoutError | TimeoutError):

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from runner.memory.redis_errors import Place, in_words, is_passing
 from runner.memory.stored import PATTERN
 
-Script = Literal["append", "commit", "read", "clean"]
+Script = Literal["append", "commit", "read", "clean", "novelty"]
 LUA = Path(__file__).resolve().parent / "lua"
 CONNECTIONS = 32
 PAUSE_S = 0.05  # before the first repeat; twice as long before each further one, up to a second
@@ -24,7 +24,8 @@ KEYS_A_SCAN = 1000
 @cache
 def source(script: Script) -> tuple[str, str]:
     """The text of a script, and the name under which a server that has seen it knows it."""
-    text = "".join((LUA / f"{name}.lua").read_text(encoding="utf-8") for name in ("session", script))
+    parts = (script,) if script == "novelty" else ("session", script)
+    text = "".join((LUA / f"{name}.lua").read_text(encoding="utf-8") for name in parts)
     return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 

@@ -13,7 +13,7 @@ from runner.llm.address import KEY, LONGEST_NAME, NAME, NOT_SHOWN
 EXAMPLE = "redis://127.0.0.1:6379/0, rediss://HOST:PORT/0 or unix:///PATH"
 PRIVATE = (
     "this one holds user:password@, ? or #, and it is kept with the results: put the name of the user into "
-    "memory.store.username, the password into an environment variable, and its NAME into memory.store.password_env"
+    "`username` beside it, the password into an environment variable, and its NAME into `password_env`"
 )
 
 
