@@ -9,8 +9,8 @@ from runner.data.files import missing_files
 from runner.data.problems import ProblemLog
 from runner.errors import DataError, InputError, Problem
 from runner.records import DataProblem, DataSet
-from runner.trace.reading import read_traces
 from runner.trace.records import Trace
+from runner.trace.stored import StoredTraces
 
 FOLDER = Path(__file__).parent / "traces_data"
 
@@ -31,8 +31,9 @@ class TracesDataset:
         return missing_files(self.paths, "dataset.traces", DataError)
 
     def read(self) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
+        """They are read again whenever one is looked at, and none is held."""
         log = ProblemLog(strict=self.strict)
-        traces = list(read_traces(self.paths, "dataset.traces", log))
+        traces = StoredTraces(self.paths, "dataset.traces", log)
         return traces, log.problems
 
     def load(self) -> DataSet:

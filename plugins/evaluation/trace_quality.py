@@ -24,28 +24,19 @@ METRICS = ("score", *DIMENSIONS)
 
 @dataclass(frozen=True, slots=True)
 class TraceCase:
-    trace: Trace
+    """What there is to know of a trace before it is looked at. `place`: which one of the data set it is; `gold`: what
+    decides by which weights it is scored, and what it was said to be worth."""
 
-    @property
-    def id(self) -> str:
-        return self.trace.id
-
-    @property
-    def language(self) -> str | None:
-        return self.trace.language or detect_language(self.trace.objective)
+    id: str
+    place: int
+    n_steps: int
+    language: str | None
+    tags: tuple[str, ...]
+    gold: str
 
     @property
     def difficulty(self) -> str | None:
         return None
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(filter(None, (self.trace.domain, self.trace.quality))))
-
-    @property
-    def gold(self) -> str:
-        """What decides by which weights it is scored, and what it was said to be worth."""
-        return fingerprint([self.trace.domain, self.trace.rating])[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +44,13 @@ class TraceOutput:
     """`scores`: under every profile there is."""
 
     case: TraceCase
+    trace: Trace
     result: TraceScore
     scores: Mapping[str, float]
     timings: Mapping[str, Timing] = field(default_factory=dict)
 
     def record(self) -> Mapping[str, Any]:
-        trace, result = self.case.trace, self.result
+        trace, result = self.trace, self.result
         return {
             "query": trace.objective,
             "gold": self.case.gold,
@@ -92,20 +84,20 @@ class TraceQuality:
     def load(self) -> CaseSet[TraceCase]:
         self._traces, problems = self.dataset.read()
         embedder = {"embedder": fingerprint(getattr(self.novelty, "provenance", {}))}
-        cases = tuple(TraceCase(trace) for trace in self._traces)
-        return CaseSet(cases, problems, {**_identity(cases), **embedder})
+        cases, identity = _cases(self._traces)
+        return CaseSet(cases, problems, {**identity, **embedder})
 
     async def prepare(self, cases: Sequence[TraceCase], workspace: Workspace) -> Preparation:
-        self._novelty = self.novelty.of(self._traces, {case.id for case in cases}, workspace)
-        steps = sum(len(case.trace.steps) for case in cases)
+        self._novelty = await self.novelty.of(self._traces, {case.id for case in cases}, workspace)
+        steps = sum(case.n_steps for case in cases)
         return Preparation({"traces": {"n": len(cases), "steps": steps, "order": self.novelty.order}})
 
     async def run(self, case: TraceCase) -> TraceOutput:
-        trace = case.trace
+        trace = self._traces[case.place]
         dimensions = dimensions_of(trace, self._novelty[case.id])
         result = scored(trace, self.profile.among(self.profiles, trace.domain), dimensions)
         scores = {name: scored(trace, profile, dimensions).score for name, profile in self.profiles.items()}
-        return TraceOutput(case, result, scores)
+        return TraceOutput(case, trace, result, scores)
 
     async def judge(self, case: TraceCase, output: TraceOutput) -> Judgements:
         return {}
@@ -115,19 +107,24 @@ class TraceQuality:
             return Scores({}, unscored=METRICS)
         result = output.result
         dimensions = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
-        labels = {"rule": "+".join(result.rules) or "none", "domain": case.trace.domain}
+        labels = {"rule": "+".join(result.rules) or "none", "domain": output.trace.domain}
         return Scores({"score": result.score, **dimensions}, labels=labels)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return sums(rows)
 
 
-def _identity(cases: Sequence[TraceCase]) -> dict[str, str]:
-    """Hashes of what was to be done, and of what was done."""
-    tasks, traces = hashlib.sha256(), hashlib.sha256()
-    for case in cases:
-        trace = case.trace
-        tasks.update(fingerprint([trace.id, trace.objective, case.gold]).encode())
+def _cases(traces: Iterable[Trace]) -> tuple[tuple[TraceCase, ...], dict[str, str]]:
+    """And hashes of what was to be done, and of what was done. Each trace is looked at once."""
+    tasks, done = hashlib.sha256(), hashlib.sha256()
+    known: dict[Any, Any] = {}  # what many traces share
+    cases = []
+    for place, trace in enumerate(traces):
+        tags = tuple(dict.fromkeys(filter(None, (trace.domain, trace.quality))))
+        gold = fingerprint([trace.domain, trace.rating])[:16]
+        shared = (trace.language or detect_language(trace.objective), tags, gold)
+        cases.append(TraceCase(trace.id, place, len(trace.steps), *known.setdefault(shared, shared)))
+        tasks.update(fingerprint([trace.id, trace.objective, gold]).encode())
         steps = [[step.type, step.content, step.tool] for step in trace.steps]
-        traces.update(fingerprint([trace.id, steps, trace.success, trace.confidence, str(trace.created_at)]).encode())
-    return {"tasks": tasks.hexdigest(), "traces": traces.hexdigest()}
+        done.update(fingerprint([trace.id, steps, trace.success, trace.confidence, str(trace.created_at)]).encode())
+    return tuple(cases), {"tasks": tasks.hexdigest(), "traces": done.hexdigest()}

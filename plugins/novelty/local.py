@@ -1,28 +1,18 @@
-"""How new each trace of a data set is: its distance to the nearest of the traces before it.
-
-The order of evaluation is part of the result: a trace is held against those before it, never against later ones.
-"""
+"""Novelty of reasoning traces, by the vectors of those before, held in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from itertools import islice
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from runner.errors import DataError, Problem
-from runner.metrics.trace import novelty
+from runner.errors import Problem
+from runner.metrics.trace import UNKNOWN_NOVELTY
 from runner.protocols import Embedder, Workspace
 from runner.trace.novelty import VectorCache
+from runner.trace.past import Order, Past, moment_ms
 from runner.trace.records import Trace
-
-BATCH = 64  # texts embedded at a time
-START = datetime(1970, 1, 1, tzinfo=UTC)
-Vector = NDArray[np.float32]
 
 
 class LocalNovelty:
@@ -36,65 +26,31 @@ class LocalNovelty:
         max_elements: Annotated[int, Field(ge=1)] = 1000,
         dimensions: Annotated[int, Field(ge=1)] = 384,
         ttl_ms: Annotated[int, Field(ge=1)] | None = None,
-        order: Literal["file", "time"] = "file",
+        order: Order = "file",
     ) -> None:
-        self.embedder = embedder
-        self.max_elements, self.dimensions, self.ttl_ms = max_elements, dimensions, ttl_ms
-        self.order = order
+        self.embedder, self.ttl_ms, self.order = embedder, ttl_ms, order
+        self._past = Past(embedder, order, max_elements, dimensions)
 
-    def preflight(self) -> list[Problem]:
-        if self.ttl_ms is None or self.order == "time":
-            return []
-        return [Problem("novelty.ttl_ms", "counts the time between traces: it needs novelty.order=time")]
+    def preflight(self) -> Sequence[Problem]:
+        return self._past.problems(self.ttl_ms)
 
     @property
     def provenance(self) -> Mapping[str, Any]:
         return {"embedder": getattr(self.embedder, "provenance", {})}
 
-    def ordered(self, traces: Sequence[Trace]) -> list[Trace]:
-        """Those of one moment in the order of the file. Raises DataError for traces without a time that need one."""
-        if self.order == "file":
-            return list(traces)
-        without = [trace.id for trace in traces if trace.created_at is None]
-        if without:
-            shown = ", ".join(without[:5]) + (" …" if len(without) > 5 else "")
-            raise DataError(f"novelty.order=time: {len(without)} traces have no metadata.created_at: {shown}")
-        return sorted(traces, key=_moment)
-
-    def of(self, traces: Sequence[Trace], wanted: set[str], workspace: Workspace) -> dict[str, float]:
-        """By id, for the `wanted` ids. What is not before one of them is not embedded; an embedder is fitted on all
-        traces, so that which are wanted changes nothing."""
-        ordered = self.ordered(traces)
-        self.embedder.prepare([trace.text for trace in ordered], workspace)
-        needed = self._needed(ordered, wanted)
-        texts = [trace.text for trace in needed]
+    async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
+        if not self._past.has_vectors:
+            self._past.ordered(traces)
+            return dict.fromkeys(wanted, UNKNOWN_NOVELTY)
         time_ms = 0.0
+        past = self._past
         cache = VectorCache(
-            max_elements=self.max_elements, dimensions=self.dimensions, ttl_ms=self.ttl_ms, clock=lambda: time_ms
+            max_elements=past.max_elements, dimensions=past.dimensions, ttl_ms=self.ttl_ms, clock=lambda: time_ms
         )
         found = {}
-        for trace, vector in zip(needed, self._vectors(texts), strict=True):
-            time_ms = _moment(trace).timestamp() * 1000
-            found[trace.id] = cache.novelty(vector) if len(vector) else novelty(None)
-        return {id: value for id, value in found.items() if id in wanted}
-
-    def _needed(self, ordered: Sequence[Trace], wanted: set[str]) -> list[Trace]:
-        """The wanted traces and those that the cache holds when their turn comes, in order."""
-        kept, ahead = [], 0
-        for trace in reversed(ordered):
-            ahead = self.max_elements + 1 if trace.id in wanted else ahead
-            if ahead > 0:
-                kept.append(trace)
-            ahead -= 1
-        return kept[::-1]
-
-    def _vectors(self, texts: Sequence[str]) -> Iterator[Vector]:
-        is_rehearsed = getattr(self.embedder, "is_rehearsed", False)
-        remaining = iter(texts)
-        while batch := list(islice(remaining, BATCH)):
-            rows = self.embedder.embed(batch, "passage")
-            yield from rows[:, : self.dimensions] if is_rehearsed else rows
-
-
-def _moment(trace: Trace) -> datetime:
-    return trace.created_at or START
+        for trace, vector in past.vectors(traces, wanted, workspace):
+            time_ms = moment_ms(trace)
+            value = cache.novelty(vector)
+            if trace.id in wanted:
+                found[trace.id] = value
+        return found

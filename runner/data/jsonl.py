@@ -25,19 +25,29 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def read_jsonl(path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number from 1, object) in file order. `error` is raised for a file that cannot be read at all."""
+    return ((number, record) for number, _, record in placed_jsonl(path, key, log, error))
+
+
+def placed_jsonl(
+    path: str, key: str, log: ProblemLog, error: type[RunnerError]
+) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """As `read_jsonl`, with the byte at which the line begins in the middle."""
+    offset = 0
     with open_file(path, key, error) as file:
         try:
             for number, line in enumerate(file, 1):
                 if number == 1 and line.startswith(_UTF16):
                     raise error(f"{key}: {path} is UTF-16; save it as UTF-8")
-                record = _parsed(line, path, number, log)
+                record = parsed_line(line, path, number, log)
                 if record is not None:
-                    yield number, record
+                    yield number, offset, record
+                offset += len(line)
         except OSError as problem:
             raise error(f"{key}: cannot read {path}: {problem.strerror}") from None
 
 
-def _parsed(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, Any] | None:
+def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, Any] | None:
+    """The object of one line; None, with the reason in the log, where there is none."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:

@@ -35,7 +35,7 @@ class VectorCache:
         self._rows: Vector = np.zeros((max_elements, dimensions), dtype=np.float32)
         self._added_ms = np.zeros(max_elements)
         self._n_added = 0
-        self._ttl_ms, self._clock = ttl_ms, clock
+        self._ttl_ms, self.now_ms = ttl_ms, clock
 
     def __len__(self) -> int:
         """How many there are to look at."""
@@ -46,16 +46,20 @@ class VectorCache:
         n = self._n_filled
         if n == 0:
             return None
-        cosines = self._rows[:n] @ self._placed(vector)
+        cosines = self._rows[:n] @ self.placed(vector)
         if self._ttl_ms is not None:
             cosines = cosines[self._alive()]
         return float(cosines.max()) if len(cosines) else None
 
     def add(self, vector: Vector) -> None:
         """In the place of the oldest one where the cache is full."""
+        self.put(self.placed(vector), self.now_ms())
+
+    def put(self, placed: Vector, added_ms: float) -> None:
+        """As `add`, of a vector that `placed` gave, added then."""
         place = self._n_added % len(self._rows)
-        self._rows[place] = self._placed(vector)
-        self._added_ms[place] = self._clock()
+        self._rows[place] = placed
+        self._added_ms[place] = added_ms
         self._n_added += 1
 
     def novelty(self, vector: Vector) -> float:
@@ -65,15 +69,19 @@ class VectorCache:
         return novelty(nearest)
 
     @property
+    def max_elements(self) -> int:
+        return len(self._rows)
+
+    @property
     def _n_filled(self) -> int:
         return min(self._n_added, len(self._rows))
 
     def _alive(self) -> NDArray[np.bool_]:
         if self._ttl_ms is None:
             return np.ones(self._n_filled, dtype=np.bool_)
-        return self._added_ms[: self._n_filled] > self._clock() - self._ttl_ms
+        return self._added_ms[: self._n_filled] > self.now_ms() - self._ttl_ms
 
-    def _placed(self, vector: Vector) -> Vector:
+    def placed(self, vector: Vector) -> Vector:
         """Of length 1 (or 0), with zeros for the dimensions that it lacks, which changes no cosine."""
         dimensions = self._rows.shape[1]
         if len(vector) > dimensions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from runner.protocols import Workspace
@@ -21,5 +21,5 @@ class Novelty(Protocol):
 
     order: str
 
-    def of(self, traces: Sequence[Trace], wanted: set[str], workspace: Workspace) -> Mapping[str, float]:
+    async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
         """By id, for the `wanted` ids among all traces; which are wanted changes nothing."""

@@ -25,7 +25,7 @@ from typing import Any, TypeGuard, get_args
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields
-from runner.data.jsonl import read_jsonl
+from runner.data.jsonl import placed_jsonl
 from runner.data.problems import ProblemLog, listed, why_empty
 from runner.errors import DataError
 from runner.trace.records import Step, StepType, Trace
@@ -42,16 +42,21 @@ TASK, TOOL, OUTCOME = frozenset({"objective"}), frozenset({"name"}), frozenset({
 
 def read_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[Trace]:
     """In file order. Raises DataError when a file cannot be read or holds no usable trace."""
+    return (trace for _, _, trace in placed_traces(paths, key, log))
+
+
+def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[tuple[int, int, Trace]]:
+    """As `read_traces`, each after the number of its file, from 0, and the byte at which its line begins."""
     seen: dict[str, str] = {}
     if not paths:
         raise DataError(f"{key}: expected at least one file, found an empty list")
-    for path in paths:
+    for number, path in enumerate(paths):
         before = len(seen)
-        for line, data in read_jsonl(path, key, log, DataError):
+        for line, offset, data in placed_jsonl(path, key, log, DataError):
             fields = Fields(data, path, line, log)
             trace = read_trace(fields)
             if trace is not None and is_new(fields, trace.id, seen):
-                yield trace
+                yield number, offset, trace
         log.stop_if_strict()
         if len(seen) == before:
             raise DataError(f"{key}: no traces in {path}{why_empty(log, path)}")

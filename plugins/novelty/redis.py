@@ -1,0 +1,122 @@
+"""Novelty of reasoning traces, by the vectors of those before, held in a Redis or Valkey."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.errors import Problem
+from runner.memory.redis_server import RedisServer
+from runner.memory.store_settings import Hours, Url, Variable
+from runner.metrics.trace import UNKNOWN_NOVELTY
+from runner.protocols import CachedEmbedder, Embedder, Workspace
+from runner.store import fingerprint
+from runner.trace.novelty import VectorCache
+from runner.trace.past import Order, Past, moment_ms
+from runner.trace.records import Trace
+from runner.trace.shared_cache import MARK, SharedPlace, SharedVectorCache
+
+FULL = "raise its maxmemory, with maxmemory-policy noeviction"
+
+
+class RedisNovelty:
+    """As LocalNovelty. A cache without a `name` is that of one run and ends with it. One with a name lasts: traces are
+    held against all that were added to it before, by other runs and programs, and are added. A run that is
+    resumed, repeated or swept leaves its own traces out of what was before."""
+
+    def __init__(
+        self,
+        *,
+        embedder: Embedder,
+        max_elements: Annotated[int, Field(ge=1)] = 1000,
+        dimensions: Annotated[int, Field(ge=1)] = 384,
+        ttl_ms: Annotated[int, Field(ge=1)] | None = None,
+        order: Order = "file",
+        name: Annotated[str, Field(min_length=1)] | None = None,
+        idle_hours: Hours = 24.0,
+        url: Url = "redis://127.0.0.1:6379/0",
+        cluster: bool = False,
+        username: str | None = None,
+        password_env: Variable | None = None,
+        ca_file: str | None = None,
+        timeout_ms: Annotated[int, Field(ge=1)] = 5000,
+        retries: Annotated[int, Field(ge=0, le=10)] = 3,
+    ) -> None:
+        self.embedder, self.ttl_ms, self.order, self.name = embedder, ttl_ms, order, name
+        self._idle_ms = max(1, round(idle_hours * 3_600_000))
+        self._past = Past(embedder, order, max_elements, dimensions)
+        self._server = RedisServer(
+            setting="novelty",
+            url=url,
+            cluster=cluster,
+            username=username,
+            password_env=password_env,
+            ca_file=ca_file,
+            timeout_ms=timeout_ms,
+            retries=retries,
+        )
+
+    def preflight(self) -> Sequence[Problem]:
+        fitted = self.name is not None and self._past.has_vectors and not isinstance(self.embedder, CachedEmbedder)
+        message = "this embedder is fitted on the traces of a run; a cache that lasts needs embedder=e5 or openai"
+        return [
+            *self._past.problems(self.ttl_ms),
+            *([Problem("novelty.name", message)] if fitted else []),
+            *(self._server.problems() if self._past.has_vectors else []),
+        ]
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return {"embedder": getattr(self.embedder, "provenance", {})}
+
+    async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
+        """Raises StopRunError where the server cannot be used, and InputError for a cache of other vectors."""
+        if not self._past.has_vectors:
+            self._past.ordered(traces)
+            return dict.fromkeys(wanted, UNKNOWN_NOVELTY)
+        link = self._server.link(name="the store", full=FULL)
+        time_ms = 0.0
+        held = VectorCache(
+            max_elements=self._past.max_elements,
+            dimensions=self._past.dimensions,
+            ttl_ms=self.ttl_ms,
+            clock=lambda: time_ms,
+        )
+        apart = set() if self.name is None else set(_marks(traces))
+        cache = SharedVectorCache(link, self._place(workspace), held, apart)
+        found = {}
+        try:
+            await link.vitals()
+            for trace, vector in self._past.vectors(traces, wanted, workspace):
+                time_ms = moment_ms(trace)
+                value = await cache.novelty(vector, _mark(trace))
+                if trace.id in wanted:
+                    found[trace.id] = value
+            if self.name is None:
+                await cache.clear()
+        finally:
+            await link.close()
+        return found
+
+    def _place(self, workspace: Workspace) -> SharedPlace:
+        form = {
+            "embedder": fingerprint([workspace.identity(self.embedder), self.provenance])[:12],
+            "dimensions": self._past.dimensions,
+            "max_elements": self._past.max_elements,
+        }
+        name = f"run {secrets.token_hex(16)}" if self.name is None else self.name
+        return SharedPlace(name, json.dumps(form), self._idle_ms)
+
+
+def _marks(traces: Sequence[Trace]) -> Iterator[bytes]:
+    return (_mark(trace) for trace in traces)
+
+
+def _mark(trace: Trace) -> bytes:
+    """The same for a trace that says the same under the same id."""
+    return sha256(f"{trace.id}\n{trace.text}".encode("utf-8", "surrogatepass")).digest()[:MARK]
