@@ -18,10 +18,10 @@ from tests.corpora import corpus_of, question, workspace
 
 LINKED = corpus_of(
     {
-        "fox": "The red fox hunts at night in the wood. [[den]]",
-        "hen": "A red hen hunts worms in the yard.",
-        "den": "Home of red fur under roots. [[fox]]",
-        "cow": "The cow eats grass.",
+        "n1": "The red fox hunts at night in the wood. [[n3]]",
+        "n2": "A red hen hunts worms in the yard.",
+        "n3": "Home of red fur under roots. [[n1]]",
+        "n4": "The cow eats grass.",
     }
 )
 UNLINKED = corpus_of({"fox": "The red fox hunts at night.", "hen": "A red hen.", "den": "A red home."})
@@ -48,8 +48,8 @@ def search(retriever: Retriever, corpus: Corpus, root: Path) -> Ranking:
 def test_links_move_the_ranking_and_the_one_without_them_stands_beside(kind: str, tmp_path: Path) -> None:
     plain = search(retriever_of(kind, graph_rerank=False), LINKED, tmp_path)
     moved = search(retriever_of(kind, graph_weight=3.0), LINKED, tmp_path)
-    assert plain.ids.index("hen#0") < plain.ids.index("den#0")
-    assert moved.ids.index("den#0") < moved.ids.index("hen#0")
+    assert plain.ids.index("n2#0") < plain.ids.index("n3#0")
+    assert moved.ids.index("n3#0") < moved.ids.index("n2#0")
     beside = moved.legs["no_graph"]
     assert (beside.ids, beside.scores, beside.relevance) == (plain.ids, plain.scores, plain.relevance)
     assert dict(zip(moved.ids, moved.relevance, strict=True)) == dict(zip(plain.ids, plain.relevance, strict=True))
