@@ -12,7 +12,7 @@ from runner.protocols import Retriever, Workspace
 from runner.ranking_arrays import RankingArrays, RankingPacker
 from runner.records import Corpus, Query, Ranking
 from runner.searching import Searcher
-from runner.store import fingerprint
+from runner.store import fingerprint_of_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +131,18 @@ class _IncompleteError(Exception):
 
 def _query_fingerprint(queries: Sequence[Query], *, labels: bool) -> str:
     """Over what a retriever may look at, in order."""
-    seen = [
+    seen = (
         [
             query.id,
             query.text,
             [query.language, query.difficulty, *query.tags],
             None if query.given.ranking is None else [[name, repr(score)] for name, score in query.given.ranking],
             None if query.given.contexts is None else [context.id for context in query.given.contexts],
+            *([gold_digest(query)] if labels else []),
         ]
         for query in queries
-    ]
-    return fingerprint([seen, [gold_digest(query) for query in queries]] if labels else seen)
+    )
+    return fingerprint_of_each(seen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -34,8 +34,21 @@ DISK_FULL = re.compile(r"No space left on device|Not enough free space|\d+ reque
 
 def fingerprint(value: Any) -> str:
     """SHA-256 (hex) of the canonical JSON of `value`."""
+    return hashlib.sha256(_canonical(value)).hexdigest()
+
+
+def fingerprint_of_each(values: Iterable[Any]) -> str:
+    """`fingerprint` of the list of these values, of which one at a time is held."""
+    digest = hashlib.sha256(b"[")
+    for number, value in enumerate(values):
+        digest.update((b"," if number else b"") + _canonical(value))
+    digest.update(b"]")
+    return digest.hexdigest()
+
+
+def _canonical(value: Any) -> bytes:
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return text.encode("utf-8", "surrogatepass")
 
 
 def file_digest(path: Path) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 
 from runner.records import Document, Query
-from runner.store import fingerprint
+from runner.store import fingerprint, fingerprint_of_each
 
 
 def documents_fingerprint(documents: Iterable[Document]) -> str:
@@ -22,12 +22,12 @@ def documents_fingerprint(documents: Iterable[Document]) -> str:
 
 def queries_fingerprint(queries: Iterable[Query]) -> str:
     """Ids, texts and the turns before them, in order. What another system returned is not part of it."""
-    return fingerprint([[query.id, query.text, *_history(query)] for query in queries])
+    return fingerprint_of_each([query.id, query.text, *_history(query)] for query in queries)
 
 
 def gold_fingerprint(queries: Iterable[Query]) -> str:
     """Answerable, grades, chunks, spans and answers. Neither the order of queries nor of labels counts."""
-    return fingerprint(sorted(_labels(query) for query in queries))
+    return fingerprint_of_each(sorted(_labels(query) for query in queries))
 
 
 def gold_digest(query: Query) -> str:
@@ -37,12 +37,12 @@ def gold_digest(query: Query) -> str:
 
 def slices_fingerprint(queries: Iterable[Query]) -> str:
     """Language, difficulty and tags, in order."""
-    return fingerprint([[query.language, query.difficulty, *query.tags] for query in queries])
+    return fingerprint_of_each([query.language, query.difficulty, *query.tags] for query in queries)
 
 
 def given_fingerprint(queries: Iterable[Query]) -> str:
     """What another system returned: rankings, contexts and answers, in order."""
-    return fingerprint([[query.id, _given(query)] for query in queries])
+    return fingerprint_of_each([query.id, _given(query)] for query in queries)
 
 
 def _history(query: Query) -> list[object]:

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from runner.store import MANIFEST, Store, fingerprint
+from runner.store import MANIFEST, Store, fingerprint, fingerprint_of_each
 from runner.writing import in_words
 
 
@@ -169,3 +171,8 @@ def test_what_a_build_raises_otherwise_is_its_own(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match=r"^No index of this kind$"):
         Store(tmp_path).folder("index", {"a": 1}, build)
+
+
+@given(st.lists(st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3))))
+def test_a_fingerprint_made_of_each_value_is_that_of_the_list(values: list[object]) -> None:
+    assert fingerprint_of_each(iter(values)) == fingerprint(values)
