@@ -26,6 +26,6 @@ def dry_run(plan: Plan) -> int:
         lines = [f"{problem.severity}: {problem}" for problem in case_set.problems]
         lines.append(f"{cell.experiment}: {len(chosen)} of {len(case_set.cases)} cases would run")
         seen.setdefault("\n".join(lines), any(problem.severity == "error" for problem in case_set.problems))
-    terminal.show(*seen)
+    terminal.lines(*seen)
     terminal.note(f"dry run: {len(plan.runs)} run(s) composed and checked, nothing was run")
     return int(any(seen.values()))

@@ -20,6 +20,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+NAMED = 30  # known names in one message
+
 
 class RunnerError(Exception):
     """Base of all errors that are shown to the user as one message, without a traceback."""
@@ -92,10 +94,12 @@ class ConfigError(InputError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?` or, without a near name, `; known: a, b, c` (empty when nothing is known)."""
+    """`; did you mean 'x'?` or, without a near name, `; known: a, b, c`: the first NAMED (empty when nothing is
+    known)."""
     names = sorted(known)
     folded = {known_name.casefold(): known_name for known_name in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
     if near:
         return f"; did you mean '{folded[near[0]]}'?"
-    return f"; known: {', '.join(names)}" if names else ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"; known: {', '.join(names[:NAMED])}{more}" if names else ""

@@ -15,6 +15,12 @@ def show(*renderables: Any) -> None:
         console.print(renderable, markup=False, highlight=False)
 
 
+def lines(*texts: str) -> None:
+    """On stdout, each as it is however wide the terminal, so that `file:line` can be searched for."""
+    for text in texts:
+        sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
+
+
 def note(text: str) -> None:
     print(text.encode("utf-8", "replace").decode("utf-8"), file=sys.stderr, flush=True)  # noqa: T201
 

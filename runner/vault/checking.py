@@ -1,0 +1,63 @@
+"""What is wrong with the links of notes, by file and line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.data.files import read_text
+from runner.data.front_matter import split_front_matter
+from runner.data.problems import ProblemLog
+from runner.errors import CorpusError, did_you_mean
+from runner.records import Document
+from runner.text.markdown import headings
+from runner.text.note_ids import note_key
+from runner.vault.graph import Edge, LooseLink, VaultGraph
+from runner.vault.links import Link
+
+
+def check_links(folder: str, notes: Sequence[Document], graph: VaultGraph, log: ProblemLog) -> None:
+    """A warning for each link that is broken, ambiguous, or leads to a heading or block that its note does not have,
+    in the order of notes and lines."""
+    texts = {note.id: note.text for note in notes}
+    found: dict[str, list[tuple[Link, str]]] = {}
+    for loose in (*graph.broken, *graph.ambiguous):
+        found.setdefault(loose.source, []).append((loose.link, _why(loose, graph)))
+    for edge in graph.edges:
+        if reason := _missing_place(edge, texts[edge.target]):
+            found.setdefault(edge.source, []).append((edge.link, reason))
+    for note in sorted(found):
+        path = str(Path(folder).expanduser() / note)
+        above = _lines_above(path)
+        for link, reason in sorted(found[note], key=lambda entry: entry[0].start):
+            log.warning(path, f"{texts[note][link.start : link.end]}: {reason}", link.line + above)
+
+
+def _why(loose: LooseLink, graph: VaultGraph) -> str:
+    if loose.candidates:
+        return f"ambiguous: {' or '.join(loose.candidates)}; write the path"
+    near = did_you_mean(_name(loose.link.reference), map(_name, graph.notes))
+    return f"no such note{near if near.startswith('; did') else ''}"
+
+
+def _name(note: str) -> str:
+    return note.removesuffix(".md").rpartition("/")[2]
+
+
+def _missing_place(edge: Edge, text: str) -> str:
+    """Of wiki links only: how a heading becomes the anchor of a Markdown link differs between programs."""
+    heading, block = edge.link.heading, edge.link.block
+    if edge.link.kind == "markdown":
+        return ""
+    if heading and note_key(heading) not in {note_key(each.title) for each in headings(text)}:
+        return f"{edge.target} has no heading '{heading}'"
+    if block and not re.search(rf"(?:^|\s)\^{re.escape(block)}\s*$", text, re.MULTILINE):
+        return f"{edge.target} has no block '^{block}'"
+    return ""
+
+
+def _lines_above(path: str) -> int:
+    """Lines of the front matter."""
+    text = read_text(path, "notes", CorpusError)
+    return text[: len(text) - len(split_front_matter(text)[1])].count("\n")

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from runner.commands import validate
+from runner.errors import CorpusError, DataError, InputError
+from tests.small_data import write_jsonl
+
+NOTES = {
+    "홈.md": "---\ntitle: 홈\ntags: [x]\n---\n# 홈\n\n[[회의]] [[같은]] `[[없음]]`\n\n"
+    "- [[회희]] ![[회의#안건]] [[회의#없는 제목]]\n",
+    "회의.md": "# 회의\n\n[go](../홈.md) [홈](홈.md)\n\n## 안건\n\n한 줄 ^here\n\n[[홈#^here]] [[회의#^here]]\n",
+    "a/같은.md": "[[회의#^here]]",
+    "b/같은.md": "",
+}
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    for path, text in NOTES.items():
+        (tmp_path / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "notes" / path).write_text(text, encoding="utf-8")
+    return tmp_path / "notes"
+
+
+def test_links_of_notes(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", str(notes)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"warning: {notes}/홈.md:7: [[같은]]: ambiguous: a/같은.md or b/같은.md; write the path",
+        f"warning: {notes}/홈.md:9: [[회희]]: no such note",
+        f"warning: {notes}/홈.md:9: [[회의#없는 제목]]: 회의.md has no heading '없는 제목'",
+        f"warning: {notes}/회의.md:3: [go](../홈.md): no such note; did you mean '홈'?",
+        f"warning: {notes}/회의.md:9: [[홈#^here]]: 홈.md has no block '^here'",
+        f"{notes}: 4 notes, 6 links, 2 broken, 1 ambiguous; 1 in code, which count as none",
+    ]
+
+
+def test_files_against_notes(notes: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(notes.parent)
+    queries = [
+        {"id": "1", "query": "안건은?", "answerable": True, "expected_notes": ["회의"]},
+        {"id": "2", "query": "어디?", "answerable": True, "expected_notes": ["같은"]},
+    ]
+    links = [
+        {"id": "1", "source_note": "홈", "anchor": "회의", "expected_links": ["회의"]},
+        {"id": "2", "source_note": "nowhere", "anchor": "회의", "expected_links": ["회의"]},
+    ]
+    write_jsonl(Path("queries.jsonl"), queries)
+    write_jsonl(Path("links.jsonl"), links)
+    before = sorted(notes.parent.rglob("*"))
+    assert main(["validate", "notes", "queries.jsonl", "links.jsonl"]) == 1
+    told = capsys.readouterr().out
+    assert "error: queries.jsonl:2: expected_notes: '같은' may be 'a/같은.md' or 'b/같은.md'; write the path\n" in told
+    assert "retrieval_only: 1 of 1 cases would run\n" in told
+    assert "error: links.jsonl:2: source_note: no note 'nowhere'" in told
+    assert "links: 1 of 1 cases would run\n" in told
+    assert main(["validate", "notes", "queries.jsonl", "sample=1"]) == 1
+    assert main(["validate", "dataset=vault", "dataset.notes=notes", "dataset.queries=queries.jsonl"]) == 1
+    assert sorted(notes.parent.rglob("*")) == before
+
+
+def test_an_unreadable_note_is_an_error(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (notes / "z.md").write_bytes(b"\xff")
+    assert main(["validate", str(notes)]) == 1
+    assert f"error: {notes}/z.md: not UTF-8: byte 0xff at offset 0 of the file\n" in capsys.readouterr().out
+
+
+def test_wrong_arguments(notes: Path) -> None:
+    with pytest.raises(InputError, match=r"^expected a folder of notes, or the words of a run \(OPTION=VALUE\)$"):
+        validate.main([])
+    with pytest.raises(InputError, match=r"notes: options say how a data file is read, and there is none; expected"):
+        validate.main([str(notes), "k=3"])
+    with pytest.raises(CorpusError, match=r"^notes: folder not found: .*/note; did you mean 'notes'\?$"):
+        validate.main([str(notes.with_name("note"))])
+    with pytest.raises(DataError, match=r"^FILE: file not found: "):
+        validate.main([str(notes), str(notes / "no.jsonl")])
