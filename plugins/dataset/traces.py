@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runner.data.files import missing_files
@@ -30,10 +30,10 @@ class TracesDataset:
     def preflight(self) -> list[Problem]:
         return missing_files(self.paths, "dataset.traces", DataError)
 
-    def read(self) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
+    def read(self, look: Callable[[Trace], None] = lambda _: None) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
         """They are read again whenever one is looked at, and none is held."""
         log = ProblemLog(strict=self.strict)
-        traces = StoredTraces(self.paths, "dataset.traces", log)
+        traces = StoredTraces(self.paths, "dataset.traces", log, look)
         return traces, log.problems
 
     def load(self) -> DataSet:

@@ -82,10 +82,10 @@ class TraceQuality:
         self._novelty: Mapping[str, float] = {}
 
     def load(self) -> CaseSet[TraceCase]:
-        self._traces, problems = self.dataset.read()
+        found = _Cases()
+        self._traces, problems = self.dataset.read(found.add)
         embedder = {"embedder": fingerprint(getattr(self.novelty, "provenance", {}))}
-        cases, identity = _cases(self._traces)
-        return CaseSet(cases, problems, {**identity, **embedder})
+        return CaseSet(found.cases, problems, {**found.identity, **embedder})
 
     async def prepare(self, cases: Sequence[TraceCase], workspace: Workspace) -> Preparation:
         self._novelty = await self.novelty.of(self._traces, {case.id for case in cases}, workspace)
@@ -114,17 +114,26 @@ class TraceQuality:
         return sums(rows)
 
 
-def _cases(traces: Iterable[Trace]) -> tuple[tuple[TraceCase, ...], dict[str, str]]:
-    """And hashes of what was to be done, and of what was done. Each trace is looked at once."""
-    tasks, done = hashlib.sha256(), hashlib.sha256()
-    known: dict[Any, Any] = {}  # what many traces share
-    cases = []
-    for place, trace in enumerate(traces):
+class _Cases:
+    """What is kept of traces that are shown one after the other: cases, and hashes of what was to be done, and of
+    what was done."""
+
+    def __init__(self) -> None:
+        self.cases: list[TraceCase] = []
+        self._tasks, self._done = hashlib.sha256(), hashlib.sha256()
+        self._known: dict[Any, Any] = {}  # what many traces share
+
+    def add(self, trace: Trace) -> None:
         tags = tuple(dict.fromkeys(filter(None, (trace.domain, trace.quality))))
         gold = fingerprint([trace.domain, trace.rating])[:16]
         shared = (trace.language or detect_language(trace.objective), tags, gold)
-        cases.append(TraceCase(trace.id, place, len(trace.steps), *known.setdefault(shared, shared)))
-        tasks.update(fingerprint([trace.id, trace.objective, gold]).encode())
+        shared = self._known.setdefault(shared, shared)
+        self.cases.append(TraceCase(trace.id, len(self.cases), len(trace.steps), *shared))
+        self._tasks.update(fingerprint([trace.id, trace.objective, gold]).encode())
         steps = [[step.type, step.content, step.tool] for step in trace.steps]
-        done.update(fingerprint([trace.id, steps, trace.success, trace.confidence, str(trace.created_at)]).encode())
-    return tuple(cases), {"tasks": tasks.hexdigest(), "traces": done.hexdigest()}
+        ended = [trace.success, trace.confidence, str(trace.created_at)]
+        self._done.update(fingerprint([trace.id, steps, *ended]).encode())
+
+    @property
+    def identity(self) -> dict[str, str]:
+        return {"tasks": self._tasks.hexdigest(), "traces": self._done.hexdigest()}

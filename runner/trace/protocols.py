@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from runner.protocols import Workspace
@@ -12,8 +12,9 @@ from runner.trace.records import Trace
 
 @runtime_checkable
 class Traces(Protocol):
-    def read(self) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
-        """In file order. Raises DataError for files that cannot be used."""
+    def read(self, look: Callable[[Trace], None]) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
+        """In file order; `look` is shown each of them once, in this order. Raises DataError for files that cannot be
+        used."""
 
 
 class Novelty(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
 from runner.data.fields import Fields
@@ -19,13 +19,16 @@ class StoredTraces(Sequence[Trace]):
     """All usable traces of some files, in file order. What is held of a trace is where it stands (12 bytes); it is read
     when it is looked at, and DataError is raised where nothing that can be used stands there any more."""
 
-    def __init__(self, paths: Sequence[str], key: str, log: ProblemLog) -> None:
-        """Reads and checks everything once. Raises DataError as `read_traces` does."""
+    def __init__(
+        self, paths: Sequence[str], key: str, log: ProblemLog, look: Callable[[Trace], None] = lambda _: None
+    ) -> None:
+        """Reads and checks everything once, and lets `look` see it. Raises DataError as `read_traces` does."""
         self._paths, self._key = list(paths), key
         self._files, self._offsets = array("I"), array("Q")
-        for file, offset, _ in placed_traces(self._paths, key, log):
+        for file, offset, trace in placed_traces(self._paths, key, log):
             self._files.append(file)
             self._offsets.append(offset)
+            look(trace)
 
     def __len__(self) -> int:
         return len(self._files)

@@ -6,6 +6,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,10 @@ def _shares(weighted: Mapping[str, float]) -> dict[str, float]:
 
 
 def _sensitivity(columns: Mapping[str, Floats]) -> dict[str, Any]:
-    tau = [[kendall(left, right) for right in columns.values()] for left in columns.values()]
-    return {"profiles": list(columns), "tau": tau}
+    names = list(columns)
+    found = {pair: kendall(columns[pair[0]], columns[pair[1]]) for pair in combinations_with_replacement(names, 2)}
+    tau = [[found.get((left, right), found.get((right, left))) for right in names] for left in names]
+    return {"profiles": names, "tau": tau}
 
 
 def _agreement(scores: Floats, ratings: Floats) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +27,9 @@ class Given:
 
     traces: Sequence[Trace]
 
-    def read(self) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
+    def read(self, look: Callable[[Trace], None]) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
+        for each in self.traces:
+            look(each)
         return self.traces, ()
 
 
