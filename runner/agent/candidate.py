@@ -16,3 +16,8 @@ class Candidate:
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     relevance: float = 0.0
+
+    @property
+    def passage(self) -> str:
+        """The text with the title and the headings above it."""
+        return "\n".join(part for part in (self.title, self.metadata.get("section"), self.text) if part)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
 from runner.agent.candidate import Candidate
+from runner.agent.coverage import Coverage
 from runner.agent.tags import chunk_tags
 from runner.errors import EvaluationError, did_you_mean
 from runner.protocols import Retriever
@@ -33,6 +35,14 @@ class Shelf:
         self._tags = chunk_tags(corpus)
         self._lock = Lock()
 
+    @cached_property
+    def coverage(self) -> Coverage:
+        return Coverage(self.corpus)
+
+    def has(self, tag: str, value: Any) -> bool:
+        """Whether some chunk has the tag."""
+        return any(_fits(tags, {tag: value}) for tags in self._tags.values())
+
     @property
     def count(self) -> int:
         """How many chunks a search brings."""
@@ -41,16 +51,24 @@ class Shelf:
     def search_all(self, query: Query) -> Sequence[Candidate]:
         """The best of each collection, one collection after the other."""
         with self._lock:
-            return self.best_of_all([query])[0]
+            rankings = [each.retriever.search([query], each.count)[0] for each in self._collections]
+        return self._best(rankings)
 
-    def best_of_all(self, queries: Sequence[Query]) -> list[list[Candidate]]:
-        """`search_all` of many queries, by one search of each index."""
-        found: list[list[Candidate]] = [[] for _ in queries]
-        for collection in self._collections:
-            rankings = collection.retriever.search(queries, collection.count)
-            for own, ranking in zip(found, rankings, strict=True):
-                own.extend(self._candidates(ranking, collection.count))
-        return found
+    def best_of_all(self, queries: Sequence[Query], base: Sequence[Ranking]) -> list[Sequence[Candidate]]:
+        """`search_all` of many queries, whose rankings by `base` are known, by one search of each other index."""
+        with self._lock:
+            found = [
+                base if each.retriever is self._base else each.retriever.search(queries, each.count)
+                for each in self._collections
+            ]
+        return [self._best(rankings) for rankings in zip(*found, strict=True)]
+
+    def _best(self, rankings: Sequence[Ranking]) -> Sequence[Candidate]:
+        return [
+            self.candidate(id, ranking.relevance[place])
+            for ranking, collection in zip(rankings, self._collections, strict=True)
+            for place, id in enumerate(ranking.ids[: collection.count])
+        ]
 
     def search_by_metadata(self, query: Query, filters: Mapping[str, Any]) -> Sequence[Candidate]:
         """The best chunks of the corpus with all of these tags. EvaluationError for a tag that no chunk has."""
@@ -80,9 +98,6 @@ class Shelf:
     def candidate(self, id: str, relevance: float) -> Candidate:
         corpus = self.corpus
         return Candidate(id, corpus.text_of(id) or "", corpus.title_of(id), self._tags.get(id, {}), relevance)
-
-    def _candidates(self, ranking: Ranking, count: int) -> list[Candidate]:
-        return [self.candidate(id, ranking.relevance[place]) for place, id in enumerate(ranking.ids[:count])]
 
     def _check(self, filters: Mapping[str, Any]) -> None:
         if not filters:

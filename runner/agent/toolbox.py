@@ -25,14 +25,22 @@ class Toolbox:
     """Each call counts, one that fails, too; the one after the last raises CallsSpentError. After each call that finds
     something the reranker sees all candidates so far; the ToolCall tells what it said. Where a tool or the reranker
     fails, `error` of the ToolCall says so: nothing is raised but what ends the run. Calls from several threads are
-    made one after the other.
+    made one after the other. `first`: what a search for the question itself finds, where that is known.
     """
 
     def __init__(
-        self, question: Query, *, shelf: Shelf, reranker: Reranker, fallbacks: Fallbacks, max_calls: int
+        self,
+        question: Query,
+        *,
+        shelf: Shelf,
+        reranker: Reranker,
+        fallbacks: Fallbacks,
+        max_calls: int,
+        first: Sequence[Candidate] | None = None,
     ) -> None:
         self.question, self.max_calls = question, max_calls
         self.shelf, self._reranker, self._fallbacks = shelf, reranker, fallbacks
+        self._first = first
         self._calls: list[ToolCall] = []
         self._found: dict[str, Candidate] = {}
         self._ranked: tuple[str, ...] = ()
@@ -44,7 +52,12 @@ class Toolbox:
 
     def search_all(self, query: str) -> ToolCall:
         """The best chunks of each collection."""
-        return self._call("search_all", {"query": query}, lambda: self.shelf.search_all(self._asking(query)))
+        known = self._first if query == self.question.text else None
+        return self._call(
+            "search_all",
+            {"query": query},
+            lambda: self.shelf.search_all(self._asking(query)) if known is None else known,
+        )
 
     def search_by_metadata(self, query: str, **filters: Any) -> ToolCall:
         """The best chunks that have all of these tags; a tag that no chunk has is an error of the call."""

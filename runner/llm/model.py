@@ -45,6 +45,10 @@ class Model:
         self.name = f"{self.provider.name}:{own_name}"
         self._door, self._retry, self._own_name = door, retry, own_name
 
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Model:
+        """Itself: a copy of what asks a model goes through the same door."""
+        return self
+
     @property
     def provenance(self) -> Mapping[str, Any]:
         """What a reply depends on besides the request: model, server, and what conf leaves out and adds."""

@@ -54,6 +54,10 @@ class Models:
         self.used: list[Model] = []
         self.max_concurrency = max_concurrency
 
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Models:
+        """Itself: a copy of what asks models goes through the same door."""
+        return self
+
     @property
     def cache_mode(self) -> CacheMode:
         return self._door.cache.mode

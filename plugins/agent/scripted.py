@@ -1,0 +1,83 @@
+"""The agent without a model: it searches, and searches on as long as words of the question are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Annotated
+
+from pydantic import Field
+
+from runner.agent.refining import asks_for_steps, refined
+from runner.agent.toolbox import Toolbox
+from runner.records import Query
+from runner.text.words import all_forms, content_words
+from runner.trajectory import ToolCall, Trajectory
+
+BEST = 3  # candidates that are looked at
+
+Step = Callable[[], ToolCall]
+
+
+class ScriptedAgent:
+    """A fixed policy. It starts with the question itself and stops when what it has is sufficient, by the reranker or,
+    where that does not tell, by its own look at the words (runner.agent.coverage). Else it takes the first of these
+    steps that it has not taken: what the reranker asks for; the section of one of the three best chunks, if another
+    chunk there holds a missing word; chunks with steps, for a question how to do something; the question without the
+    words that no chunk holds; the same with `expand` words of the best chunk added."""
+
+    def __init__(self, *, expand: Annotated[int, Field(ge=0, le=20)] = 3) -> None:
+        self.expand = expand
+
+    def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
+        call = _judged(question, toolbox, toolbox.search_all(question.text))
+        while not call.sufficient:
+            if not toolbox.calls_left:
+                return toolbox.finished("calls_spent")
+            step = next(self._steps(question, toolbox, call), None)
+            if step is None:
+                return toolbox.finished("failed" if all(each.error for each in toolbox.calls) else "nothing_new")
+            call = _judged(question, toolbox, step())
+        return toolbox.finished("sufficient")
+
+    def _steps(self, question: Query, toolbox: Toolbox, call: ToolCall) -> Iterator[Step]:
+        """What could be done next, best first."""
+        wanted = call.refined_query
+        if call.next_action == "search_again" and wanted and wanted not in toolbox.asked:
+            yield partial(toolbox.search_all, wanted)
+        opened = {each.arguments["chunk_id"] for each in toolbox.calls if each.tool == "get_section"}
+        for chunk in [candidate.id for candidate in toolbox.candidates[:BEST]]:
+            if chunk not in opened and (call.next_action == "get_section" or _is_told_beside(toolbox, chunk, call)):
+                yield partial(toolbox.get_section, chunk)
+        if asks_for_steps(question.text) and _may_have_steps(toolbox):
+            yield partial(toolbox.search_by_metadata, question.text, has_steps=True)
+        for query in refined(question.text, toolbox.candidates[:1], toolbox.shelf.coverage, self.expand):
+            if query not in toolbox.asked:
+                yield partial(toolbox.search_all, query)
+
+
+def _judged(question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
+    """The call with the agent's own view of it, where the reranker has none."""
+    if call.sufficient is not None or call.error or not toolbox.candidates:
+        return call
+    coverage = toolbox.shelf.coverage
+    asked = coverage.asked(question.text)
+    best = max((coverage.of(asked, each.passage) for each in toolbox.candidates[:BEST]), key=lambda it: it.confidence)
+    return toolbox.assess(sufficient=best.confidence >= 1, confidence=best.confidence, missing=best.missing)
+
+
+def _is_told_beside(toolbox: Toolbox, id: str, call: ToolCall) -> bool:
+    """Whether a chunk of its section that is not found yet holds a word that is missing."""
+    missing = all_forms(content_words(" ".join(call.missing)))
+    found = {each.id for each in toolbox.candidates}
+    beside = [each for each in toolbox.shelf.section(id) if each.id not in found]
+    return any(not missing.isdisjoint(all_forms(content_words(each.passage))) for each in beside)
+
+
+def _may_have_steps(toolbox: Toolbox) -> bool:
+    """Whether some chunk has steps, none of the best has, and nobody has looked for them."""
+    if any(call.tool == "search_by_metadata" for call in toolbox.calls):
+        return False
+    return toolbox.shelf.has("has_steps", True) and not any(
+        each.metadata.get("has_steps") for each in toolbox.candidates[:BEST]
+    )

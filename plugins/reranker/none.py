@@ -1,0 +1,20 @@
+"""No reranking: what was found stays in the order in which the retriever found it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runner.agent.candidate import Candidate
+from runner.records import Corpus, Query
+from runner.trajectory import Assessment
+
+
+class NoReranker:
+    """The most relevant first, by what the retriever says; ties in the order in which they were found. It says
+    nothing of sufficiency or confidence: an agent that wants to know judges itself."""
+
+    def prepare(self, corpus: Corpus) -> None:
+        """Nothing."""
+
+    def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+        return Assessment(tuple(sorted(range(len(candidates)), key=lambda place: -candidates[place].relevance)))

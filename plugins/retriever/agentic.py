@@ -1,0 +1,201 @@
+"""A retriever with an agent in it: it searches, looks at what came back, and searches on until that is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from runner.agent.candidate import Candidate
+from runner.agent.collections import FAQ, GUIDE, indexed, split
+from runner.agent.fallbacks import Fallbacks
+from runner.agent.protocols import Agent, Reranker
+from runner.agent.shelf import Collection, Shelf
+from runner.agent.toolbox import Toolbox
+from runner.errors import InputError, RunnerError, StopRunError
+from runner.protocols import CachedRetriever, Retriever, Workspace
+from runner.records import Corpus, Query, Ranking
+from runner.text.language import Language
+from runner.trajectory import Trajectory
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Texts(TypedDict):
+    """A text in each language."""
+
+    ko: str
+    en: str
+
+
+@with_config(ConfigDict(extra="forbid"))
+class MessageSettings(TypedDict):
+    """What is said in place of an answer."""
+
+    not_ready: Texts
+    not_found: Texts
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Link(TypedDict):
+    title: str
+    url: str
+
+
+@with_config(ConfigDict(extra="forbid"))
+class MenuSettings(TypedDict):
+    """What `not_found` offers, by language."""
+
+    ko: list[Link]
+    en: list[Link]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What an agent found, best first, when the ranking was asked for to `depth`."""
+
+    depth: int
+    found: Sequence[Candidate]
+    trajectory: Trajectory
+
+
+class AgenticRetriever:
+    """Each question goes to the agent with at most `max_calls` calls of its tools (runner.agent.toolbox). The ranking
+    is what the agent found, as it was ranked last, then the rest of what it found, then the ranking of `base`, which
+    is reported beside it. Scores are places from the end, relevance is that of the search that found a chunk.
+
+    A corpus whose documents are all of `doc_type` faq or guide has two collections with an index each, of which a
+    search brings `faq_count` and `guide_count` chunks; any other is one collection, of which it brings the sum, at
+    least `k`. Questions are under way side by side where agent or reranker ask a model.
+    """
+
+    def __init__(
+        self,
+        *,
+        base: Retriever,
+        agent: Agent,
+        reranker: Reranker,
+        k: Annotated[int, Field(ge=1)],
+        faq_count: Annotated[int, Field(ge=1)] = 3,
+        guide_count: Annotated[int, Field(ge=1)] = 7,
+        max_calls: Annotated[int, Field(ge=1, le=20)] = 3,
+        min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.5,
+        messages: MessageSettings,
+        menu: MenuSettings,
+    ) -> None:
+        self.base, self.agent, self.reranker = base, agent, reranker
+        self.counts = {FAQ: faq_count, GUIDE: guide_count}
+        self.count = max(k, faq_count + guide_count)
+        self.max_calls = max_calls
+        self.fallbacks = Fallbacks(
+            {"not_ready": _by_language(messages["not_ready"]), "not_found": _by_language(messages["not_found"])},
+            {"ko": _links(menu["ko"]), "en": _links(menu["en"])},
+            min_confidence,
+        )
+        self._done: dict[tuple[str, str], _Run] = {}
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        parts = {"base": self.base, "agent": self.agent, "reranker": self.reranker}
+        return {name: getattr(part, "provenance", {}) for name, part in parts.items()}
+
+    def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
+        """Once: the collections get copies of `base` as it is before."""
+        collections, facts = indexed(self.base, split(corpus), self.counts, workspace)
+        whole = self.base.index(corpus, workspace)
+        self._shelf = Shelf(corpus, self.base, collections or [Collection(self.base, self.count)])
+        self.reranker.prepare(corpus)
+        size = sum(part.get("size_bytes", 0) for part in (whole, *facts.values()))
+        return {"kind": "agentic", "n_chunks": len(corpus.chunks), "size_bytes": size, "base": dict(whole), **facts}
+
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        """Who asks again for more of the same gets what the agent did before."""
+        rankings = self.base.search(queries, max(depth, self.count))
+        before = {key: run for key in map(_key, queries) if (run := self._done.get(key)) and run.depth < depth}
+        places = [place for place, query in enumerate(queries) if _key(query) not in before]
+        first = self._shelf.best_of_all([queries[place] for place in places], [rankings[place] for place in places])
+        runs = self._run_all([queries[place] for place in places], first, depth)
+        self._done = before | {_key(queries[place]): run for place, run in zip(places, runs, strict=True)}
+        return [_ranking(self._done[_key(query)], base, depth) for query, base in zip(queries, rankings, strict=True)]
+
+    # --- what is asked of models --------------------------------------------------------------------
+
+    @property
+    def concurrency(self) -> int:
+        return max(getattr(part, "concurrency", 1) for part in (self.agent, self.reranker))
+
+    @property
+    def caches(self) -> bool:
+        asks = any(hasattr(part, "concurrency") for part in (self.agent, self.reranker))
+        return asks or (isinstance(self.base, CachedRetriever) and self.base.caches)
+
+    def is_cached(self, queries: Sequence[Query]) -> list[bool]:
+        """By `base`; what agent and reranker have cached shows while they run."""
+        if isinstance(self.base, CachedRetriever) and self.base.caches:
+            return self.base.is_cached(queries)
+        return [False] * len(queries)
+
+    def warm_up(self) -> None:
+        if isinstance(self.base, CachedRetriever):
+            self.base.warm_up()
+
+    # --- agents -------------------------------------------------------------------------------------
+
+    def _run_all(self, queries: Sequence[Query], first: Sequence[Sequence[Candidate]], depth: int) -> list[_Run]:
+        if len(queries) < 2 or self.concurrency < 2:
+            return [self._run(query, found, depth) for query, found in zip(queries, first, strict=True)]
+        pool = ThreadPoolExecutor(min(self.concurrency, len(queries)), "agent")
+        try:
+            runs = [
+                pool.submit(copy_context().run, self._run, query, found, depth)
+                for query, found in zip(queries, first, strict=True)
+            ]
+            return [run.result() for run in runs]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, query: Query, first: Sequence[Candidate], depth: int) -> _Run:
+        """An agent that fails has found what it found."""
+        toolbox = Toolbox(
+            query,
+            shelf=self._shelf,
+            reranker=self.reranker,
+            fallbacks=self.fallbacks,
+            max_calls=self.max_calls,
+            first=first,
+        )
+        try:
+            trajectory = self.agent.run(query, toolbox)
+        except (InputError, StopRunError):
+            raise
+        except (RunnerError, TimeoutError) as error:
+            trajectory = toolbox.finished("failed", error=str(error) or "timeout")
+        return _Run(depth, toolbox.candidates, trajectory)
+
+
+def _by_language(texts: Texts) -> Mapping[Language, str]:
+    return {"ko": texts["ko"], "en": texts["en"]}
+
+
+def _links(links: Sequence[Link]) -> Sequence[tuple[str, str]]:
+    return [(link["title"], link["url"]) for link in links]
+
+
+def _key(query: Query) -> tuple[str, str]:
+    return query.id, query.text
+
+
+def _ranking(run: _Run, base: Ranking, depth: int) -> Ranking:
+    relevance = {each.id: each.relevance for each in run.found} | dict(zip(base.ids, base.relevance, strict=True))
+    ids = tuple(dict.fromkeys([*(each.id for each in run.found), *base.ids]))[:depth]
+    return Ranking(
+        ids=ids,
+        scores=tuple([float(len(ids) - place) for place in range(len(ids))]),
+        relevance=tuple([relevance[id] for id in ids]),
+        legs={"base": Ranking(base.ids[:depth], base.scores[:depth], base.relevance[:depth])},
+        trajectory=run.trajectory,
+    )

@@ -1,0 +1,150 @@
+"""How much of what a question asks about a text holds, by words alone.
+
+Coverage is the mean of two shares (0..1) of the question's content words, weighted by how few chunks of the corpus hold
+them (log(1 + (N - n + 1/2) / (n + 1/2)), Robertson's idf): of those in the whole text, and of those in its best
+sentence, where words of the sentences next to it count half. Confidence is 1 where half of the words are there
+(`ENOUGH`, as in runner.text.relevancy: a text need not repeat its question), and less in proportion. A text that lacks
+a name or figure of the question, or affirms what the question denies, speaks of something else: what is left is
+`ELSEWHERE` of its confidence, below any doubt.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.records import Corpus
+from runner.text.names import NameIndex, names
+from runner.text.negation import denied
+from runner.text.passages import passages
+from runner.text.sentences import split_sentences
+from runner.text.words import Word, all_forms, content_words
+
+ENOUGH = 0.5
+ELSEWHERE = 0.4
+NEIGHBOUR = 0.5
+FIGURE = 3  # digits: shorter numbers count things, and are told in words as well
+
+_FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_LATIN = re.compile(r"[A-Za-z]")  # without capitals a word that may be a name may be any word
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question. `weights` float64 [n_words], of its content words."""
+
+    words: Sequence[Word]
+    weights: NDArray[np.float64]
+    names: Sequence[str]
+    figures: frozenset[str]
+    denied: Sequence[Word]
+
+    @property
+    def total(self) -> float:
+        return float(self.weights.sum()) or 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """`missing`: the words of the question that the text lacks, in their order."""
+
+    coverage: float
+    confidence: float
+    missing: tuple[str, ...]
+
+
+class Coverage:
+    """Over the chunks of a corpus, which are gone through when the first question is asked."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    @cached_property
+    def _frequencies(self) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for text in passages(self._corpus):
+            counts.update(all_forms(content_words(text)))
+        return counts
+
+    def chunks_with(self, word: Word) -> int:
+        """How many chunks hold a word, in the form that most of them hold."""
+        return max(self._frequencies[form] for form in word.forms)
+
+    def asked(self, question: str) -> Asked:
+        words = content_words(question)
+        total = len(self._corpus.chunks)
+        held = [self.chunks_with(word) for word in words]
+        weights = np.array([math.log(1 + (total - each + 0.5) / (each + 0.5)) for each in held])
+        named = [name for name in names(question) if _LATIN.search(name)]
+        figures = frozenset(figure for figure in _figures(question) if len(figure) >= FIGURE)
+        return Asked(words, weights, named, figures, denied(question))
+
+    def of(self, asked: Asked, text: str) -> Covered:
+        """A question without content words is covered by any text."""
+        read = _read(text)
+        inside = _held(asked.words, read.forms)
+        if not asked.words:
+            return Covered(1.0, 1.0, ())
+        whole = float(asked.weights @ inside) / asked.total
+        best, place = read.best(asked)
+        coverage = (whole + best) / 2
+        confidence = min(1.0, coverage / ENOUGH) * (ELSEWHERE if read.speaks_of_else(asked, place) else 1.0)
+        missing = tuple(word.text for word, there in zip(asked.words, inside, strict=True) if not there)
+        return Covered(coverage, confidence, missing)
+
+
+@lru_cache(maxsize=20_000)
+def _read(text: str) -> _Read:
+    return _Read(text)
+
+
+class _Read:
+    """A text, taken apart once for all questions."""
+
+    def __init__(self, text: str) -> None:
+        sentences = split_sentences(text)
+        self.text, self.sentences = text, sentences
+        self.by_sentence = [all_forms(content_words(sentence)) for sentence in sentences]
+        self.forms = frozenset[str]().union(*self.by_sentence)
+        self.names = NameIndex(text)
+
+    @cached_property
+    def figures(self) -> frozenset[str]:
+        return frozenset(_figures(self.text))
+
+    @cached_property
+    def denied(self) -> frozenset[str]:
+        return all_forms(denied(self.text))
+
+    def best(self, asked: Asked) -> tuple[float, int]:
+        """The share of the weight that the best sentence holds, and its place; 0 without sentences."""
+        if not self.sentences:
+            return 0.0, 0
+        held = np.array([_held(asked.words, forms) for forms in self.by_sentence])
+        beside = np.zeros_like(held)
+        beside[1:] = held[:-1]
+        beside[:-1] = np.maximum(beside[:-1], held[1:])
+        shares = np.maximum(held, NEIGHBOUR * beside) @ asked.weights / asked.total
+        place = int(shares.argmax())
+        return float(shares[place]), place
+
+    def speaks_of_else(self, asked: Asked, place: int) -> bool:
+        if any(name not in self.names for name in asked.names) or not asked.figures <= self.figures:
+            return True
+        around = frozenset[str]().union(*self.by_sentence[max(0, place - 1) : place + 2])
+        return any(word.forms.isdisjoint(self.denied) and not word.forms.isdisjoint(around) for word in asked.denied)
+
+
+def _held(words: Sequence[Word], forms: frozenset[str]) -> NDArray[np.float64]:
+    return np.array([not word.forms.isdisjoint(forms) for word in words], dtype=np.float64)
+
+
+def _figures(text: str) -> list[str]:
+    return [match[0].replace(",", "").rstrip(".") for match in _FIGURE.finditer(text)]
