@@ -44,7 +44,8 @@ JUDGED = ("queries", "judge")
 MEMORY = ("conversations", "queries", "gold", "metric_code.memory")
 REMEMBERED = (
     "facts_present", "facts_current", "summary_current", "stale_present", "evidence_recall", "leakage", "answer_facts",
-    "answer_stale", "memory_sentences", "memory_tokens", "context_tokens",
+    "answer_stale", "memory_sentences", "memory_tokens", "documents_tokens",
+    "context_tokens",
 )  # fmt: skip
 TRACE = ("tasks", "metric_code.trace")
 TRACED = ("score", "complexity", "novelty", "diversity", "outcome")

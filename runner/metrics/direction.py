@@ -8,7 +8,8 @@ from typing import Literal
 Direction = Literal["higher", "lower"]
 
 LOWER = re.compile(
-    r"(?:latency|cost)\..+|stale_present|answer_stale|leakage|memory_noise|memory_tokens|memory_sentences|context_tokens"
+    r"(?:latency|cost)\..+|stale_present|answer_stale|leakage|memory_noise|memory_sentences"
+    r"|(?:memory|documents|context)_tokens"
 )
 
 
@@ -16,7 +17,7 @@ def direction(metric: str) -> Direction:
     return "lower" if LOWER.fullmatch(metric) else "higher"
 
 
-SIZE = re.compile(r"memory_tokens|memory_sentences|context_tokens")
+SIZE = re.compile(r"memory_sentences|(?:memory|documents|context)_tokens")
 TEN = re.compile(r"memory_(?:relevance|completeness|accuracy|noise)")
 
 

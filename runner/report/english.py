@@ -60,6 +60,7 @@ ENGLISH: dict[str, str] = {
     "metric.memory_noise": "Memory Noise (0-10, lower is better)",
     "metric.memory_sentences": "Memory Sentences",
     "metric.memory_tokens": "Memory Tokens",
+    "metric.documents_tokens": "Document Tokens",
     "metric.context_tokens": "Context Tokens",
     "short.mean_faithfulness": "Faithfulness",
     "short.mean_answer_relevancy": "Answer\nRelevancy",

@@ -60,6 +60,7 @@ KOREAN: dict[str, str] = {
     "metric.memory_noise": "메모리 노이즈 (0-10, 낮을수록 좋음)",
     "metric.memory_sentences": "메모리 문장 수",
     "metric.memory_tokens": "메모리 토큰 수",
+    "metric.documents_tokens": "문서 토큰 수",
     "metric.context_tokens": "컨텍스트 토큰 수",
     "short.mean_faithfulness": "충실도",
     "short.mean_answer_relevancy": "답변\n관련성",

@@ -17,8 +17,8 @@ GENERATION = (
 UNANSWERABLE = ("unanswerable_precision", "unanswerable_recall", "unanswerable_f1")
 MEMORY = (
     "facts_present", "facts_current", "summary_current", "stale_present", "evidence_recall", "evidence_recall_patched",
-    "leakage", "answer_facts", "answer_stale", "memory_overall", "memory_relevance", "memory_completeness", "memory_accuracy",
-    "memory_noise", "memory_sentences", "memory_tokens", "context_tokens",
+    "leakage", "answer_facts", "answer_stale", "memory_overall", "memory_relevance", "memory_completeness",
+    "memory_accuracy", "memory_noise", "memory_sentences", "memory_tokens", "documents_tokens", "context_tokens",
 )  # fmt: skip
 TRACE = ("score", "complexity", "novelty", "diversity", "outcome")
 MAIN = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "facts_present", "score")

@@ -1,0 +1,275 @@
+"""A copilot: it remembers the conversation, looks for documents, and answers from both or says that it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from runner.data.gold import check_gold
+from runner.data.identity import gold_fingerprint, queries_fingerprint, slices_fingerprint
+from runner.data.problems import ProblemLog
+from runner.health import check_health
+from runner.llm.projection import Projection
+from runner.memory.context import BuiltContext, ContextBuilder
+from runner.memory.copilot import (
+    SIZES,
+    answer_record,
+    counted,
+    is_about_memory,
+    query_of,
+    said_before,
+    told,
+    words_of,
+)
+from runner.memory.following import search_text
+from runner.memory.probing import ProbeCase, Seen, guard, reference
+from runner.memory.protocols import Memory, Scenarios
+from runner.memory.replay import Moment
+from runner.memory.sums import sums
+from runner.memory.walking import Moments, moments
+from runner.metrics import diagnosis
+from runner.metrics.answers import answer_matches
+from runner.metrics.memory import CRITERIA
+from runner.metrics.memory import lost_at as lost_in_memory
+from runner.protocols import Generator, Judge, Workspace
+from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
+from runner.retrieval import Retrieval, Retrieved, record_of
+from runner.stopwatch import stopwatch
+from runner.store import fingerprint
+
+ANSWERED = ("faithfulness", "answer_relevancy")
+MEMORY = "memory"
+JUDGED = ("memory_overall", *(f"memory_{criterion}" for criterion in CRITERIA))
+
+
+@dataclass(frozen=True, slots=True)
+class CopilotOutput:
+    """`generation`: None where nobody was asked to answer."""
+
+    moment: Moment
+    found: Retrieved
+    context: BuiltContext
+    seen: Seen
+    answer: Answer
+    generation: Timing | None
+    kept: Mapping[str, Any]
+
+    @property
+    def timings(self) -> Mapping[str, Timing]:
+        generation = {} if self.generation is None else {"generation": self.generation}
+        return {"read": self.moment.read, **self.found.timings, **generation}
+
+    def record(self) -> Mapping[str, Any]:
+        return self.kept
+
+
+class Copilot:
+    """One case is one question of a conversation. Before it, the memory is told every turn that precedes it, with the
+    replies of the file, so that all systems are asked the same after the same; then the retriever is asked, with the
+    question behind the one that it goes on with (`follow_ups`), and a generator answers from what is remembered and
+    what was found. A message of the retriever in place of an answer stands: always (`fallback: confidence`), or where
+    the generator finds no answer in what is remembered either (`unanswered`)."""
+
+    def __init__(
+        self,
+        *,
+        scenario: Scenarios,
+        retrieval: Retrieval,
+        memory: Memory,
+        context: ContextBuilder,
+        generator: Generator,
+        judge: Judge,
+        projection: Projection,
+        high: Annotated[float, Field(ge=0, le=1)],
+        follow_ups: bool = True,
+        fallback: Literal["confidence", "unanswered"] = "confidence",
+    ) -> None:
+        self.scenario, self.retrieval, self.memory, self.context = scenario, retrieval, memory, context
+        self.generator, self.judge_, self.projection, self.high = generator, judge, projection, high
+        self.follow_ups, self.fallback = follow_ups, fallback
+        self._moments: Moments = {}
+
+    # --- data -------------------------------------------------------------------------------------
+
+    def load(self) -> CaseSet[ProbeCase]:
+        """The questions of the data set are not asked; those of the conversations are."""
+        found = self.retrieval.load()
+        conversations, problems = self.scenario.load()
+        cases = tuple(ProbeCase(talk, probe) for talk in conversations for probe in talk.probes)
+        queries = [query_of(case, case.probe.question) for case in cases]
+        log = ProblemLog(strict=False)
+        check_gold(((None, query) for query in queries), self.retrieval.corpus, "scenario", log, field="notes")
+        parts = {"judge": self.judge_, "generator": self.generator}
+        asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
+        models = [getattr(part, "provenance", {}) for part in (self.retrieval.retriever, self.memory)]
+        identity = {
+            **{name: found.identity[name] for name in ("documents", "corpus")},
+            "conversations": fingerprint([words_of(conversation) for conversation in conversations]),
+            "queries": queries_fingerprint(queries),
+            "gold": fingerprint([gold_fingerprint(queries), [case.gold for case in cases]]),
+            "slices": slices_fingerprint(queries),
+            "models": fingerprint(models),
+        }
+        return CaseSet(cases, (*found.problems, *problems, *log.problems), {**identity, **asked})
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        return self.memory.opened()
+
+    async def prepare(self, cases: Sequence[ProbeCase], workspace: Workspace) -> Preparation:
+        """Conversations are said, and documents are looked for, before the first question is answered: neither hangs
+        on an answer."""
+        self._moments = await moments(self.memory, cases)
+        preparation = await self.retrieval.prepare([self._asked(case) for case in cases], workspace)
+        talks = {case.conversation.id: len(case.conversation.turns) for case in cases}
+        counts = {"n": len(talks), "turns": sum(talks.values()), "probes": len(cases)}
+        return replace(preparation, facts={**preparation.facts, "conversations": counts})
+
+    async def check_judge(self) -> Mapping[str, Any]:
+        if not getattr(self.judge_, "health", False):
+            return {}
+        return {"judge_health": await check_health(self.judge_, (*ANSWERED, MEMORY))}
+
+    def _asked(self, case: ProbeCase) -> Query:
+        """What the retriever is asked."""
+        moment, question = self._moments[case.id], case.probe.question
+        if self.follow_ups and isinstance(moment, Moment):
+            question = search_text(question, moment.remembered)
+        return query_of(case, question)
+
+    # --- one question -----------------------------------------------------------------------------
+
+    async def run(self, case: ProbeCase) -> CopilotOutput:
+        moment, query = self._moments[case.id], self._asked(case)
+        if not isinstance(moment, Moment):
+            raise moment
+        found = self.retrieval.retrieved(query)
+        context = self.context.build(moment.remembered, case.probe.question, case.language, documents=found.contexts)
+        found = replace(found, contexts=context.documents)
+        seen = Seen.of(case, moment, context)
+        guard(case, moment, seen)
+        answer, generation = await self._answered(case, found, context)
+        kept = {**self._kept(case, query, found), **seen.record(), **told(moment, context), **answer_record(answer)}
+        return CopilotOutput(moment, found, context, seen, answer, generation, kept)
+
+    async def _answered(self, case: ProbeCase, found: Retrieved, context: BuiltContext) -> tuple[Answer, Timing | None]:
+        message = None if found.message is None else Answer(found.message, refused=True)
+        if message is not None and self.fallback == "confidence":
+            return message, None
+        query = replace(query_of(case, case.probe.question), remembered=context.contexts)
+        with stopwatch() as watch:
+            answer = await self.generator.generate(query, context.documents if message is None else ())
+        return (message if message is not None and answer.refused else answer), watch.timing
+
+    def _kept(self, case: ProbeCase, query: Query, found: Retrieved) -> dict[str, Any]:
+        searched = {} if query.text == case.probe.question else {"searched": query.text}
+        kept = record_of(query, found, self.retrieval.corpus, self.retrieval.k)
+        gold = fingerprint([kept["gold"], case.gold])[:16]
+        return {**kept, **searched, "query": case.probe.question, "gold": gold, "answers": list(case.probe.answers)}
+
+    async def judge(self, case: ProbeCase, output: CopilotOutput) -> Judgements:
+        """The memory is judged where something is known of what it should hold."""
+        question = {"question": case.probe.question, "language": case.language}
+        shown_to = {**question, "answer": output.answer.text, "history": said_before(output.moment)}
+        contexts = (*output.context.contexts, *output.context.documents)
+        judgements = {
+            "faithfulness": await self.judge_.judge("faithfulness", {**shown_to, "contexts": contexts}),
+            "answer_relevancy": await self.judge_.judge("answer_relevancy", shown_to),
+        }
+        if is_about_memory(case):
+            shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
+            facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
+            judgements[MEMORY] = await self.judge_.judge(MEMORY, {**question, **shown, **facts})
+        return judgements
+
+    # --- scores -----------------------------------------------------------------------------------
+
+    def score(self, case: ProbeCase, output: CopilotOutput | None, judgements: Judgements) -> Scores:
+        if output is None:
+            return Scores({}, unscored=tuple(self._names(case)))
+        judged, failed = self._judged(case, judgements)
+        ranked = self.retrieval.scores(query_of(case, case.probe.question), output.found, refused=output.answer.refused)
+        label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
+        values = {
+            **ranked.values,
+            **judged,
+            **counted(output.seen, output.moment, output.context, output.answer),
+            **diagnosis.unanswerable_values(label),
+        }
+        labels = {"answerability": label, **self._labels(case, output, values)}
+        if is_about_memory(case):
+            shown = output.context.memory_text + output.context.entities_text
+            labels["memory"] = "held" if shown.strip() else "empty"
+        if labels.get("memory") == "empty":  # there is nothing that could be accurate
+            values["memory_accuracy"] = None
+            failed = tuple(name for name in failed if name != "memory_accuracy")
+        return Scores(values, unscored=failed, weights=diagnosis.unanswerable_weights(label), labels=labels)
+
+    def _judged(self, case: ProbeCase, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
+        """A failed judgement counts as 0 or not at all, and is reported as failed either way."""
+        instead = 0.0 if self.judge_.on_failure == "zero" else None
+        failed = [rubric for rubric in ANSWERED if _score(judgements.get(rubric)) is None]
+        values = {rubric: instead if rubric in failed else _score(judgements[rubric]) for rubric in ANSWERED}
+        if not is_about_memory(case):
+            return values, tuple(failed)
+        judgement = judgements.get(MEMORY)
+        if (score := _score(judgement)) is None or judgement is None:
+            return {**values, **dict.fromkeys(JUDGED, instead), "memory_noise": None}, (*failed, *JUDGED)
+        grades = judgement.details["scores"]
+        four = {f"memory_{criterion}": float(grades[criterion]["score"]) for criterion in CRITERIA}
+        return {**values, "memory_overall": 100 * score, **four}, tuple(failed)
+
+    def _labels(self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None]) -> dict[str, str]:
+        faithfulness, relevancy = values["faithfulness"], values["answer_relevancy"]
+        labels = {
+            "lost_at": self._lost_at(case, output, values),
+            "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
+            "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
+        }
+        if output.answer.refused and not case.probe.answerable:  # a right refusal is no failure of generation
+            labels = {"lost_at": labels["lost_at"]}
+        return {name: label for name, label in labels.items() if label is not None}
+
+    def _lost_at(self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None]) -> str:
+        """In what is remembered, where facts of the conversation are asked for and one is missing in the answer; else
+        where documents are looked for."""
+        refused, given = output.answer.refused, values["answer_facts"]
+        shown = values["facts_present"]
+        if given is not None and (given < 1 or not case.probe.notes):
+            return lost_in_memory(
+                answerable=case.probe.answerable,
+                refused=refused,
+                shown=None if shown is None else shown == 1,
+                right=given == 1,
+                stale=bool(values["answer_stale"]),
+            )
+        matches = answer_matches(output.answer.text, case.probe.answers)
+        right = diagnosis.answered_rightly(matches, values["faithfulness"], values["answer_relevancy"], self.high)
+        query = query_of(case, case.probe.question)
+        return self.retrieval.lost_at(query, output.found, refused=refused, right=right, certain=matches is not None)
+
+    def _names(self, case: ProbeCase) -> Iterable[str]:
+        """Metrics that apply to a question, scored or not."""
+        probe, query = case.probe, query_of(case, case.probe.question)
+        yield from ANSWERED
+        yield from SIZES
+        if query.relevance or not probe.answerable:
+            yield from self.retrieval.names(query)
+        if is_about_memory(case):
+            yield from JUDGED
+        if probe.expected:
+            yield from ("facts_present", "answer_facts")
+        if probe.forbidden:
+            yield from ("stale_present", "answer_stale", *(["facts_current"] if probe.expected else []))
+        if probe.answers:
+            yield from ("exact_match", "token_f1")
+
+    def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        return sums(rows)
+
+
+def _score(judgement: Judgement | None) -> float | None:
+    return None if judgement is None or judgement.error is not None else judgement.score

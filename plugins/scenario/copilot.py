@@ -1,0 +1,27 @@
+"""Conversations with a help desk, whose documents are those of the demo, in Korean and English."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from runner.data.problems import ProblemLog
+from runner.memory.records import Conversation
+from runner.memory.scenario_files import read_scenarios
+from runner.records import DataProblem
+
+FOLDER = Path(__file__).parent / "copilot_data"
+LANGUAGES = ("ko", "en")
+
+
+class CopilotScenarios:
+    """14 to 17 turns each. Every question is a turn: of the documents, of what was told before, or of both."""
+
+    def __init__(self, *, language: Literal["both", "ko", "en"] = "both", strict: bool = False) -> None:
+        self.languages = LANGUAGES if language == "both" else (language,)
+        self.strict = strict
+
+    def load(self) -> tuple[list[Conversation], tuple[DataProblem, ...]]:
+        log = ProblemLog(strict=self.strict)
+        paths = [str(FOLDER / f"{language}.yaml") for language in self.languages]
+        return read_scenarios(paths, "scenario", log), log.problems

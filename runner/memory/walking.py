@@ -1,0 +1,61 @@
+"""All moments at which a set of probes asks, before any of them is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from runner.errors import EvaluationError, StopRunError
+from runner.memory.probing import ProbeCase
+from runner.memory.protocols import Memory
+from runner.memory.replay import Moment, Replay
+
+TOGETHER = 16  # conversations that are said side by side
+
+Moments = Mapping[str, Moment | EvaluationError | TimeoutError]
+
+
+async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
+    """By id of the case; an error where the memory could not be asked. Each conversation is said once, in a session
+    that is deleted at the end. Raises StopRunError."""
+    by_conversation: defaultdict[str, list[ProbeCase]] = defaultdict(list)
+    for case in cases:
+        by_conversation[case.conversation.id].append(case)
+    found: dict[str, Moment | EvaluationError | TimeoutError] = {}
+    room = asyncio.Semaphore(TOGETHER)
+    walks = [asyncio.create_task(_walk(memory, asked, found, room)) for asked in by_conversation.values()]
+    try:
+        await asyncio.gather(*walks)
+    finally:
+        for walk in walks:
+            walk.cancel()
+        await asyncio.gather(*walks, return_exceptions=True)
+    return found
+
+
+async def _walk(
+    memory: Memory,
+    cases: Sequence[ProbeCase],
+    found: dict[str, Moment | EvaluationError | TimeoutError],
+    room: asyncio.Semaphore,
+) -> None:
+    async with room, _replay(memory, cases) as replay:
+        for case in sorted(cases, key=lambda case: case.probe.after_turn):
+            try:
+                found[case.id] = await replay.at(case.probe)
+            except StopRunError:
+                raise
+            except (EvaluationError, TimeoutError) as error:
+                found[case.id] = error
+
+
+@asynccontextmanager
+async def _replay(memory: Memory, cases: Sequence[ProbeCase]) -> AsyncIterator[Replay]:
+    replay = Replay(memory, cases[0].conversation, len(cases))
+    try:
+        yield replay
+    finally:
+        with suppress(EvaluationError):  # a store that is gone has told so before, and keeps nothing
+            await replay.forget()
