@@ -1,4 +1,5 @@
-"""Where a rehearsal keeps what is expensive to build: what follows from vectors that are made up is for no run."""
+"""Where a rehearsal keeps what is expensive to build: what follows from vectors and replies that are made up is for
+no run."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from runner.store import fingerprint
 
 class RehearsalWorkspace:
     """A Workspace for one cell. As long as no vector was made up, what is built is stored in `real`, where the runs
-    will find it; from then on in `scratch`, which all cells of a rehearsal share. `is_made_up` tells whether this
-    cell was given anything of the latter."""
+    will find it; from then on in `scratch`, which all cells of a rehearsal share, as is whatever a reply was made up
+    for while it was built. `is_made_up` tells whether this cell was given anything of the latter."""
 
     def __init__(self, real: Workspace, rehearsal: Rehearsal, scratch: Path) -> None:
         self._real, self._rehearsal, self._scratch = real, rehearsal, scratch
@@ -36,8 +37,9 @@ class RehearsalWorkspace:
         own = self._scratch / kind / fingerprint(key)
 
         def build_for_all(folder: Path) -> None:
+            replies = self._rehearsal.n_made_up
             build(folder)
-            if self._rehearsal.has_vectors:
+            if self._rehearsal.has_vectors or self._rehearsal.n_made_up > replies:
                 shutil.copytree(folder, own)
                 raise _MadeUpError
 

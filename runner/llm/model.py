@@ -212,6 +212,7 @@ class Model:
         else:
             expected.shared += 1
             expected.save(cost)
+        rehearsal.n_made_up += 1
         # Another text for each request: what is asked next about different things must differ, too.
         filler = f"{zlib.crc32(key):08x} [1]" + " word" * max(0, usage.output_tokens - 8)
         if request.schema is not None:

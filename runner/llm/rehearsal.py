@@ -59,13 +59,15 @@ class Rehearsal:
     """Handed to the Models of each cell in turn, so that a request which two cells make is counted once.
 
     `reply_tokens`: how long a reply is taken to be, unless `max_tokens` is less. `vectors`: made up instead of
-    those that will be stored, by the file that they will be in. `has_vectors`: some were made up.
+    those that will be stored, by the file that they will be in. `has_vectors`: some were made up. `n_made_up`: replies
+    that were.
     """
 
     reply_tokens: int = 120
     expected: defaultdict[Account, Expected] = field(default_factory=lambda: defaultdict(Expected))
     vectors: dict[Path, dict[bytes, Any]] = field(default_factory=dict)
     has_vectors: bool = False
+    n_made_up: int = 0
     _seen: set[bytes] = field(default_factory=set)
 
     def is_new(self, request: bytes) -> bool:

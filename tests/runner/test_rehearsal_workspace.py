@@ -21,10 +21,11 @@ class Cells:
     def next(self) -> RehearsalWorkspace:
         return RehearsalWorkspace(Store(self.real), self.rehearsal, self.scratch)
 
-    def folder(self, space: RehearsalWorkspace, name: str, *, makes_up: bool = False) -> Path:
+    def folder(self, space: RehearsalWorkspace, name: str, *, makes_up: bool = False, replies: int = 0) -> Path:
         def build(folder: Path) -> None:
             self.built.append(name)
             self.rehearsal.has_vectors |= makes_up
+            self.rehearsal.n_made_up += replies
             (folder / "색인").mkdir()
             (folder / "색인" / "text").write_text(name, encoding="utf-8")
 
@@ -56,6 +57,17 @@ def test_what_is_built_of_made_up_vectors_and_after_them_is_not(cells: Cells) ->
     assert cells.folder(space, "rankings").is_relative_to(cells.scratch)
     assert space.is_made_up
     assert cells.stored() == ["before"]
+
+
+def test_what_a_reply_was_made_up_for_is_not_and_what_comes_after_is(cells: Cells) -> None:
+    space = cells.next()
+    assert cells.folder(space, "agentic", replies=2).is_relative_to(cells.scratch)
+    assert space.is_made_up
+    later = cells.next()
+    cells.rehearsal.n_made_up += 1  # of a generator, between two cells
+    assert cells.folder(later, "keyword").is_relative_to(cells.real)
+    assert not later.is_made_up
+    assert cells.stored() == ["keyword"]
 
 
 def test_cells_share_it(cells: Cells) -> None:

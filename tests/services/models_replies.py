@@ -17,6 +17,7 @@ import orjson
 DIMENSIONS = 64  # of an embedding, unless the request names its own number
 SOURCE = re.compile(r"\[(\d{1,2})\]")
 HANGUL = re.compile("[가-힣]")
+QUESTION = re.compile(r'name="question">\n(.*?)\n</data', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,19 @@ def fraction(text: str) -> float:
 
 
 # --- chat -------------------------------------------------------------------------------------------
+
+
+def chat(body: Mapping[str, Any]) -> Reply:
+    """A call of the first function that is offered, with the question as its query, and once that is answered a
+    text; JSON or a text where there are no functions."""
+    if not body.get("tools") or any(message["role"] == "tool" for message in body["messages"]):
+        return completion(body, content_of(body))
+    function = body["tools"][0]["function"]
+    arguments = fitting(function["parameters"], digest(body["messages"]))
+    asked = QUESTION.search(str(body["messages"][-1]["content"]))
+    if asked and "query" in arguments:
+        arguments["query"] = asked.group(1)
+    return completion(body, None, calls=[(function["name"], json.dumps(arguments, ensure_ascii=False))])
 
 
 def wants_json(body: Mapping[str, Any]) -> bool:

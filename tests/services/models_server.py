@@ -29,7 +29,7 @@ import orjson
 from aiohttp import web
 
 from tests.services.models_faults import Faults, applies, faulted, refused
-from tests.services.models_replies import Reply, completion, content_of, digest, embeddings, error
+from tests.services.models_replies import Reply, chat, digest, embeddings, error
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = 20_000  # bodies and headers of the latest requests
@@ -134,7 +134,7 @@ class ModelsServer:
         for parameter in self.refuses:
             if parameter in body:
                 return refused(parameter, body), None, key
-        good = embeddings(body) if "input" in body else completion(body, content_of(body))
+        good = embeddings(body) if "input" in body else chat(body)
         fault = self.faults.fault(key, arrival) if self.faults else None
         if self.faults is None or fault is None or not applies(fault, body):
             return good, None, key

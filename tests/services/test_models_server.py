@@ -94,6 +94,26 @@ async def test_a_generator_gets_a_text_that_cites_its_sources(asked: str, begins
     assert SOURCE.findall(text) == cited
 
 
+async def test_a_function_is_called_once_with_the_question() -> None:
+    parameters = {"type": "object", "properties": {"query": {"type": "string"}, "depth": {"type": "integer"}}}
+    search = {"type": "function", "function": {"name": "search", "parameters": parameters}}
+    asked: list[Any] = [{"role": "user", "content": '<data-1 name="question">\n배포?\n</data-1>'}]
+    with serving_models() as server:
+        async with client(server) as asking:
+            first = await asking.chat.completions.create(model="m", messages=asked, tools=[search])  # type: ignore[list-item]
+            message = first.choices[0].message
+            assert message.tool_calls is not None
+            (call,) = message.tool_calls
+            result = {"role": "tool", "tool_call_id": call.id, "content": "[1]"}
+            told: list[Any] = [*asked, message.model_dump(), result]
+            second = await asking.chat.completions.create(model="m", messages=told, tools=[search])  # type: ignore[list-item]
+    assert call.type == "function"
+    assert call.function.name == "search"
+    assert json.loads(call.function.arguments)["query"] == "배포?"
+    assert second.choices[0].message.tool_calls is None
+    assert second.choices[0].message.content
+
+
 async def test_a_judge_without_a_schema_gets_json_as_well() -> None:
     with serving_models() as server:
         async with client(server) as opened:
