@@ -67,6 +67,14 @@ def read_links(path: str, key: str, log: ProblemLog) -> dict[int, WrittenCase]:
     return cases
 
 
+def written_case(row: Mapping[str, Any]) -> WrittenCase:
+    """One that runner.vault.making made."""
+    found = _case(Fields(row, "", None, ProblemLog()))
+    if found is None:
+        raise ValueError(f"not a case of a missing link: {row}")
+    return found
+
+
 def write_links(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     with replacing(path) as scratch, scratch.open("wb") as file:
         for row in rows:

@@ -19,7 +19,7 @@ Span = tuple[int, int]
 
 
 def hidden_links(
-    notes: Sequence[Document], graph: VaultGraph, *, ratio: float, seed: int, words: Words, context_chars: int
+    notes: Sequence[Document], graph: VaultGraph, *, ratio: float, seed: int, words: Words, context_chars: int = 400
 ) -> list[Row]:
     """Lines of links.jsonl, by note and place: `ratio` of the pairs (note, note it links to), at least one, drawn with
     `seed`. Each sentence from which a pair is linked is a case; where nothing else stands in it, the sentence before

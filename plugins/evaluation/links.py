@@ -1,0 +1,237 @@
+"""Suggests links for places in notes and compares them with the links that are expected there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.data.identity import documents_fingerprint
+from runner.errors import ConfigError, Problem
+from runner.health import check_health
+from runner.metrics import diagnosis
+from runner.metrics.links import acceptance, first_rank, link_metrics, novelty
+from runner.protocols import Judge, Workspace
+from runner.records import CaseSet, Judgement, Judgements, Preparation, Scores, Timing
+from runner.stopwatch import stopwatch
+from runner.store import fingerprint
+from runner.text.language import detect_language
+from runner.threads import compute, in_thread
+from runner.vault.acceptance import acceptance_of
+from runner.vault.link_cases import LinkCase, LinkData, LinkPlaces
+from runner.vault.making import window
+from runner.vault.suggesting import Place, Suggester, Suggestion, Suggestions
+
+RUBRIC = "link_reason"
+EXCERPT = 1000  # characters of a suggested note that a judge sees
+AHEAD = 64  # places that a suggester which asks a model is asked for at once
+
+
+@dataclass(frozen=True, slots=True)
+class LinkOutput:
+    """`best`: what is confident enough, to the deepest cutoff; `reasons` of the first `topk` of them."""
+
+    place: Place
+    best: tuple[Suggestion, ...]
+    legs: Mapping[str, tuple[Suggestion, ...]]
+    reasons: tuple[str, ...]
+    timing: Timing
+    kept: Mapping[str, Any]
+
+    @property
+    def timings(self) -> Mapping[str, Timing]:
+        return {"suggestion": self.timing}
+
+    def record(self) -> Mapping[str, Any]:
+        return self.kept
+
+
+class LinkEvaluation:
+    """One case is one place. `topk` suggestions are shown; those of less than `min_confidence` are none. What is
+    linked in the note already is not suggested again, unless `skip_linked` is false. The reason of the first suggestion
+    is judged where `judge_reason` says so."""
+
+    def __init__(
+        self,
+        *,
+        dataset: LinkPlaces,
+        suggester: Suggester,
+        judge: Judge,
+        topk: Annotated[int, Field(ge=1, le=50)],
+        cutoffs: list[int],
+        min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.0,
+        context_chars: Annotated[int, Field(ge=0)] = 400,
+        skip_linked: bool = True,
+        judge_reason: bool = True,
+    ) -> None:
+        if not isinstance(dataset, LinkPlaces):
+            raise ConfigError([Problem("dataset", "holds no places for links; dataset=links does")])
+        self.dataset, self.suggester, self.judge_ = dataset, suggester, judge
+        self.topk, self.cutoffs, self.fixed = topk, sorted({topk, *cutoffs}), frozenset(cutoffs)
+        self.min_confidence, self.context_chars = min_confidence, context_chars
+        self.skip_linked, self.judge_reason = skip_linked, judge_reason
+        self._data: LinkData | None = None
+        self._ahead: dict[str, Suggestions] = {}
+        self._legs: tuple[str, ...] = ()
+
+    # --- the run ------------------------------------------------------------------------------------
+
+    def load(self) -> CaseSet[LinkCase]:
+        self._data = data = self.dataset.read()
+        parts = {"judge": self.judge_, "models": self.suggester}
+        identity = {
+            "documents": documents_fingerprint(data.vault.corpus.documents),
+            "corpus": data.vault.corpus.fingerprint,
+            "queries": fingerprint([[case.id, case.note, case.anchor, case.start, case.end] for case in data.cases]),
+            "gold": fingerprint(sorted([case.id, case.gold] for case in data.cases)),
+            "slices": fingerprint([[case.language, *case.tags] for case in data.cases]),
+            **{name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()},
+        }
+        return CaseSet(data.cases, data.problems, identity)
+
+    async def prepare(self, cases: Sequence[LinkCase], workspace: Workspace) -> Preparation:
+        """Where suggestions cost requests, all are asked for here, many at a time."""
+        with stopwatch() as watch:
+            index = await in_thread(self.suggester.index, self.data.vault, workspace)
+        if getattr(self.suggester, "caches", False):
+            for start in range(0, len(cases), AHEAD):
+                batch = cases[start : start + AHEAD]
+                found = await in_thread(self.suggester.suggest, [self.place(case) for case in batch], self._depth)
+                self._ahead |= dict(zip([case.id for case in batch], found, strict=True))
+        graph = self.data.vault.graph
+        notes = {"notes": len(graph.notes), "links": len(graph.edges), "broken": len(graph.broken)}
+        counted = {**notes, "ambiguous": len(graph.ambiguous), "expected": sum(len(case.expected) for case in cases)}
+        return Preparation({"vault": counted, "suggester": dict(index)}, {"index_s": round(watch.ms / 1000, 3)})
+
+    async def check_judge(self) -> Mapping[str, Any]:
+        if not (self.judge_reason and getattr(self.judge_, "health", False)):
+            return {}
+        return {"judge_health": await check_health(self.judge_, [RUBRIC])}
+
+    async def run(self, case: LinkCase) -> LinkOutput:
+        place = self.place(case)
+        ahead = self._ahead.get(case.id)
+        if ahead is None:
+            with stopwatch() as watch:
+                found = (await compute(self.suggester.suggest, [place], self._depth))[0]
+            timing = watch.timing
+        else:
+            found, timing = ahead, Timing(None, live=False)
+        self._legs = tuple(f"{name}/" for name in found.legs)
+        best = tuple(each for each in found.best if each.confidence >= self.min_confidence)
+        reasons = tuple([await compute(self.suggester.reason, place, each.note) for each in best[: self.topk]])
+        return LinkOutput(place, best, found.legs, reasons, timing, self._record(case, place, best, reasons))
+
+    async def judge(self, case: LinkCase, output: LinkOutput) -> Judgements:
+        if not (self.judge_reason and output.reasons):
+            return {}
+        note, corpus = output.best[0].note, self.data.vault.corpus
+        fields = {
+            "anchor": output.place.anchor,
+            "context": output.place.context,
+            "target": f"{corpus.title_of(note)}\n\n{corpus.document_by_id[note].text[:EXCERPT]}",
+            "answer": output.reasons[0],
+            "language": output.place.language,
+        }
+        return {RUBRIC: await self.judge_.judge(RUBRIC, fields)}
+
+    def score(self, case: LinkCase, output: LinkOutput | None, judgements: Judgements) -> Scores:
+        if output is None:
+            prefixes = ("", *self._legs)
+            return Scores({}, unscored=tuple(name for prefix in prefixes for name in self._ranked(prefix, (), case)))
+        notes = [each.note for each in output.best]
+        values = self._ranked("", notes, case)
+        for leg, found in output.legs.items():
+            values |= self._ranked(f"{leg}/", [each.note for each in found], case)
+        shown = notes[: self.topk]
+        values["link_novelty"] = novelty(shown, self._linked(case.note))
+        values["link_acceptance"] = acceptance(shown, case.accepted, case.rejected)
+        judged, failed = self._judged(judgements)
+        return Scores({**values, **judged}, unscored=failed, labels={"lost_at": self._lost_at(case, notes)})
+
+    def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        found = acceptance_of(self.data.events)
+        return {"k": self.topk, **({"links": {"acceptance": found}} if found else {})}
+
+    # --- places and what is kept of them ------------------------------------------------------------
+
+    @property
+    def data(self) -> LinkData:
+        if self._data is None:
+            raise RuntimeError("load() comes first")
+        return self._data
+
+    @property
+    def _depth(self) -> int:
+        return self.cutoffs[-1]
+
+    def place(self, case: LinkCase) -> Place:
+        """What a suggester is told: everything of it is without the links that are expected there."""
+        text = self.data.vault.corpus.document_by_id[case.note].text
+        context = case.context[: self.context_chars]
+        if case.start is not None and case.end is not None:
+            context = window(text, case.start, case.end, self.context_chars)
+        language = case.language if case.language in ("ko", "en") else detect_language(f"{case.anchor}\n{context}")
+        skip = self._linked(case.note) if self.skip_linked else frozenset()
+        return Place(case.note, case.anchor, context, "ko" if language == "ko" else "en", skip)
+
+    def _linked(self, note: str) -> frozenset[str]:
+        return frozenset(edge.target for edge in self.data.vault.graph.out_links(note))
+
+    def _record(
+        self, case: LinkCase, place: Place, best: Sequence[Suggestion], reasons: Sequence[str]
+    ) -> dict[str, Any]:
+        linked, corpus = self._linked(case.note), self.data.vault.corpus
+        hits = [
+            {
+                "id": each.note,
+                "title": corpus.title_of(each.note),
+                "relevance": each.confidence,
+                "linked": each.note in linked,
+                **({"parts": dict(each.parts)} if each.parts else {}),
+                **({"reason": reasons[rank]} if rank < len(reasons) else {}),
+            }
+            for rank, each in enumerate(best[: max(self.topk, 10)])
+        ]
+        labels = {"accepted": sorted(case.accepted), "rejected": sorted(case.rejected)}
+        return {
+            "query": case.anchor,
+            "source_note": case.note,
+            "context": place.context,
+            "expected": sorted(note for notes in case.expected for note in notes),
+            "gold": case.gold,
+            "retrieved": hits,
+            **{name: notes for name, notes in labels.items() if notes},
+        }
+
+    # --- scores -------------------------------------------------------------------------------------
+
+    def _ranked(self, prefix: str, notes: Sequence[str], case: LinkCase) -> dict[str, float | None]:
+        values = {}
+        for name, value in link_metrics(notes, case.expected, self.cutoffs).items():
+            measure, _, cutoff = name.partition("@")
+            if int(cutoff) == self.topk:
+                values[f"{prefix}mrr" if measure == "mrr" else f"{prefix}{measure}_at_k"] = value
+            if int(cutoff) in self.fixed:
+                values[f"{prefix}{measure}_at_{cutoff}"] = value
+        return values
+
+    def _lost_at(self, case: LinkCase, notes: Sequence[str]) -> str:
+        return diagnosis.lost_at(
+            answerable=True,
+            gold_in_corpus=any(case.expected),
+            gold_rank=first_rank(notes, case.expected),
+            k=self.topk,
+            refused=None,
+        )
+
+    def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
+        """A failed judgement counts as 0 or not at all; where nothing was suggested there is no reason to judge."""
+        judgement: Judgement | None = judgements.get(RUBRIC)
+        if judgement is None:
+            return {RUBRIC: None}, ()
+        if judgement.error is None and judgement.score is not None:
+            return {RUBRIC: judgement.score}, ()
+        return {RUBRIC: 0.0 if self.judge_.on_failure == "zero" else None}, (RUBRIC,)

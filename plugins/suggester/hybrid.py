@@ -1,0 +1,112 @@
+"""Names, texts and links together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from runner.protocols import Workspace
+from runner.vault.reasons import of_back_links
+from runner.vault.suggesting import Place, Suggester, Suggestion, Suggestions, Vault, ordered
+
+
+class HybridSuggester:
+    """Confidence is weight x lexical + (1 - weight) x text. With `graph`, structure_weight x (how central a note
+    is, and how often it is linked to together with what the note of the place links to) comes on top, and the sum is
+    divided by 1 + 2 x structure_weight; the legs that have a graph of their own use it, too. What each leg would
+    suggest alone is a leg, and so are the suggestions without any graph (`no_graph`). `pool`: notes taken from each
+    leg."""
+
+    def __init__(
+        self,
+        *,
+        lexical: Suggester,
+        text: Suggester,
+        weight: Annotated[float, Field(ge=0, le=1)] = 0.1,
+        graph: bool = True,
+        structure_weight: Annotated[float, Field(ge=0)] = 0.05,
+        pool: Annotated[int, Field(ge=1)] = 100,
+    ) -> None:
+        self.legs: Mapping[str, Suggester] = {"lexical": lexical, "text": text}
+        self.weights = {"lexical": weight, "text": 1 - weight}
+        self.graph, self.structure_weight = graph, structure_weight
+        self.pool = pool
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        return {name: getattr(leg, "provenance", {}) for name, leg in self.legs.items()}
+
+    @property
+    def caches(self) -> bool:
+        return any(getattr(leg, "caches", False) for leg in self.legs.values())
+
+    def index(self, vault: Vault, workspace: Workspace) -> Mapping[str, Any]:
+        self._graph = vault.graph
+        if self.graph and vault.graph.edges:
+            counts = np.log1p(np.asarray(vault.graph.matrix.sum(axis=0)).ravel())
+            self._central = dict(zip(vault.graph.notes, (counts / counts.max()).tolist(), strict=True))
+        else:
+            self._central = {}
+        return {"kind": "hybrid", **{name: dict(leg.index(vault, workspace)) for name, leg in self.legs.items()}}
+
+    def suggest(self, places: Sequence[Place], depth: int) -> list[Suggestions]:
+        found = {name: leg.suggest(places, max(depth, self.pool)) for name, leg in self.legs.items()}
+        return [
+            self._joined(place, {name: each[number] for name, each in found.items()}, depth)
+            for number, place in enumerate(places)
+        ]
+
+    def reason(self, place: Place, note: str) -> str:
+        reasons = [leg.reason(place, note) for leg in self.legs.values()]
+        if self._central:
+            sources = {edge.source for edge in self._graph.back_links(note)}
+            reasons.append(of_back_links(len(sources), place.language))
+        return " ".join(filter(None, reasons))
+
+    def _joined(self, place: Place, found: Mapping[str, Suggestions], depth: int) -> Suggestions:
+        legs = {name: each.best for name, each in found.items()}
+        cut = {name: best[:depth] for name, best in legs.items()}
+        whole = self._mixed(legs)
+        if not self._central:
+            return Suggestions(self._told(ordered(whole, place, depth), legs), cut)
+        without = self._mixed({name: each.legs.get("no_graph", each.best) for name, each in found.items()})
+        together = self._together(place.note)
+        scored = {
+            note: (confidence + self.structure_weight * (self._central[note] + together.get(note, 0.0)))
+            / (1 + 2 * self.structure_weight)
+            for note, confidence in whole.items()
+        }
+        best = self._told(ordered(scored, place, depth), legs)
+        return Suggestions(best, {**cut, "no_graph": ordered(without, place, depth)})
+
+    def _mixed(self, legs: Mapping[str, Sequence[Suggestion]]) -> dict[str, float]:
+        mixed: dict[str, float] = defaultdict(float)
+        for name, best in legs.items():
+            for each in best:
+                mixed[each.note] += self.weights[name] * each.confidence
+        return mixed
+
+    def _told(self, best: Sequence[Suggestion], legs: Mapping[str, Sequence[Suggestion]]) -> tuple[Suggestion, ...]:
+        parts: dict[str, dict[str, float]] = defaultdict(dict)
+        for name, found in legs.items():
+            for each in found:
+                parts[each.note][name] = each.confidence
+        return tuple(replace(each, parts=parts[each.note]) for each in best)
+
+    def _together(self, note: str) -> dict[str, float]:
+        """Notes that others link to together with what this note links to: each of those others counts the share that
+        the note's links are of its links. The highest is 1."""
+        own = {edge.target for edge in self._graph.out_links(note)}
+        counts: dict[str, float] = defaultdict(float)
+        sources = {edge.source for target in own for edge in self._graph.back_links(target)} - {note}
+        for source in sorted(sources):
+            targets = {edge.target for edge in self._graph.out_links(source)}
+            for target in sorted(targets):
+                counts[target] += len(own & targets) / len(targets)
+        highest = max(counts.values(), default=1.0)
+        return {target: count / highest for target, count in counts.items()}

@@ -1,0 +1,53 @@
+"""Notes whose title, alias or file name the text says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.protocols import Workspace
+from runner.records import Document
+from runner.vault.mentions import Mention, MentionIndex
+from runner.vault.reasons import of_mention
+from runner.vault.suggesting import Place, Suggestions, Vault, ordered
+
+
+class LexicalSuggester:
+    """A name that stands in the anchor as it is has confidence 1; one of which some words stand there has up to 1/2, by
+    how rare these words are among all names. What stands beside the anchor only counts `beside` as much."""
+
+    def __init__(self, *, beside: Annotated[float, Field(ge=0, le=1)] = 0.7) -> None:
+        self.beside = beside
+
+    def index(self, vault: Vault, workspace: Workspace) -> Mapping[str, Any]:
+        names = [(note.id, name) for note in vault.corpus.documents for name in _names(note)]
+        self._index = MentionIndex(names)
+        return {"kind": "names", "n_names": len(names)}
+
+    def suggest(self, places: Sequence[Place], depth: int) -> list[Suggestions]:
+        found = []
+        for place in places:
+            strengths = {note: mention.strength for note, mention in self._mentions(place).items()}
+            found.append(Suggestions(ordered(strengths, place, depth)))
+        return found
+
+    def reason(self, place: Place, note: str) -> str:
+        mention = self._mentions(place).get(note)
+        return of_mention(mention, place.language) if mention is not None else ""
+
+    def _mentions(self, place: Place) -> dict[str, Mention]:
+        found = {
+            note: Mention(each.name, each.said, each.is_whole, self.beside * each.strength)
+            for note, each in self._index.mentions(place.context).items()
+        }
+        for note, mention in self._index.mentions(place.anchor).items():
+            if note not in found or mention.strength > found[note].strength:
+                found[note] = mention
+        return found
+
+
+def _names(note: Document) -> list[str]:
+    file = note.id.rpartition("/")[2].removesuffix(".md").replace("-", " ").replace("_", " ")
+    return list(dict.fromkeys((note.title, file, *note.metadata.get("aliases", ()))))

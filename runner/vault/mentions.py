@@ -1,0 +1,161 @@
+"""Which of many names a text says, in whole or in part, whatever the inflection."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from runner.text.words import forms
+
+PART = 0.5  # what the better half of a name is worth: half of a mention times the square of the share that is said
+
+_TERM = re.compile(r"[A-Za-zÀ-ɏ]+|[가-힣]+|\d+|[^\W\d_A-Za-zÀ-ɏ가-힣]+")
+_HANGUL = re.compile(r"[가-힣]")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A run of letters of one script, or of digits, where it stands, and its forms (runner.text.words)."""
+
+    text: str
+    start: int
+    end: int
+    forms: frozenset[str]
+
+
+def terms(text: str) -> list[Term]:
+    text = unicodedata.normalize("NFC", text)
+    return [Term(match[0], *match.span(), _forms(match[0])) for match in _TERM.finditer(text)]
+
+
+def _forms(run: str) -> frozenset[str]:
+    is_word = run[0].isascii() or "À" <= run[0] <= "ɏ" or "가" <= run[0] <= "힣"
+    return forms(run) if is_word and not run.isdigit() else frozenset({run})
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """`said`: the words of the text that are in the name; `is_whole`: all of the name, without anything between.
+    `strength` is 0..1: 1 for a whole name."""
+
+    name: str
+    said: str
+    is_whole: bool
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    owner: str
+    text: str
+    terms: tuple[frozenset[str], ...]
+    joined: str  # lower-cased, nothing between its terms
+
+
+class MentionIndex:
+    """Names of things, and finding them. A word that few names have counts more (log of names / names with it)."""
+
+    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+        """`names`: (owner, name)."""
+        parsed = ((owner, name, terms(name)) for owner, name in names)
+        self._names = [
+            _Name(owner, name, tuple(term.forms for term in found), _joined(found))
+            for owner, name, found in parsed
+            if found
+        ]
+        self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        self._by_start: dict[str, list[int]] = defaultdict(list)
+        for number, name in enumerate(self._names):
+            for place, each in enumerate(name.terms):
+                for form in each:
+                    self._postings[form].append((number, place))
+            if _HANGUL.search(name.joined):
+                self._by_start[name.joined[:2]].append(number)
+        self._weights = [[self._weight(each) for each in name.terms] for name in self._names]
+
+    def _weight(self, term: frozenset[str]) -> float:
+        return 0.2 + math.log((len(self._names) + 1) / (1 + max(len(self._postings[form]) for form in term)))
+
+    def mentions(self, text: str) -> dict[str, Mention]:
+        """The strongest mention of each owner that has any of its words in the text."""
+        said = terms(text)
+        whole = {number: (first, last) for number, first, last in self._whole(said)}
+        best: dict[str, Mention] = {}
+        for number, places in self._parts(said).items():
+            name = self._names[number]
+            strength = 1.0 if number in whole else self._strength(number, places)
+            before = best.get(name.owner)
+            if before is None or strength > before.strength:
+                best[name.owner] = self._mention(number, text, said, whole.get(number), places, strength)
+        return best
+
+    def _parts(self, said: Sequence[Term]) -> Mapping[int, dict[int, int]]:
+        """name -> {term of the name: the first term of the text that says it}."""
+        found: dict[int, dict[int, int]] = defaultdict(dict)
+        for at, term in enumerate(said):
+            for form in term.forms:
+                for number, place in self._postings.get(form, ()):
+                    found[number].setdefault(place, at)
+        for number, first, _ in self._joined_names(said):
+            found[number].setdefault(0, first)
+        return found
+
+    def _strength(self, number: int, places: Iterable[int]) -> float:
+        weights = self._weights[number]
+        share = sum(weights[place] for place in places) / sum(weights)
+        return PART * share * share
+
+    def _whole(self, said: Sequence[Term]) -> Iterator[tuple[int, int, int]]:
+        """(name, first term, last term) of names that stand there as they are."""
+        for first, term in enumerate(said):
+            starts = {number for form in term.forms for number, place in self._postings.get(form, ()) if place == 0}
+            for number in starts:
+                wanted = self._names[number].terms
+                spoken = said[first : first + len(wanted)]
+                if len(spoken) == len(wanted) and all(
+                    each.forms & name for each, name in zip(spoken, wanted, strict=True)
+                ):
+                    yield number, first, first + len(wanted) - 1
+        yield from self._joined_names(said)
+
+    def _joined_names(self, said: Sequence[Term]) -> Iterator[tuple[int, int, int]]:
+        """Names with Hangul, which people space as they like: 위키 링크를 says 위키링크."""
+        for first in range(len(said)):
+            ahead = "".join(term.text.lower() for term in said[first : first + 8])
+            for number in self._by_start.get(ahead[:2], ()):
+                name = self._names[number].joined
+                if ahead.startswith(name) and (last := _last(said, first, len(name))) is not None:
+                    yield number, first, last
+
+    def _mention(
+        self,
+        number: int,
+        text: str,
+        said: Sequence[Term],
+        whole: tuple[int, int] | None,
+        places: Mapping[int, int],
+        strength: float,
+    ) -> Mention:
+        name = self._names[number].text
+        if whole is not None:
+            return Mention(name, text[said[whole[0]].start : said[whole[1]].end], True, strength)
+        words = (said[at].text for at in sorted(set(places.values())))
+        return Mention(name, ", ".join(dict.fromkeys(words)), False, strength)
+
+
+def _joined(found: Iterable[Term]) -> str:
+    return "".join(term.text.lower() for term in found)
+
+
+def _last(said: Sequence[Term], first: int, size: int) -> int | None:
+    """The term with which a name of `size` letters ends; None where the rest of that term is no ending of it."""
+    for at in range(first, len(said)):
+        term = said[at].text
+        if size <= len(term):
+            return at if size == len(term) or term[:size] in said[at].forms else None
+        size -= len(term)
+    return None
