@@ -41,6 +41,10 @@ _ENGLISH = (
     # there is no information; no details found
     rf"\bthere(?: is|['’]s| was| are| were) (?:no|not any|not enough|insufficient) (?:[\w'’-]+ ){{0,2}}{_FACTS}\b",
     rf"^(?:sorry,? (?:but )?)?(?:no|not enough|insufficient) (?:[\w'’-]+ ){{0,2}}{_FACTS}\b(?! (?:is|are) needed)",
+    # no related documents were found; this content is not available yet
+    rf"^no (?:\w+ )?{_SOURCE} (?:(?:were|was|have been|could be) )?found\b",
+    r"^(?:this|that|the requested) (?:content|topic|information|page) is"
+    r" (?:not (?:yet )?available(?: yet)?|being prepared)[.!]?$",
     # not mentioned in the text; cannot be determined from the context
     rf"\b{_NOT} (?:\w+ly )?(?:mentioned|specified|stated|provided|found|addressed|covered|discussed|included|answered"
     rf"|given) (?:anywhere )?(?:in|by) (?:the |these |any of the |my |our )?(?:\w+ ){{0,2}}{_SOURCE}\b",
@@ -65,6 +69,8 @@ _KOREAN = (
     # 제공된 문서는 이 질문에 답하지 않습니다
     rf"{_SOURCE_KO}(?:[은는]|에서는?|에는?).{{0,40}}"
     rf"(?:답하지|답을 (?:주지|제공하지)|{_FACTS_KO}[을를] (?:제공하지|포함하지|포함하고 있지|담고 있지|주지)) ?않",
+    # 해당 내용은 준비 중입니다
+    r"^(?:해당|요청하신|문의하신|이) ?(?:내용|정보|문서|주제)[은는이가] (?:아직 |현재 )?준비 ?중",
     # 답변드릴 수 없습니다; 모르겠습니다
     r"(?:대답|답변?)을? ?(?:해 ?)?(?:드릴|할|줄|제공할) 수 (?:가 )?없",
     r"^(?:죄송(?:합니다|하지만|해요)[,.]? ?)?(?:저는 |저도 |그건 |그것은 |이건 |그 질문은 )?(?:잘 )?"

@@ -33,3 +33,8 @@ def test_nothing():
 )
 def test_plain_text(sentence, expected):
     assert plain_text(sentence) == expected
+
+
+def test_a_list_of_links_claims_nothing() -> None:
+    assert claims("관련 문서를 찾지 못했습니다.\n- [사용 가이드](/guide)") == ["관련 문서를 찾지 못했습니다."]
+    assert claims("See [the guide](/guide) for it.") == ["See the guide for it."]
