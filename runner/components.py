@@ -32,8 +32,8 @@ Visit = Callable[[str, str, dict[str, Any]], T]
 
 PROVIDERS = ("provider.", "models.providers.")
 
-# Run options that decide how long something may take or what is told of it, not what comes out.
-NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict"})
+# Run options that decide how long something may take, what is told of it or where it is kept, not what comes out.
+NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict", "cache_dir", "cold_start", "dry_run"})
 
 
 @dataclass

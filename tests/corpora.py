@@ -29,7 +29,8 @@ def question(text: str, id: str = "q", relevant: Iterable[str] = ()) -> Query:
 
 def workspace(root: Path, *components: object, cold: bool = False) -> Store:
     """A new process, as far as the store knows: what is on disk is checked before it is read."""
-    identities = {id(component): f"{type(component).__name__} {_settings(component)}" for component in components}
+    parts = [getattr(component, name, component) for component in components for name in ("tokenizer", "embedder")]
+    identities = {id(part): f"{type(part).__name__} {_settings(part)}" for part in (*components, *parts)}
     return Store(root, identities, cold=cold)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from runner.data.corpus import build_corpus
 from runner.data.files import missing_files, missing_folder
@@ -15,10 +16,15 @@ from runner.data.settings import ChunkerSettings, chunker_of
 from runner.errors import CorpusError, DataError, Problem
 from runner.records import DataSet, Query
 from runner.text.note_ids import NoteNames
+from runner.vault.store import NoteStore
 
 
 class VaultDataset:
-    """Queries may name a note by its path, its title or an alias, in any spelling."""
+    """Queries may name a note by its path, its title or an alias, in any spelling.
+
+    What was read of a note is kept in `cache_dir`, so that only notes that have changed are parsed again; a `dry_run`
+    keeps nothing, a `cold_start` reads nothing of it.
+    """
 
     def __init__(
         self,
@@ -27,11 +33,15 @@ class VaultDataset:
         queries: str,
         chunker: ChunkerSettings | None = None,
         strict: bool = False,
+        cache_dir: str | None = None,
+        cold_start: bool = False,
+        dry_run: bool = False,
     ) -> None:
         self.notes = notes
         self.queries = queries
         self.chunker = chunker_of(chunker, headings=True)
         self.strict = strict
+        self.store = NoteStore(Path(cache_dir) if cache_dir else None, cold=cold_start, read_only=dry_run)
 
     def preflight(self) -> list[Problem]:
         notes = missing_folder(self.notes, "dataset.notes", CorpusError)
@@ -39,11 +49,11 @@ class VaultDataset:
 
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)
-        notes = read_notes(self.notes, "dataset.notes", log)
+        notes = read_notes(self.notes, "dataset.notes", log, self.store.outlines)
         names = note_names(notes)
         for spellings in names.same_path():
             log.warning(self.notes, f"notes that differ in spelling only: {_quoted(spellings, ' and ')}")
-        corpus = build_corpus(notes, self.chunker)
+        corpus = build_corpus(notes, self.chunker, self.store.passages)
         references = _References(names, self.queries, log)
         queries = references.resolve_all(read_queries(self.queries, "dataset.queries", log))
         log.stop_if_strict()

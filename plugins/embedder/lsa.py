@@ -28,6 +28,9 @@ class LsaEmbedder:
 
     Only the `max_features` n-grams that most passages share take part. A corpus of more than
     `fit_sample` passages is fitted on that many of them, drawn with `seed`.
+
+    The projection depends on all passages that it is fitted on: when one of them changes, it is fitted anew and
+    every passage gets another vector. It stays as it is when none of them does.
     """
 
     def __init__(
@@ -44,8 +47,9 @@ class LsaEmbedder:
         self.seed = seed
 
     def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
-        key = {"embedder": workspace.identity(self), "texts": _digest(texts)}
-        folder = workspace.folder("lsa", key, lambda path: self._fit(path, texts))
+        sample = self._sample(texts)
+        key = {"embedder": workspace.identity(self), "texts": _digest(sample)}
+        folder = workspace.folder("lsa", key, lambda path: self._fit(path, sample))
         self._vocabulary = np.load(folder / "vocabulary.npy")
         self._projection = np.asarray(np.load(folder / "projection.npy", mmap_mode="r"))
 
@@ -62,7 +66,7 @@ class LsaEmbedder:
     # --- fit --------------------------------------------------------------------------------------
 
     def _fit(self, folder: Path, texts: Sequence[str]) -> None:
-        counts = count_ngrams(self._sample(texts))
+        counts = count_ngrams(texts)
         vocabulary, idf = self._features(counts)
         np.save(folder / "vocabulary.npy", vocabulary)
         np.save(folder / "projection.npy", _projection(_weights(counts, vocabulary), idf, self.dim))

@@ -62,7 +62,7 @@ class HybridRetriever:
         self._ranks = byte_ranks(self._ids)
         size = sum(leg.get("size_bytes", 0) for leg in facts.values())
         own = {"kind": self.fusion, "n_chunks": len(self._ids), "size_bytes": size}
-        return {**own, **facts, **self.graph.index(corpus)}
+        return {**own, **facts, **self.graph.index(corpus, workspace)}
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         return self.graph.search(self._search, queries, depth)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,12 +18,17 @@ from pydantic import Field
 from runner.errors import CorpusError
 from runner.protocols import Tokenizer, Workspace
 from runner.records import Corpus, Query, Ranking
+from runner.store import fingerprint
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
 from runner.vault.graph_rerank import GraphRerank
+from runner.vault.store import NoteStore
 
 BATCH = 1024  # texts that are held as terms at a time
 NO_TERM = ""  # no tokenizer gives it
+REMEMBERED = 50_000  # chunks; of larger corpora no terms are kept
+
+Tokenize = Callable[[Sequence[str]], list[list[str]]]
 
 
 class KeywordRetriever:
@@ -31,6 +37,9 @@ class KeywordRetriever:
     Relevance is the score over the query's self-score: what BM25 gives a chunk that is the query
     itself. A term that no chunk has counts in it like a term that one chunk has, so a query is fully
     matched (1.0) only when all of it is.
+
+    A chunk that did not change is not tokenised again; the statistics are those of the whole corpus, so they are
+    computed anew from the terms of all chunks, whatever has changed.
     """
 
     def __init__(
@@ -58,14 +67,15 @@ class KeywordRetriever:
         if not corpus.chunks:
             raise CorpusError("the corpus is empty: there is nothing to index")
         key = {"corpus": corpus.fingerprint, "retriever": workspace.identity(self), "provenance": self.provenance}
-        folder = workspace.folder("keyword", key, lambda path: self._build(path, corpus))
+        tokenize = self._remembering(workspace) if len(corpus.chunks) <= REMEMBERED else self.tokenizer.tokenize
+        folder = workspace.folder("keyword", key, lambda path: self._build(path, corpus, tokenize))
         self._open(folder, corpus)
         return {
             "kind": "bm25",
             "n_chunks": len(self._ids),
             "n_terms": len(self._vocabulary),
             "size_bytes": sum(file.stat().st_size for file in folder.iterdir()),
-            **self.graph.index(corpus),
+            **self.graph.index(corpus, workspace),
         }
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
@@ -77,24 +87,29 @@ class KeywordRetriever:
 
     # --- index ------------------------------------------------------------------------------------
 
-    def _build(self, folder: Path, corpus: Corpus) -> None:
+    def _remembering(self, workspace: Workspace) -> Tokenize:
+        store = NoteStore(workspace.root, cold=workspace.cold)
+        identity = fingerprint([workspace.identity(self.tokenizer), getattr(self.tokenizer, "provenance", {})])
+        return partial(store.terms, self.tokenizer, identity)
+
+    def _build(self, folder: Path, corpus: Corpus, tokenize: Tokenize) -> None:
         import bm25s
 
         logging.getLogger("bm25s").setLevel(logging.WARNING)
-        vocabulary, chunks = self._terms(passages(corpus))
+        vocabulary, chunks = self._terms(passages(corpus), tokenize)
         bm25 = bm25s.BM25(k1=self.k1, b=self.b, method=self.method, dtype="float64")
         bm25.index((chunks, vocabulary), create_empty_token=False, show_progress=False)
         bm25.save(folder, show_progress=False)
         np.save(folder / "mean_length.npy", np.mean([len(chunk) for chunk in chunks]))
 
-    def _terms(self, texts: Sequence[str]) -> tuple[dict[str, int], list[array[int]]]:
+    def _terms(self, texts: Sequence[str], tokenize: Tokenize) -> tuple[dict[str, int], list[array[int]]]:
         """Term numbers in order of first occurrence, and the terms of each text as such numbers."""
         vocabulary: dict[str, int] = {}
         numbered: list[array[int]] = []
         for start in range(0, len(texts), BATCH):
             numbered.extend(
                 array("i", [vocabulary.setdefault(term, len(vocabulary)) for term in terms])
-                for terms in self.tokenizer.tokenize(texts[start : start + BATCH])
+                for terms in tokenize(texts[start : start + BATCH])
             )
         if not vocabulary:  # bm25s cannot index nothing
             return {NO_TERM: 0}, [array("i", [0]) for _ in texts]

@@ -78,7 +78,7 @@ class SemanticRetriever:
         self._ranks = byte_ranks(self._ids)
         facts: dict[str, Any] = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
         size = sum(file.stat().st_size for file in folder.iterdir())
-        return {**facts, "size_bytes": size, **self.graph.index(corpus)}
+        return {**facts, "size_bytes": size, **self.graph.index(corpus, workspace)}
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         """All chunks are candidates, also those with a negative cosine. A query without any feature

@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import orjson
 
 from runner.errors import CorpusError
 from runner.records import Chunk, Corpus, Document
-from runner.text.chunking import Chunker
+from runner.text.chunking import Chunker, Passage
 
 EMPTY = Corpus((), (), hashlib.sha256(b"").hexdigest())
 
 METADATA = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 
-def build_corpus(documents: Sequence[Document], chunker: Chunker) -> Corpus:
-    """Chunks in document order, `{document id}#{n}`. A document with a title only is one empty chunk.
+def passages_of(chunker: Chunker, texts: Sequence[str]) -> Iterator[Sequence[Passage]]:
+    return map(chunker.passages, texts)
+
+
+def build_corpus(
+    documents: Sequence[Document],
+    chunker: Chunker,
+    passages: Callable[[Chunker, Sequence[str]], Iterable[Sequence[Passage]]] = passages_of,
+) -> Corpus:
+    """Chunks in document order, `{document id}#{n}`. A document with a title only is one empty chunk. `passages` may
+    be one that remembers.
 
     Raises CorpusError when a chunk would carry the id of another document.
     """
-    chunks = [chunk for document in documents for chunk in _chunks(document, chunker)]
+    cut = passages(chunker, [document.text for document in documents])
+    chunks = [chunk for document, parts in zip(documents, cut, strict=True) for chunk in _chunks(document, parts)]
     _reject_shared_ids(documents, chunks)
     return Corpus(documents, chunks, _fingerprint(documents, chunks))
 
 
-def _chunks(document: Document, chunker: Chunker) -> Iterator[Chunk]:
-    passages = chunker.passages(document.text)
+def _chunks(document: Document, passages: Sequence[Passage]) -> Iterator[Chunk]:
     if not passages and document.title:
         yield Chunk(f"{document.id}#0", document.id, "", 0, 0)
     for n, passage in enumerate(passages):

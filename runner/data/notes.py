@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +26,42 @@ from runner.text.note_ids import NoteNames
 SUFFIX = ".md"
 
 
-def read_notes(path: str, key: str, log: ProblemLog) -> list[Document]:
-    """Notes by id. One that cannot be read is an error and left out.
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What a note says of itself: its front matter (and what is wrong with that, or ""), how many characters follow
+    it, and the title of the front matter, else the first heading of level 1, else ""."""
+
+    matter: dict[str, Any]
+    problem: str
+    length: int
+    title: str
+
+
+def outlines_of(texts: Sequence[str]) -> list[Outline]:
+    """Of whole files."""
+    return [_outline(text) for text in texts]
+
+
+def read_notes(
+    path: str, key: str, log: ProblemLog, outlines: Callable[[Sequence[str]], Sequence[Outline]] = outlines_of
+) -> list[Document]:
+    """Notes by id. One that cannot be read is an error and left out. `outlines` may be one that remembers.
 
     Raises CorpusError when the folder cannot be read or holds no usable note.
     """
     root = open_folder(path, key, CorpusError)
-    documents: dict[str, Document] = {}
+    texts: dict[str, tuple[Path, str]] = {}
     for place in _note_files(root, log):
-        document = _note(place, root, log)
-        if document is not None and document.id in documents:
-            log.error(str(place), f"the name is already the id of another note: '{document.id}'")
-        elif document is not None:
-            documents[document.id] = document
+        note = _note(place, root, log)
+        if note is not None and note[0] in texts:
+            log.error(str(place), f"the name is already the id of another note: '{note[0]}'")
+        elif note is not None:
+            texts[note[0]] = (place, note[1])
+    made = outlines([text for _, text in texts.values()])
+    documents = {
+        note: _document(note, text, outline, str(place), log)
+        for (note, (place, text)), outline in zip(texts.items(), made, strict=True)
+    }
     log.stop_if_strict()
     if not documents:
         errors = f"; what was found cannot be read:\n{listed(log.errors)}" if log.errors else ""
@@ -64,7 +88,8 @@ def _note_files(root: Path, log: ProblemLog) -> Iterator[Path]:
                 yield Path(parent, name)
 
 
-def _note(place: Path, root: Path, log: ProblemLog) -> Document | None:
+def _note(place: Path, root: Path, log: ProblemLog) -> tuple[str, str] | None:
+    """(id, text of the file)."""
     note = place.relative_to(root).as_posix()
     try:
         note.encode()
@@ -77,15 +102,20 @@ def _note(place: Path, root: Path, log: ProblemLog) -> Document | None:
     except OSError as problem:
         log.error(str(place), f"cannot read the note: {problem.strerror}")
     else:
-        return _document(clean(note), clean(text.replace("\r\n", "\n").replace("\r", "\n")), str(place), log)
+        return clean(note), clean(text.replace("\r\n", "\n").replace("\r", "\n"))
     return None
 
 
-def _document(note: str, text: str, path: str, log: ProblemLog) -> Document:
+def _outline(text: str) -> Outline:
     matter, body, problem = split_front_matter(text)
-    if problem:
-        log.warning(path, problem, 1)
-    title = _text(matter.get("title")) or _first_heading(body) or Path(note).stem
+    return Outline(matter, problem, len(body), _text(matter.get("title")) or _first_heading(body))
+
+
+def _document(note: str, text: str, outline: Outline, path: str, log: ProblemLog) -> Document:
+    if outline.problem:
+        log.warning(path, outline.problem, 1)
+    matter, body = outline.matter, text[len(text) - outline.length :]
+    title = outline.title or Path(note).stem
     language = _text(matter.get("language")) or _text(matter.get("lang"))
     aliases = _texts(matter.get("aliases") or matter.get("alias"), ",")
     tags = [tag.removeprefix("#") for tag in _texts(matter.get("tags") or matter.get("tag"), r"[,\s]+")]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from runner.data.notes import note_names
 from runner.records import Document
-from runner.vault.links import Link, Markup, markup_of
+from runner.vault.links import Link, Markup, markups_of
 from runner.vault.resolving import means_no_note, meant_notes
 
 DAMPING = 0.85
@@ -42,10 +42,12 @@ class LooseLink:
 class VaultGraph:
     """`notes` are ids in the order of the documents. Links of a note to itself are no edges.
 
-    `markup` reads one text; one that remembers makes a graph of which one note has changed cheap.
+    `read` reads texts; one that remembers (NoteStore.markup) reads only those that are new.
     """
 
-    def __init__(self, documents: Iterable[Document], markup: Callable[[str], Markup] = markup_of) -> None:
+    def __init__(
+        self, documents: Iterable[Document], read: Callable[[Sequence[str]], Sequence[Markup]] = markups_of
+    ) -> None:
         documents = list(documents)
         self.names = note_names(documents)
         self.notes = tuple([document.id for document in documents])
@@ -54,8 +56,8 @@ class VaultGraph:
         self.ambiguous: list[LooseLink] = []
         self.in_code: list[LooseLink] = []
         self.tags: dict[str, tuple[str, ...]] = {}
-        for document in documents:
-            self._add(document, markup(document.text))
+        for document, markup in zip(documents, read([document.text for document in documents]), strict=True):
+            self._add(document, markup)
 
     def _add(self, document: Document, markup: Markup) -> None:
         note = document.id

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.protocols import Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 from runner.vault.graph import VaultGraph
+from runner.vault.store import NoteStore
 
 LEG = "no_graph"
 POOL = 100  # best chunks that take part, whatever depth is asked for
@@ -37,12 +39,12 @@ class GraphRerank:
         self._enabled, self._weight = enabled, weight
         self._active = False
 
-    def index(self, corpus: Corpus) -> Mapping[str, Any]:
-        """Facts about the graph; none where it is not used."""
+    def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
+        """Facts about the graph; none where it is not used. Notes that are known there are not parsed again."""
         self._active = False
         if self._enabled is False:
             return {}
-        graph = VaultGraph(corpus.documents)
+        graph = VaultGraph(corpus.documents, NoteStore(workspace.root, cold=workspace.cold).markup)
         if not graph.edges and not self._enabled:
             return {}
         self._active = True

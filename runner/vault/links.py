@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
@@ -74,9 +74,17 @@ def _moved(links: tuple[Link, ...], first_line: int) -> list[Link]:
     return [replace(link, line=link.line + first_line - 1) for link in links]
 
 
+def may_hold_markup(text: str) -> bool:
+    """False for most texts that hold neither links nor tags, without parsing them."""
+    return bool(_MAY_HOLD_LINKS.search(text) or _TAG.search(text))
+
+
+def markups_of(texts: Sequence[str]) -> list[Markup]:
+    return [markup_of(text) for text in texts]
+
+
 def markup_of(text: str) -> Markup:
-    may_hold_links, may_hold_tags = _MAY_HOLD_LINKS.search(text), _TAG.search(text)
-    if not (may_hold_links or may_hold_tags):
+    if not may_hold_markup(text):
         return NOTHING
     places = _Places(text)
     links: list[Link] = []

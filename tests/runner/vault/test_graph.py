@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
 from runner.vault.graph import VaultGraph
-from runner.vault.links import Markup, markup_of
+from runner.vault.links import Markup, markups_of
 from tests.runner.vault.notes import documents_of
 
 FOAM = Path(__file__).resolve().parents[4] / "shared" / "data" / "foam_vault_en"
@@ -92,9 +93,9 @@ def test_centrality_is_that_of_the_whole_matrix(links: list[list[int]]) -> None:
 def test_each_text_is_read_once_by_the_reader_given() -> None:
     read = []
 
-    def reading(text: str) -> Markup:
-        read.append(text)
-        return markup_of(text)
+    def reading(texts: Sequence[str]) -> list[Markup]:
+        read.extend(texts)
+        return markups_of(texts)
 
     VaultGraph(documents_of(NOTES), reading)
     assert read == list(NOTES.values())

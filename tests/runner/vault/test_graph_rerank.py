@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.records import Corpus, Query, Ranking
+from runner.store import Store
 from runner.trajectory import Trajectory
 from runner.vault.graph_rerank import CENTRALITY, POOL, GraphRerank, normalised
 from tests.corpora import corpus_of, question
@@ -15,11 +18,16 @@ from tests.corpora import corpus_of, question
 LINKED = {"a": "[[b]]", "b": "", "c": "[[d]]", "d": ["", "second"]}
 
 
+def indexed(graph: GraphRerank, corpus: Corpus) -> Mapping[str, object]:
+    with TemporaryDirectory() as folder:
+        return graph.index(corpus, Store(Path(folder)))
+
+
 def reranked(
     corpus: Corpus, ranking: Ranking, weight: float = 1.0, depth: int = 10, enabled: bool | None = None
 ) -> Ranking:
     graph = GraphRerank(enabled, weight)
-    graph.index(corpus)
+    indexed(graph, corpus)
 
     def search(queries: Sequence[Query], depth: int) -> list[Ranking]:
         return [Ranking(ranking.ids[:depth], ranking.scores[:depth], ranking.relevance[:depth], ranking.legs)]
@@ -71,14 +79,14 @@ def test_without_links_the_order_stays(enabled: bool | None, legs: set[str]) -> 
 
 def test_facts() -> None:
     corpus = corpus_of({"a": "[[b]] [[nowhere]]", "b": "[[x]]", "1/x": "", "2/x": ""})
-    assert GraphRerank(None, 1.0).index(corpus) == {"graph": {"links": 1, "broken": 1, "ambiguous": 1}}
-    assert GraphRerank(False, 1.0).index(corpus) == GraphRerank(None, 1.0).index(corpus_of({"a": ""})) == {}
+    assert indexed(GraphRerank(None, 1.0), corpus) == {"graph": {"links": 1, "broken": 1, "ambiguous": 1}}
+    assert indexed(GraphRerank(False, 1.0), corpus) == indexed(GraphRerank(None, 1.0), corpus_of({"a": ""})) == {}
 
 
 def test_legs_and_trajectory_are_kept() -> None:
     leg = Ranking(("b#0", "a#0"), (2.0, 1.0), (0.2, 0.1))
     graph = GraphRerank(None, 0.1)
-    graph.index(corpus_of(LINKED))
+    indexed(graph, corpus_of(LINKED))
     found = Ranking(("a#0",), (1.0,), (1.0,), {"keyword": leg}, Trajectory((), "sufficient"))
     (ranking,) = graph.search(lambda queries, depth: [found], [question("x")], 1)
     assert ranking.trajectory == found.trajectory
@@ -92,8 +100,8 @@ def test_nothing_found_stays_nothing() -> None:
 
 def test_an_index_without_links_after_one_with_links() -> None:
     graph = GraphRerank(None, 1.0)
-    graph.index(corpus_of(LINKED))
-    graph.index(corpus_of({"a": ""}))
+    indexed(graph, corpus_of(LINKED))
+    indexed(graph, corpus_of({"a": ""}))
     found = Ranking(("a#0",), (3.0,), (1.0,))
     assert graph.search(lambda queries, depth: [found], [question("x")], 5) == [found]
 
