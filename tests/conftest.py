@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.services.models_server import ModelsServer, serving_models
+
 GOLDEN = Path(__file__).parent / "golden"
 
 # For this process and every process that a test starts.
@@ -86,6 +88,21 @@ def mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> str:
     uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow 저장소')}/mlflow.db"
     MlflowTracking(uri=uri).prepare()
     return uri
+
+
+@pytest.fixture(scope="session")
+def _models_server() -> Iterator[ModelsServer]:
+    with serving_models() as server:
+        yield server
+
+
+@pytest.fixture
+def server(_models_server: ModelsServer) -> ModelsServer:
+    """An OpenAI-compatible server that answers at once and has seen nothing yet."""
+    _models_server.reset()
+    _models_server.respond, _models_server.latency_s = None, 0.0
+    _models_server.api_key, _models_server.faults, _models_server.refuses = None, None, ()
+    return _models_server
 
 
 @pytest.fixture

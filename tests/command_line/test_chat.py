@@ -21,7 +21,7 @@ import pytest
 from runner.cli import main
 from runner.text.refusals import REFUSAL
 from tests.services.models_replies import Reply, completion, error
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 from tests.services.redis_server import VARIABLE, serving_redis
 
 COMMAND = [sys.executable, "-m", "runner", "chat"]
@@ -35,19 +35,6 @@ def environment(**more: str) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ModelsServer) -> ModelsServer:
-    running.reset()
-    running.respond = None
-    return running
 
 
 def asking(server: ModelsServer, *words: str) -> list[str]:

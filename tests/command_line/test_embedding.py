@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,8 @@ import pytest
 from runner.cli import main
 from runner.compose import compose_cells
 from runner.planning import plan_cells
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 from tests.small_data import CORPUS, QUERIES, small_data
-
-
-@pytest.fixture
-def server() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Runs whose answers come from a model: what it cites, what it is asked, and what is not asked at all."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,8 @@ import pytest
 from runner.cli import main
 from runner.text.refusals import REFUSAL
 from tests.services.models_replies import completion
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 from tests.small_data import CORPUS, QUERIES, small_data, write_jsonl
-
-
-@pytest.fixture
-def server() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Runs that are judged by a model: every request is planned, and controls are asked once for each run."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,6 @@ from tests.services.models_server import ModelsServer, serving_models
 from tests.small_data import small_data
 
 CONTROLS = sum(len(control.expected) for control in controls())
-
-
-@pytest.fixture
-def server() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
 
 
 @pytest.fixture

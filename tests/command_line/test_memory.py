@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from runner.cli import main
 from runner.compose import compose_cells
 from runner.planning import plan_cells
 from tests.services.models_replies import completion
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 from tests.small_data import write_jsonl
 
 SWEEP = ["none", "window", "recursive_summary", "retrieved_turns", "combined", "full_history"]
@@ -29,12 +28,6 @@ def read(path: str) -> Any:
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.fixture
-def server() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
 
 
 def test_strategies_are_ordered_as_they_must_be_on_the_scenarios_of_the_program(

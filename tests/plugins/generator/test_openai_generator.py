@@ -1,6 +1,6 @@
 """Against a real server on loopback; a reply is scripted where it matters."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,24 +13,12 @@ from runner.llm.models import Models
 from runner.records import Answer, Context, Query, Turn
 from runner.stopwatch import stopwatch
 from runner.text.refusals import REFUSAL
+from tests.services.doors import models as models_at
 from tests.services.models_replies import completion
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 
 QUESTION = Query("q1", "How long do refunds take?", True, {}, language="en")
 CONTEXTS = (Context("a#0", "Refunds take 5 days.", "Refunds"), Context("b#0", "Plans can be changed."))
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ModelsServer) -> ModelsServer:
-    running.reset()
-    running.respond = None
-    return running
 
 
 Ask = Callable[..., Answer]
@@ -38,15 +26,7 @@ Ask = Callable[..., Answer]
 
 @pytest.fixture
 def models(server: ModelsServer, tmp_path: Path) -> Models:
-    return Models(
-        providers={"test": {"base_url": server.url, "api_key_env": None}},
-        cache="use",
-        budget={},
-        cache_dir=str(tmp_path),
-        out=None,
-        timeout_ms=5000,
-        max_concurrency=4,
-    )
+    return models_at(server.url, tmp_path)
 
 
 def generator(models: Models, **settings: Any) -> OpenaiGenerator:

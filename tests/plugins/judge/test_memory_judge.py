@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from runner.llm.models import Models
 from runner.llm.rubrics import built_in
 from runner.metrics.memory import CRITERIA
 from runner.records import Judgement
+from tests.services.doors import models as models_at
 from tests.services.models_replies import Reply, completion
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 
 FIELDS: dict[str, Any] = {
     "question": "현재 예산이 얼마야?",
@@ -32,22 +33,8 @@ FIELDS: dict[str, Any] = {
 
 
 @pytest.fixture
-def server() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
-@pytest.fixture
 def models(server: ModelsServer, tmp_path: Path) -> Models:
-    return Models(
-        providers={"test": {"base_url": server.url, "api_key_env": None}},
-        cache="none",
-        budget={},
-        cache_dir=str(tmp_path),
-        out=None,
-        timeout_ms=5000,
-        max_concurrency=8,
-    )
+    return models_at(server.url, tmp_path, cache="none")
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The model judge against a real server on loopback: what it is sent, and what becomes of what it says."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ from runner.health import check_health
 from runner.llm.models import Models
 from runner.llm.rubrics import built_in
 from runner.records import Context, Judgement, Turn
+from tests.services.doors import models as models_at
 from tests.services.models_replies import Reply, completion
 from tests.services.models_replies import error as refusal_of
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 
 CONTEXTS = [
     Context("a#0", "환불은 구매 후 30일 이내에 가능합니다.", "환불 정책"),
@@ -30,22 +31,8 @@ FIELDS = {
 
 
 @pytest.fixture
-def server() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
-@pytest.fixture
 def models(server: ModelsServer, tmp_path: Path) -> Models:
-    return Models(
-        providers={"test": {"base_url": server.url, "api_key_env": None}},
-        cache="use",
-        budget={},
-        cache_dir=str(tmp_path),
-        out=None,
-        timeout_ms=5000,
-        max_concurrency=8,
-    )
+    return models_at(server.url, tmp_path)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from runner.components import build
 from runner.compose import compose_cells
 from runner.errors import ConfigError, EvaluationError, StopRunError
 from runner.health import check_health
-from runner.llm.models import Models
 from runner.records import Judgement
+from tests.services.doors import models as models_at
 from tests.services.models_replies import completion
 from tests.services.models_server import serving_models
 
@@ -132,15 +132,7 @@ async def test_health_is_that_of_the_panel_as_a_whole():
 
 async def test_models_of_a_panel_share_a_server(tmp_path: Path):
     with serving_models() as server:
-        models = Models(
-            providers={"test": {"base_url": server.url, "api_key_env": None}},
-            cache="none",
-            budget={},
-            cache_dir=str(tmp_path),
-            out=None,
-            timeout_ms=5000,
-            max_concurrency=4,
-        )
+        models = models_at(server.url, tmp_path, cache="none")
         scores = {"good": 1.0, "bad": 0.5}
         server.respond = lambda body: completion(body, json.dumps({"reasoning": "r", "score": scores[body["model"]]}))
         members = {name: OpenaiJudge(models=models, model=f"test:{name}", repeats=2) for name in scores}

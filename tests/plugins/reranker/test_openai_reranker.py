@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +18,9 @@ from runner.llm.rehearsal import Rehearsal
 from runner.llm.structured import IDENTICAL
 from runner.records import Query, Turn
 from runner.trajectory import Assessment
-from tests.runner.llm.doors import models
+from tests.services.doors import models
 from tests.services.models_replies import Reply, completion
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 
 QUESTION = Query("q", "EC2 비용 줄이는 방법?", True, {}, language="ko")
 CANDIDATES = (
@@ -37,19 +37,6 @@ GOOD = {
     "refined_query": " EC2 예약 인스턴스 절감 ",
     "confidence": 0.85,
 }
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ModelsServer) -> Iterator[ModelsServer]:
-    running.reset()
-    running.respond, running.latency_s = None, 0.0
-    yield running
 
 
 def says(server: ModelsServer, reply: Mapping[str, Any] | str) -> None:

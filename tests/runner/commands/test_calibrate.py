@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from runner.cli import main
 from tests.services.models_replies import Reply, completion, error
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 from tests.small_data import write_jsonl
 
 MOON = {"id": "moon", "title": "Moon", "text": "The Moon circles the Earth in 27 days."}
@@ -61,12 +61,6 @@ FILES = {"calibration.json", "calibration.md", "items.jsonl"}
 def labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return write_jsonl(tmp_path / "라벨.jsonl", LABELS)
-
-
-@pytest.fixture
-def server() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
 
 
 def calibrate(*words: str) -> int:

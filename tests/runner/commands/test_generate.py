@@ -6,7 +6,6 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from runner.cli import main
 from runner.commands.generate import settings
 from runner.errors import ConfigError, InputError
 from tests.runner.testset.scripted import Asked, Scripted
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 
 ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
 NOTES = {
@@ -44,21 +43,14 @@ def found(asked: Asked) -> dict[str, Any]:
     return {"stands_alone": True, "answered": bool(answer), "answer": answer}
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
 @pytest.fixture
-def words(running: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def words(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     for name, text in NOTES.items():
         (tmp_path / "노트" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "노트" / name).write_text(text, encoding="utf-8")
-    running.reset()
-    running.respond = Scripted(written, found)
-    model = ["model=local:small", f"provider.local.base_url={running.url}"]
+    server.respond = Scripted(written, found)
+    model = ["model=local:small", f"provider.local.base_url={server.url}"]
     return ["generate", "corpus=노트", "out=질문.jsonl", "unanswerable_share=0.5", *model]
 
 
@@ -66,7 +58,7 @@ def lines(path: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
 
 
-def test_a_test_set_of_a_vault(words: list[str], capsys: pytest.CaptureFixture[str], running: ModelsServer) -> None:
+def test_a_test_set_of_a_vault(words: list[str], capsys: pytest.CaptureFixture[str], server: ModelsServer) -> None:
     assert main(words) == 0
     queries = lines("질문.jsonl")
     assert {query["query"]: query["answerable"] for query in queries} == {
@@ -77,10 +69,10 @@ def test_a_test_set_of_a_vault(words: list[str], capsys: pytest.CaptureFixture[s
     }
     assert [query["expected_notes"] for query in queries if query["answerable"]] == [["moon.md"], ["우주/해.md"]]
     made = json.loads(Path("질문.provenance.json").read_text(encoding="utf-8"))
-    assert made["model"] == {"model": "local:small", "url": running.url}
+    assert made["model"] == {"model": "local:small", "url": server.url}
     assert made["counts"]["kept"] == made["counts"]["ordered"] == 4
     assert made["settings"]["chunker"] == {"max_chars": 3000, "min_chars": 200, "overlap": 0, "headings": True}
-    assert made["usage_total"]["live"]["requests"] == running.count == 6
+    assert made["usage_total"]["live"]["requests"] == server.count == 6
     out, err = capsys.readouterr()
     assert out.splitlines()[:2] == [
         "질문.jsonl: 4 questions, 2 answerable and 2 not, about 2 of 2 chunks",
@@ -98,7 +90,7 @@ def test_a_test_set_of_a_vault(words: list[str], capsys: pytest.CaptureFixture[s
 
 
 def test_the_same_command_makes_the_same_questions_and_asks_nothing_again(
-    words: list[str], running: ModelsServer
+    words: list[str], server: ModelsServer
 ) -> None:
     assert main(words) == 0
     first = Path("질문.jsonl").read_bytes()
@@ -107,24 +99,24 @@ def test_the_same_command_makes_the_same_questions_and_asks_nothing_again(
     Path("질문.provenance.json").unlink()
     assert main(words) == 0
     assert Path("질문.jsonl").read_bytes() == first
-    assert running.count == 6
+    assert server.count == 6
     assert main([*words, "cache=none", "out=other.jsonl"]) == 0
-    assert (running.count, Path("other.jsonl").read_bytes()) == (12, first)
+    assert (server.count, Path("other.jsonl").read_bytes()) == (12, first)
 
 
 def test_a_file_that_is_there_is_not_asked_for(
-    words: list[str], running: ModelsServer, capsys: pytest.CaptureFixture[str]
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("질문.jsonl").write_text("", encoding="utf-8")
     assert main(words) == 1
     assert capsys.readouterr().err == "error: out: 질문.jsonl exists; name another file, or remove it\n"
-    assert running.count == 0
+    assert server.count == 0
 
 
 def test_nothing_left_is_an_error_that_says_why(
-    words: list[str], running: ModelsServer, capsys: pytest.CaptureFixture[str]
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    running.respond = Scripted(written, lambda asked: {"stands_alone": False, "answered": True, "answer": ""})
+    server.respond = Scripted(written, lambda asked: {"stands_alone": False, "answered": True, "answer": ""})
     assert main(words) == 3
     assert capsys.readouterr().err.splitlines()[-1] == (
         "error: no question is left of 4 ordered, so nothing is written: 4 because it does not stand alone"
@@ -132,17 +124,17 @@ def test_nothing_left_is_an_error_that_says_why(
     assert not Path("질문.jsonl").exists()
 
 
-def test_a_budget_stops_it(words: list[str], capsys: pytest.CaptureFixture[str], running: ModelsServer) -> None:
+def test_a_budget_stops_it(words: list[str], capsys: pytest.CaptureFixture[str], server: ModelsServer) -> None:
     assert main([*words, "budget.requests=3", "max_concurrency=1"]) == 3
     assert "error: budget.requests=3 is spent" in capsys.readouterr().err
-    assert running.count == 3
+    assert server.count == 3
     assert main(words) == 0
-    assert running.count == 6
+    assert server.count == 6
 
 
 @pytest.mark.parametrize(("typed", "asked"), [(b"n\n", False), (b"y\n", True)])
 def test_a_terminal_is_asked_before_much_is_spent(
-    words: list[str], running: ModelsServer, typed: bytes, asked: bool
+    words: list[str], server: ModelsServer, typed: bytes, asked: bool
 ) -> None:
     outer, inner = pty.openpty()
     os.write(outer, typed)
@@ -156,7 +148,7 @@ def test_a_terminal_is_asked_before_much_is_spent(
         os.close(inner)
     assert "Go on? [y/N]" in told
     assert re.search(r"local:small: about 6 requests, [\d,]+ tokens, \$\d+\.\d{4}\r?\n", told)
-    assert (done.returncode, running.count) == ((0, 6) if asked else (1, 0))
+    assert (done.returncode, server.count) == ((0, 6) if asked else (1, 0))
     assert ("not started; budget.confirm_over=null asks nothing" in told) is not asked
 
 

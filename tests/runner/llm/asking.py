@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import RunnerError
-from tests.runner.llm.doors import models, question, score
+from tests.services.doors import models, question, score
 
 TEXT = "천문대는 1907년에 세워졌고 1964년에 바닷가로 옮겨졌다. It was moved to the coast together with its archive. "
 

@@ -1,7 +1,6 @@
 """Functions that a model may call, from the request to the reply, against a real server."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from runner.llm.messages import ChatReply, ChatRequest, Function, FunctionCall, 
 from runner.llm.rehearsal import REHEARSED, Rehearsal
 from runner.llm.replies import chat_reply, reply_of_stored, stored_of_reply
 from runner.llm.tokens import PER_MESSAGE, count_tokens
-from tests.runner.llm.doors import models
+from tests.services.doors import models
 from tests.services.models_replies import Reply, completion, error
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 
 SEARCH = Function(
     "search", "Searches.", {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
@@ -29,12 +28,6 @@ TOOLS = [
     }
     for each in (SEARCH, READ)
 ]
-
-
-@pytest.fixture
-def server() -> Iterator[ModelsServer]:
-    with serving_models() as running:
-        yield running
 
 
 def calling(body: dict[str, Any]) -> Reply | None:

@@ -1,7 +1,6 @@
 """What a step came to, whoever asked on its behalf."""
 
 import asyncio
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
@@ -11,16 +10,10 @@ import pytest
 from runner.llm.ledger import Cost
 from runner.llm.messages import Usage
 from runner.llm.metering import Meter, metering, note
-from tests.runner.llm.doors import models, question
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.doors import models, question
+from tests.services.models_server import ModelsServer
 
 PRICED = {"provider_prices": {"usd_per_million": {"*": {"input": 1.0, "output": 10.0}}}}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ModelsServer]:
-    with serving_models() as running:
-        yield running
 
 
 async def test_a_stored_reply_costs_as_much_as_a_live_one(server: ModelsServer, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,24 +15,11 @@ from runner.errors import BudgetSpentError, EvaluationError, ReplyError, StopRun
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.rehearsal import Rehearsal, example_of
 from runner.stopwatch import deadline, stopwatch
-from tests.runner.llm.doors import models, question, score
+from tests.services.doors import models, question, score
 from tests.services.models_replies import Reply, completion, error
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 
 PRICED = {"provider_prices": {"usd_per_million": {"*": {"input": 1.0, "output": 10.0}}}}
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ModelsServer) -> Iterator[ModelsServer]:
-    running.reset()
-    running.respond, running.latency_s = None, 0.0
-    yield running
 
 
 # --- the cache --------------------------------------------------------------------------------------

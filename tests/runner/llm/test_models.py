@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 
@@ -10,21 +9,8 @@ import pytest
 
 from runner.errors import ConfigError, InputError, StopRunError
 from runner.llm.models import Models, models_among
-from tests.runner.llm.doors import models, question
-from tests.services.models_server import ModelsServer, serving_models
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ModelsServer) -> ModelsServer:
-    running.reset()
-    running.latency_s = 0.0
-    return running
+from tests.services.doors import models, question
+from tests.services.models_server import ModelsServer
 
 
 async def ask(door: Models, text: str) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -15,25 +14,12 @@ from runner.llm.messages import ChatReply
 from runner.llm.models import Models
 from runner.llm.retry import Patience, accepted
 from runner.stopwatch import deadline, stopwatch
-from tests.runner.llm.doors import QUICK, models, question, score
+from tests.services.doors import QUICK, models, question, score
 from tests.services.models_faults import refused
 from tests.services.models_replies import Reply, completion, error
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 
 JSON_OBJECT = {"type": "json_object"}
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ModelsServer) -> ModelsServer:
-    running.reset()
-    running.respond, running.refuses = None, ()
-    return running
 
 
 async def asked(door: Models, n: int = 1, *, at_once: bool = True, **settings: Any) -> list[ChatReply | Exception]:

@@ -20,6 +20,10 @@ FIELDS: dict[str, Any] = {
     "claims": ["Five days."],
     "memory": "Refunds take five days.",
     "entities": "",
+    "anchor": "Five days.",
+    "context": "Refunds take five days.",
+    "target": "Refunds",
+    "reason": "Both are about “refunds”.",
     "language": None,
 }
 SCENES = [(name, mode) for name in names() for mode in built_in(name).modes]
@@ -52,6 +56,7 @@ def test_the_rubrics_and_what_they_see() -> None:
         ("answer_relevancy", "score"): ["history", "question", "answer"],
         ("faithfulness", "score"): ["history", "question", "contexts", "answer"],
         ("faithfulness", "claims"): ["history", "question", "contexts", "claims"],
+        ("link_reason", "score"): ["anchor", "context", "target", "reason"],
         ("memory", "graded"): ["question", "memory", "entities", "reference", "stale"],
     }
 

@@ -1,46 +1,26 @@
 """The whole way from a corpus to kept questions, with a model that is a script behind real HTTP."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner.errors import ConfigError, CorpusError, StopRunError
-from runner.llm.models import Models
 from runner.testset.maker import Made, QuestionMaker
 from tests.runner.testset.scripted import Asked, Scripted
+from tests.services.doors import models as models_at
 from tests.services.models_replies import completion, error
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 from tests.small_data import CORPUS, write_jsonl
 
 Make = Callable[..., Made]
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ModelsServer) -> ModelsServer:
-    running.reset()
-    return running
-
-
 @pytest.fixture
 def maker(server: ModelsServer, tmp_path: Path) -> Callable[..., QuestionMaker]:
     write_jsonl(tmp_path / "corpus.jsonl", CORPUS)
-    models = Models(
-        providers={"test": {"base_url": server.url, "api_key_env": None}},
-        cache="use",
-        budget={},
-        cache_dir=str(tmp_path / "cache"),
-        out=None,
-        timeout_ms=5000,
-        max_concurrency=4,
-    )
+    models = models_at(server.url, tmp_path / "cache")
 
     def made(**changes: Any) -> QuestionMaker:
         settings: dict[str, Any] = {

@@ -1,7 +1,6 @@
 """Against a real server on loopback; a reply is scripted where it matters."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,9 @@ from plugins.memory.summariser.openai import OpenaiSummariser
 from runner.errors import BudgetSpentError, ConfigError, InputError, ReplyError
 from runner.llm.models import Models
 from runner.memory.records import Bounds, ChatTurn, Entity, SessionKey, Summary
+from tests.services.doors import models as models_at
 from tests.services.models_replies import completion
-from tests.services.models_server import ModelsServer, serving_models
+from tests.services.models_server import ModelsServer
 
 TURNS = (
     ChatTurn("예산은 1억이에요.", "네.", number=1),
@@ -25,26 +25,8 @@ GOOD = {"memory": "예산은 1억이다.", "entities": [{"key": "예산", "value
 KEY = SessionKey("acme", "s1")
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[ModelsServer]:
-    with serving_models() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ModelsServer) -> ModelsServer:
-    running.reset()
-    running.respond = None
-    return running
-
-
 def models_of(server: ModelsServer, folder: Path, **settings: Any) -> Models:
-    return Models(
-        providers={"test": {"base_url": server.url, "api_key_env": None}},
-        **{"cache": "none", "budget": {}, "timeout_ms": 5000, "max_concurrency": 4, **settings},
-        cache_dir=str(folder),
-        out=None,
-    )
+    return models_at(server.url, folder, **{"cache": "none", **settings})
 
 
 @pytest.fixture
