@@ -8,8 +8,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from runner.llm.projection import Projection
 from runner.llm.rehearsal import Expected
 from runner.planning import CellPlan, Planned
+from runner.report.projection import projection_view
 
 WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
@@ -51,6 +53,21 @@ QUESTION = {"en": "Go on? [y/N] ", "ko": "계속할까요? [y/N] "}
 
 
 def plan_view(planned: Planned, language: str) -> list[RenderableType]:
+    return [*_asked_view(planned, language), *_projected(planned, language)]
+
+
+def _projected(planned: Planned, language: str) -> Iterator[RenderableType]:
+    """Runs of one command are in use alike, unless that is what is swept."""
+    views: dict[str, tuple[Projection, list[int | None]]] = {}
+    for cell in planned.cells:
+        if cell.projection is not None:
+            _, asked = views.setdefault(repr(cell.projection.months()), (cell.projection, []))
+            asked += [cell.nano_usd_a_case] if cell.expected else []
+    for projection, asked in views.values():
+        yield from projection_view(projection, list(dict.fromkeys(asked)), language)
+
+
+def _asked_view(planned: Planned, language: str) -> list[RenderableType]:
     say = WORDS[language]
     if not any(cell.expected or cell.stopped for cell in planned.cells):
         return [Text(say["nothing"])]

@@ -17,6 +17,7 @@ from runner.config import validate
 from runner.errors import RunnerError, StopRunError
 from runner.llm.ledger import Account
 from runner.llm.models import Models, models_among
+from runner.llm.projection import Projection
 from runner.llm.rehearsal import Expected, Rehearsal
 from runner.protocols import Case, JudgeChecking, Workspace
 from runner.rehearsal_workspace import RehearsalWorkspace
@@ -29,12 +30,22 @@ SECONDS = 1.5  # a request is taken to last
 
 @dataclass(frozen=True)
 class CellPlan:
-    """`stopped` says why a run will end before it asks anything."""
+    """`stopped` says why a run will end before it asks anything. `projection`: of what is evaluated, in use."""
 
     swept: Sequence[str]
     n_cases: int
     expected: Mapping[Account, Expected]
     stopped: str | None = None
+    projection: Projection | None = None
+
+    @property
+    def nano_usd_a_case(self) -> int | None:
+        """What its models cost for a case on average, without judges and as if nothing were stored; None where a
+        price is unknown."""
+        own = [found for account, found in self.expected.items() if account.role != "judge"]
+        costs = [cost for found in own for cost in (found.nano_usd, found.saved_nano_usd)]
+        known = [cost for cost in costs if cost is not None]
+        return round(sum(known) / max(1, self.n_cases)) if len(known) == len(costs) else None
 
 
 @dataclass(frozen=True)
@@ -83,14 +94,15 @@ def _plan(cell: Cell, number: int, rehearsal: Rehearsal, scratch: Path) -> CellP
     built = build(cell.cfg.evaluation)
     models = models_among(built.parts.values())
     cases = selected(built.root.load().cases, options)
+    projection = getattr(built.root, "projection", None)
     if models is None:
-        return CellPlan(cell.swept, len(cases), {})
+        return CellPlan(cell.swept, len(cases), {}, projection=projection)
     store = Store(Path(options.cache_dir), built.identities, cold=options.cold_start)
     with models.rehearsing(rehearsal, str(number)):
         workspace = RehearsalWorkspace(store, rehearsal, scratch)
         stopped = asyncio.run(rehearse(built.root, models, cases, workspace))
     expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
-    return CellPlan(cell.swept, len(cases), expected, stopped)
+    return CellPlan(cell.swept, len(cases), expected, stopped, projection)
 
 
 async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], workspace: Workspace) -> str | None:

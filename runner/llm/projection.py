@@ -75,7 +75,7 @@ class Projection:
         update_every: Positive = 5,
     ) -> None:
         self._providers = providers
-        self._requests: Mapping[Kind, RequestSettings] = {"update": update, "rerank": rerank, "answer": answer}
+        self.requests: Mapping[Kind, RequestSettings] = {"update": update, "rerank": rerank, "answer": answer}
         self.sessions_per_day, self.days = sessions_per_day, days
         self.turns_per_session = [turns_per_session] if isinstance(turns_per_session, int) else turns_per_session
         self.reranks_per_turn, self.update_every = reranks_per_turn, update_every
@@ -84,15 +84,22 @@ class Projection:
         """One for each number of turns a session."""
         return [Month(turns, tuple(self._line(kind, turns) for kind in KINDS)) for turns in self.turns_per_session]
 
-    def _line(self, kind: Kind, turns: int) -> Line:
-        request = self._requests[kind]
-        each = {"update": turns // self.update_every, "rerank": turns * self.reranks_per_turn, "answer": turns}
-        requests = self.sessions_per_day * self.days * each[kind]
-        by_tokens, given = self._by_tokens(request), request["usd"]
-        unit = by_tokens if given is None else round(given * 1e9)
-        return Line(kind, requests, _times(unit, requests), _times(by_tokens, requests))
+    def questions(self, turns: int) -> int:
+        """Of a month."""
+        return self.sessions_per_day * self.days * turns
 
-    def _by_tokens(self, request: RequestSettings) -> int | None:
+    def unit(self, kind: Kind) -> int | None:
+        """Of one request, in 1e-9 USD."""
+        given = self.requests[kind]["usd"]
+        return self._by_tokens(kind) if given is None else round(given * 1e9)
+
+    def _line(self, kind: Kind, turns: int) -> Line:
+        each = {"update": turns // self.update_every, "rerank": turns * self.reranks_per_turn, "answer": turns}
+        requests = self.questions(each[kind])
+        return Line(kind, requests, _times(self.unit(kind), requests), _times(self._by_tokens(kind), requests))
+
+    def _by_tokens(self, kind: Kind) -> int | None:
+        request = self.requests[kind]
         provider, _, name = request["model"].partition(":")
         prices = self._providers.get(provider, {}).get("prices") or {}
         price = price_of(prices, (prices.get("base_url") or "").rstrip("/"), name)

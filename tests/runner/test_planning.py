@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.cli import main
 from runner.compose import compose_cells
 from runner.plan_report import cost_line
 from runner.planning import CellPlan, plan_cells
@@ -90,3 +91,47 @@ def test_a_memory_without_models_asks_nothing(words: list[str]) -> None:
 def test_a_summariser_that_no_strategy_uses_is_told_to_cost_nothing(words: list[str], language: str, said: str) -> None:
     plan = plan_cells(compose_cells([*words, "memory=window", *SUMMARISER])[1])
     assert cost_line(plan, language) == said
+
+
+# --- a copilot ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copilot(tmp_path: Path) -> list[str]:
+    """Two questions after eleven turns: one update of the memory, two answers."""
+    turns = [{"user": f"Remark {turn} on exports.", "assistant": "OK."} for turn in range(1, 12)]
+    turns += [
+        {"user": f"How are {what} of the workspace exported?", "assistant": "As files."} for what in ("logs", "links")
+    ]
+    probes = [{"id": f"p{turn}", "turn": turn} for turn in (12, 13)]
+    path = write_jsonl(tmp_path / "talks.jsonl", [{"id": "ada", "language": "en", "turns": turns, "probes": probes}])
+    return [
+        "+experiment=copilot", "retriever=keyword", "dataset=demo_en", "scenario=file", f"scenario.path={path}",
+        f"out={tmp_path / 'o'}", f"cache_dir={tmp_path / 'cache'}", "memory/store=local", "tracking=none",
+        "provider.local.base_url=http://127.0.0.1:9/v1", "judge.health=false",
+    ]  # fmt: skip
+
+
+def test_a_copilot_asks_for_a_month_what_it_asks_for_a_question(copilot: list[str]) -> None:
+    prices = ["provider.local.prices.usd_per_million={small:{input:1,output:2}}"]
+    (cell,) = planned([*copilot, *SUMMARISER, *GENERATOR, *JUDGE, *prices])
+    assert asked(cell) == {"summariser": (1, 0), "generator": (2, 0), "judge": (4, 0)}
+    own = [expected for account, expected in cell.expected.items() if account.role != "judge"]
+    tokens = [sum(getattr(expected, name) for expected in own) for name in ("input_tokens", "output_tokens")]
+    assert cell.nano_usd_a_case == round((tokens[0] * 1000 + tokens[1] * 2000) / 2)
+
+
+def test_a_plan_of_a_copilot_ends_with_a_month(copilot: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["plan", *copilot, "memory=none,recursive_summary", "evaluation.projection.turns_per_session=[20,100]"])
+        == 0
+    )
+    shown = capsys.readouterr().out
+    assert shown.startswith("No run of this command asks a model.")
+    assert shown.count("A month of 30 days") == 1
+    assert "$726" in shown and "$3,630" in shown
+
+
+def test_other_plans_have_no_month(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *words]) == 0
+    assert "month" not in capsys.readouterr().out
