@@ -51,7 +51,16 @@ def legs(document: Document) -> str:
     headers, rows = by_leg(document)
     if not rows:
         return ""
-    return section(document.say("head.legs"), table(headers, rows, right=range(1, len(headers))), level=3)
+    return section(legs_head(document), table(headers, rows, right=range(1, len(headers))), level=3)
+
+
+def legs_head(document: Document) -> str:
+    return document.say("head.graph" if _is_graph_alone(metric.legs(document.metrics)) else "head.legs")
+
+
+def _is_graph_alone(legs: Sequence[str]) -> bool:
+    """Whether all that stands beside a ranking is the one without the graph of links."""
+    return legs == ["no_graph"]
 
 
 def by_leg(document: Document) -> tuple[list[str], list[list[str]]]:
@@ -63,7 +72,8 @@ def by_leg(document: Document) -> tuple[list[str], list[list[str]]]:
         [metric.label(name, document.k, say), *(_cell(document, prefix + name) for prefix in ["", *_prefixes(names)])]
         for name in shown
     ]
-    return [say("metrics.metric"), say("legs.fusion"), *names], rows
+    own = say("legs.graph" if _is_graph_alone(names) else "legs.fusion")
+    return [say("metrics.metric"), own, *(say.name("leg", name) for name in names)], rows
 
 
 def _prefixes(names: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from runner.report.html.bars import interval_bar
 from runner.report.html.markup import Html, found_in_data, joined, paragraph, scrolled, table, tag
 from runner.report.html.page import Section
 from runner.report.metric import Value
-from runner.report.metric_sections import MAX_SLICES, at_cutoffs, by_leg, sliced
+from runner.report.metric_sections import MAX_SLICES, at_cutoffs, by_leg, legs_head, sliced
 from runner.report.wording import Wording
 
 NUMBERS = ("head.value", "interval", "scored", "metrics.scored_only")
@@ -87,10 +87,13 @@ def _reading(value: Value, say: Wording) -> str:
 def cutoffs(document: Document) -> Section | None:
     say = document.say
     parts = []
-    for key, (headers, rows) in (("head.cutoffs", at_cutoffs(document)), ("head.legs", by_leg(document))):
+    for head, (headers, rows) in (
+        (say("head.cutoffs"), at_cutoffs(document)),
+        (legs_head(document), by_leg(document)),
+    ):
         if rows:
-            shown = table(headers, rows, label=say(key), right=range(1, len(headers)))
-            parts.append(tag("div", tag("h3", say(key)), shown))
+            shown = table(headers, rows, label=head, right=range(1, len(headers)))
+            parts.append(tag("div", tag("h3", head), shown))
     return Section("cutoffs", say("html.depth"), tag("div", *parts, class_="row")) if parts else None
 
 
