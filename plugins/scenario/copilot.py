@@ -1,4 +1,4 @@
-"""Conversations with a help desk, whose documents are those of the demo, in Korean and English."""
+"""Conversations with a copilot, about documents that come with the program, in Korean and English."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ LANGUAGES = ("ko", "en")
 
 
 class CopilotScenarios:
-    """14 to 17 turns each. Every question is a turn: of the documents, of what was told before, or of both."""
+    """14 to 17 turns each. Every question is a turn: of the documents of the data set `about`, of what was told before,
+    or of both."""
 
-    def __init__(self, *, language: Literal["both", "ko", "en"] = "both", strict: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        about: Literal["faq_guide", "demo"] = "faq_guide",
+        language: Literal["both", "ko", "en"] = "both",
+        strict: bool = False,
+    ) -> None:
+        self.about = about
         self.languages = LANGUAGES if language == "both" else (language,)
         self.strict = strict
 
     def load(self) -> tuple[list[Conversation], tuple[DataProblem, ...]]:
         log = ProblemLog(strict=self.strict)
-        paths = [str(FOLDER / f"{language}.yaml") for language in self.languages]
+        paths = [str(FOLDER / self.about / f"{language}.yaml") for language in self.languages]
         return read_scenarios(paths, "scenario", log), log.problems

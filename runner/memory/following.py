@@ -18,7 +18,8 @@ _POINTS_BACK = re.compile(
     r"|\b(?:do|does|is|set|turn|change|stop|use|see|find)\s+(?:this|that)\b",
     re.IGNORECASE,
 )
-_PARTICLES = frozenset("은는이가을를도만의에")  # what is left of a number with its unit: 1월은
+# What is left of 1월은 and OAuth는요.
+_PARTICLES = frozenset(["은", "는", "이", "가", "을", "를", "도", "만", "의", "에", "은요", "는요"])
 _GOES_ON = re.compile(r"^\W*(?:and|what about|how about|그러면|그럼|그리고|그렇다면)(?![a-z가-힣])", re.IGNORECASE)
 
 

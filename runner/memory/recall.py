@@ -37,8 +37,8 @@ _ASKING = re.compile(
 _WANTS = re.compile(
     rf"[?？]|(?<![가-힣])(?:{_INTERROGATIVE}|왜)|궁금|싶(?:어|습|은|다)"
     r"|(?:줘|봐|세요|십시오|줄래|달라|볼래|니|까|나요|가요|죠|지)[요.!~]*$"
-    r"|^\W*(?:tell|show|give|list|explain|describe|remind|summari[sz]e|what|who|whose|which|when|where|why|how|is|are"
-    r"|do|does|did|can|could|will|would|please)\b",
+    r"|^\W*(?:tell|show|give|list|explain|describe|remind|summari[sz]e|analy[sz]e|compare|find|check"
+    r"|calculate|help|what|who|whose|which|when|where|why|how|is|are|do|does|did|can|could|will|would|please)\b",
     re.IGNORECASE,
 )
 _POLITE = re.compile(

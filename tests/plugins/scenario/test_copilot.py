@@ -1,81 +1,115 @@
 """The talks that come with the program, held against the documents that they are about."""
 
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
+import yaml
 
 from plugins.dataset.demo import DemoDataset
+from plugins.dataset.faq_guide import FaqGuideDataset
 from plugins.scenario.copilot import CopilotScenarios
 from runner.memory.following import search_text
-from runner.memory.records import Remembered
+from runner.memory.records import Conversation, Remembered
 from runner.text.language import detect_language
 
-CATEGORIES = {"document", "follow_up", "by_plan", "recall", "mixed", "unanswerable"}
+ROOT = Path(__file__).resolve().parents[3]
+About = Literal["faq_guide", "demo"]
+DATA: Mapping[About, Any] = {"faq_guide": FaqGuideDataset, "demo": DemoDataset}
+TALKS = {"faq_guide": ("cost", "setup", "billing"), "demo": ("team", "usage", "security")}
+CATEGORIES = {
+    "faq_guide": {"document", "follow_up", "recall", "mixed", "unanswerable"},
+    "demo": {"document", "follow_up", "by_plan", "recall", "mixed", "unanswerable"},
+}
+both = pytest.mark.parametrize("about", list(DATA))
 
 
-@pytest.fixture(scope="module")
-def documents() -> dict[str, str]:
-    return {document.id: document.text for document in DemoDataset().load().corpus.documents}
+def talks(about: About) -> list[Conversation]:
+    return CopilotScenarios(about=about).load()[0]
 
 
-def test_talks_are_read_without_a_problem() -> None:
-    talks, problems = CopilotScenarios().load()
+@both
+def test_talks_are_read_without_a_problem(about: About) -> None:
+    found, problems = CopilotScenarios(about=about).load()
     assert problems == ()
-    assert [talk.id for talk in talks] == [
-        f"{lang}-{name}" for lang in ("ko", "en") for name in ("team", "usage", "security")
-    ]
-    assert [talk.id for talk in CopilotScenarios(language="ko").load()[0]] == ["ko-team", "ko-usage", "ko-security"]
+    assert [talk.id for talk in found] == [f"{language}-{name}" for language in ("ko", "en") for name in TALKS[about]]
+    korean = CopilotScenarios(about=about, language="ko").load()[0]
+    assert [talk.id for talk in korean] == [f"ko-{name}" for name in TALKS[about]]
 
 
-def test_notes_are_documents_in_the_language_of_the_talk_and_hold_the_known_answers(documents: dict[str, str]) -> None:
-    for talk in CopilotScenarios().load()[0]:
+@both
+def test_notes_are_documents_in_the_language_of_the_talk_and_hold_the_known_answers(about: About) -> None:
+    texts = {document.id: document.text for document in DATA[about]().load().corpus.documents}
+    for talk in talks(about):
         for probe in talk.probes:
-            assert all(note in documents and note.startswith(f"{talk.language}-") for note in probe.notes)
-            where = " ".join([*(documents[note] for note in probe.notes), *(turn.user for turn in talk.turns)])
+            assert all(note in texts and note.startswith(f"{talk.language}-") for note in probe.notes), probe.id
+            where = " ".join([*(texts[note] for note in probe.notes), *(turn.user for turn in talk.turns)])
             assert all(answer.casefold() in where.casefold() for answer in probe.answers), probe.id
 
 
-def test_every_question_is_a_turn_and_says_what_its_category_says() -> None:
-    for talk in CopilotScenarios().load()[0]:
-        assert {probe.category for probe in talk.probes} <= CATEGORIES
+@both
+def test_every_question_is_a_turn_and_what_is_known_of_it_fits_its_category(about: About) -> None:
+    for talk in talks(about):
         for probe in talk.probes:
             assert probe.question == talk.turns[probe.after_turn].user
             assert detect_language(probe.question) == talk.language
-            assert (
-                bool(probe.notes) == (probe.category in ("document", "by_plan", "mixed"))
-                or probe.category == "follow_up"
-            )
+            if probe.category != "follow_up":  # with another question of either kind
+                assert bool(probe.notes) == (probe.category in ("document", "by_plan", "mixed")), probe.id
             assert probe.answerable == (probe.category != "unanswerable")
-            assert bool(probe.expected) >= (probe.category in ("recall", "mixed"))
+            assert probe.expected or probe.category not in ("recall", "mixed")
 
 
-def test_both_languages_have_all_categories() -> None:
-    talks = CopilotScenarios().load()[0]
-    counts = Counter((talk.language, probe.category) for talk in talks for probe in talk.probes)
-    assert {category for language, category in counts if language == "ko"} == CATEGORIES
-    assert {category for language, category in counts if language == "en"} == CATEGORIES
-    assert sum(counts.values()) == 66
+@both
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_both_languages_have_all_categories(about: About, language: str) -> None:
+    counts = Counter(probe.category for talk in talks(about) if talk.language == language for probe in talk.probes)
+    assert set(counts) == CATEGORIES[about] and sum(counts.values()) == 33
 
 
-def test_codes_of_other_tenants_are_those_of_the_other_talks() -> None:
+@both
+def test_codes_of_other_tenants_are_those_of_the_other_talks(about: About) -> None:
     for language in ("ko", "en"):
-        talks = CopilotScenarios(language=language).load()[0]  # type: ignore[arg-type]
-        for talk in talks:
-            others = " ".join(turn.user for other in talks if other is not talk for turn in other.turns)
+        found = [talk for talk in talks(about) if talk.language == language]
+        for talk in found:
+            others = " ".join(turn.user for other in found if other is not talk for turn in other.turns)
             assert all(canary in others for probe in talk.probes for canary in probe.canaries)
 
 
-def test_questions_that_go_on_are_searched_with_the_question_before() -> None:
-    talks = {talk.id: talk for talk in CopilotScenarios().load()[0]}
-    found = {}
-    for talk in talks.values():
+def searched(about: About) -> dict[str, str]:
+    """What a retriever is asked by a memory of the last five turns."""
+    return {
+        f"{talk.id}/{probe.id}": search_text(
+            probe.question, Remembered(recent=talk.turns[max(0, probe.after_turn - 5) : probe.after_turn])
+        )
+        for talk in talks(about)
+        for probe in talk.probes
+    }
+
+
+@both
+def test_questions_that_go_on_are_searched_behind_the_one_before_and_others_are_not(about: About) -> None:
+    found = searched(about)
+    for talk in talks(about):
         for probe in talk.probes:
-            recent = talk.turns[max(0, probe.after_turn - 5) : probe.after_turn]
-            found[f"{talk.id}/{probe.id}"] = search_text(probe.question, Remembered(recent=recent))
-    assert found["ko-team/versions"] == "휴지통에 들어간 파일은 며칠 뒤에 지워지나요? 그럼 버전 기록은요?"
-    assert found["ko-team/expiry"] == "공유 링크에 비밀번호를 걸 수 있나요? 그 링크는 언제 만료돼요?"
-    assert found["ko-usage/january"] == "11월 API 호출을 정리해 줘 1월은?"
-    assert found["en-team/expiry"] == "How do I protect a link with a password? When does it expire?"
-    assert found["en-usage/january"] == "Summarize the API calls of November. And January?"
-    assert found["ko-security/backup"] == "컴퓨터 백업은 얼마나 자주 실행되나요?"
-    assert found["en-security/ransomware"] == "What should we do after a ransomware attack?"
+            text = found[f"{talk.id}/{probe.id}"]
+            if probe.category in ("document", "mixed"):
+                assert text == probe.question
+    follow_ups = [id for talk in talks(about) for probe in talk.probes if probe.category == "follow_up"
+                  if found[id := f"{talk.id}/{probe.id}"] == probe.question]  # fmt: skip
+    left = {"faq_guide": [], "demo": ["ko-security/grace", "ko-security/how-far", "en-security/grace"]}
+    assert follow_ups == left[about]  # nothing in their words shows that they go on
+
+
+def test_the_example_of_the_design() -> None:
+    found = searched("faq_guide")
+    assert found["ko-cost/january"] == "11월 비용을 분석해 줘 1월은?"
+    assert found["en-cost/january"] == "Analyze the cost of November. And January?"
+    assert found["ko-setup/token"] == "API는 1분에 몇 번까지 요청할 수 있나요? 토큰은요?"
+
+
+def test_configuration_writes_out_every_setting_and_its_default() -> None:
+    conf = yaml.safe_load((ROOT / "conf/scenario/copilot.yaml").read_text(encoding="utf-8"))
+    assert conf.pop("_target_") == "plugins.scenario.copilot.CopilotScenarios"
+    assert conf == {"about": "faq_guide", "language": "both", "strict": "${strict}"}

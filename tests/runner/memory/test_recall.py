@@ -98,6 +98,7 @@ def test_the_assistant_replaces_nothing_that_the_user_said() -> None:
         ("what is the budget", False),
         ("1월은?", False),
         ("", False),
+        ("Analyze the cost of November.", False),
     ],
 )
 def test_whether_somebody_tells_or_asks(text: str, does: bool) -> None:
