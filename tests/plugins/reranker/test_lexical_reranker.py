@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from math import log
+
+import pytest
+
+from plugins.reranker.lexical import LexicalReranker
+from runner.agent.candidate import Candidate
+from runner.records import Query
+from runner.trajectory import Assessment
+from tests.corpora import corpus_of
+
+TEXTS = {"a": "Budget alerts arrive by mail.", "b": "Budget owners.", "c": "Mail servers.", "d": "달력"}
+ONE, TWO = log(1 + 3.5 / 1.5), log(2)  # weight of a word that so many of the four chunks hold
+
+
+def assessed(question: str, *candidates: Candidate) -> Assessment:
+    reranker = LexicalReranker()
+    reranker.prepare(corpus_of(TEXTS))
+    return reranker.rerank(Query("q", question, True, {}), candidates, [question])
+
+
+def found(name: str, relevance: float = 0.0) -> Candidate:
+    return Candidate(f"{name}#0", TEXTS[name], relevance=relevance)
+
+
+def test_order_and_sufficiency() -> None:
+    said = assessed("How do budget alerts arrive?", found("c"), found("b"), found("a"))
+    assert said == Assessment((2, 1), True, 1.0, ())  # a holds all, b one of three words, c none
+
+
+def test_relevance_and_coverage_count_alike() -> None:
+    share = TWO / (TWO + 2 * ONE)
+    question = "How do budget alerts arrive?"
+    assert assessed(question, found("a"), found("b", 1 - share + 0.01)).ranked == (1, 0)
+    assert assessed(question, found("a"), found("b", 1 - share - 0.01)).ranked == (0, 1)
+    assert assessed(question, found("b"), found("b")).ranked == (0, 1)
+
+
+def test_what_lacks_too_much_is_not_sufficient_and_says_what_is_missing() -> None:
+    said = assessed("How do budget alerts arrive?", found("b"))
+    assert (said.ranked, said.sufficient, said.missing) == ((0,), False, ("alerts", "arrive"))
+    assert said.confidence == pytest.approx(2 * TWO / (TWO + 2 * ONE))
+    assert (said.next_action, said.refined_query) == (None, None)
+
+
+def test_the_most_confident_of_the_three_best_speaks_for_all() -> None:
+    """The fourth has it all, but others are before it."""
+    question, relevant = "How do budget alerts arrive?", [found("b", 1.0) for _ in range(3)]
+    assert assessed(question, *relevant, found("a")).sufficient is False
+    assert assessed(question, *relevant[:2], found("a")).sufficient is True
+
+
+def test_nothing_of_use() -> None:
+    assert assessed("Budget alerts?", found("d"), found("c")) == Assessment((), False, 0.0, ("Budget", "alerts"))
+    assert assessed("Budget?") == Assessment((), False, 0.0, ("Budget",))
+
+
+def test_titles_and_sections_count() -> None:
+    chunk = Candidate("x#0", "Press save.", "Budget", {"section": "Alerts"})
+    assert assessed("How do budget alerts arrive?", chunk).missing == ("arrive",)
