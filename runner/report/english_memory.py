@@ -36,4 +36,5 @@ ENGLISH_MEMORY: dict[str, str] = {
     "context.entities": "entities",
     "context.recent": "recent turns",
     "context.retrieved": "retrieved turns",
+    "context.documents": "documents",
 }

@@ -36,4 +36,5 @@ KOREAN_MEMORY: dict[str, str] = {
     "context.entities": "엔티티",
     "context.recent": "최근 턴",
     "context.retrieved": "검색된 턴",
+    "context.documents": "문서",
 }
