@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from runner.llm.controls import Control, controls
+from runner.llm.link_controls import RUBRIC as LINK_REASON
+from runner.llm.link_controls import link_controls
 from runner.llm.memory_controls import RUBRIC as MEMORY
 from runner.llm.memory_controls import MemoryControl, memory_controls
 from runner.llm.rubrics import built_in
@@ -62,6 +64,8 @@ async def check_health(judge: Judge, rubrics: Sequence[str]) -> dict[str, Any]:
 def _checks(rubric: str) -> list[_Check]:
     if rubric == MEMORY:
         return [_of_memory(control) for control in memory_controls()]
+    if rubric == LINK_REASON:
+        return [_Check(control.id, control.fields, control.side, control.without) for control in link_controls()]
     return [
         _Check(control.id, _fields(control, rubric), control.expected[rubric], control.without)
         for control in controls()

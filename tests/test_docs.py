@@ -106,7 +106,7 @@ def test_every_example_is_run_or_named_here() -> None:
 
 def test_every_command_is_named() -> None:
     for name in COMMANDS:
-        assert re.search(rf"^\| `{name}\b", README, re.M), name
+        assert re.search(rf"^\| `{name.replace('_', '-')}\b", README, re.M), name
 
 
 def test_every_option_stands_with_its_default() -> None:
@@ -142,7 +142,7 @@ def test_the_default_choices_are_marked() -> None:
 
 def test_help_names_every_command_group_and_option() -> None:
     text = manual()
-    for name in (*COMMANDS, "retriever", "hybrid", "full_rag", "max_concurrency"):
+    for name in (*(name.replace("_", "-") for name in COMMANDS), "retriever", "hybrid", "full_rag", "max_concurrency"):
         assert re.search(rf"\b{name}\b", text), name
 
 

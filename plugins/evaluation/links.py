@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -11,7 +12,6 @@ from pydantic import Field
 from runner.data.identity import documents_fingerprint
 from runner.errors import ConfigError, Problem
 from runner.health import check_health
-from runner.metrics import diagnosis
 from runner.metrics.links import acceptance, first_rank, link_metrics, novelty
 from runner.protocols import Judge, Workspace
 from runner.records import CaseSet, Judgement, Judgements, Preparation, Scores, Timing
@@ -21,11 +21,12 @@ from runner.text.language import detect_language
 from runner.threads import compute, in_thread
 from runner.vault.acceptance import acceptance_of
 from runner.vault.link_cases import LinkCase, LinkData, LinkPlaces
+from runner.vault.link_texts import LinkText, link_texts
 from runner.vault.making import window
 from runner.vault.suggesting import Place, Suggester, Suggestion, Suggestions
 
 RUBRIC = "link_reason"
-EXCERPT = 1000  # characters of a suggested note that a judge sees
+EXCERPT, SAYING = 3000, 10  # characters of a suggested note, and sentences that link to it, which a judge sees
 AHEAD = 64  # places that a suggester which asks a model is asked for at once
 
 
@@ -75,6 +76,7 @@ class LinkEvaluation:
         self._data: LinkData | None = None
         self._ahead: dict[str, Suggestions] = {}
         self._legs: tuple[str, ...] = ()
+        self._said: dict[str, list[LinkText]] = defaultdict(list)
 
     # --- the run ------------------------------------------------------------------------------------
 
@@ -100,6 +102,8 @@ class LinkEvaluation:
                 batch = cases[start : start + AHEAD]
                 found = await in_thread(self.suggester.suggest, [self.place(case) for case in batch], self._depth)
                 self._ahead |= dict(zip([case.id for case in batch], found, strict=True))
+        for text in link_texts(self.data.vault):
+            self._said[text.target].append(text)
         graph = self.data.vault.graph
         notes = {"notes": len(graph.notes), "links": len(graph.edges), "broken": len(graph.broken)}
         counted = {**notes, "ambiguous": len(graph.ambiguous), "expected": sum(len(case.expected) for case in cases)}
@@ -128,19 +132,20 @@ class LinkEvaluation:
         if not (self.judge_reason and output.reasons):
             return {}
         note, corpus = output.best[0].note, self.data.vault.corpus
+        said = [f"{corpus.title_of(each.source)}: {each.sentence}" for each in self._said[note][:SAYING]]
         fields = {
             "anchor": output.place.anchor,
             "context": output.place.context,
-            "target": f"{corpus.title_of(note)}\n\n{corpus.document_by_id[note].text[:EXCERPT]}",
-            "answer": output.reasons[0],
+            "target": "\n\n".join([corpus.title_of(note), corpus.document_by_id[note].text[:EXCERPT], *said]),
+            "reason": output.reasons[0],
             "language": output.place.language,
         }
         return {RUBRIC: await self.judge_.judge(RUBRIC, fields)}
 
     def score(self, case: LinkCase, output: LinkOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            prefixes = ("", *self._legs)
-            return Scores({}, unscored=tuple(name for prefix in prefixes for name in self._ranked(prefix, (), case)))
+            ranked = (name for prefix in ("", *self._legs) for name in self._ranked(prefix, (), case))
+            return Scores({}, unscored=(*ranked, "link_novelty", *([RUBRIC] if self.judge_reason else [])))
         notes = [each.note for each in output.best]
         values = self._ranked("", notes, case)
         for leg, found in output.legs.items():
@@ -219,13 +224,12 @@ class LinkEvaluation:
         return values
 
     def _lost_at(self, case: LinkCase, notes: Sequence[str]) -> str:
-        return diagnosis.lost_at(
-            answerable=True,
-            gold_in_corpus=any(case.expected),
-            gold_rank=first_rank(notes, case.expected),
-            k=self.topk,
-            refused=None,
-        )
+        if not any(case.expected):
+            return "not_a_note"
+        rank = first_rank(notes, case.expected)
+        if rank is None:
+            return "not_suggested"
+        return "none" if rank <= self.topk else "suggested_below_k"
 
     def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
         """A failed judgement counts as 0 or not at all; where nothing was suggested there is no reason to judge."""

@@ -173,9 +173,9 @@ class Cases:
             may_be = " or ".join(f"'{each}'" for each in found)
             self._log.error(self._path, f"'{name}' may be {may_be}; write the path", line, field)
             return None
-        ids = self._graph.notes if len(self._graph.notes) <= MOST_IDS else ()
+        near = did_you_mean(name, self._graph.notes) if len(self._graph.notes) <= MOST_IDS else ""
         tell = self._log.error if is_needed else self._log.warning
-        tell(self._path, f"no note '{name}'{did_you_mean(name, ids)}", line, field)
+        tell(self._path, f"no note '{name}'{near if 'did you mean' in near else ''}", line, field)
         return None
 
     def _has_room(self, written: WrittenCase, source: str, line: int) -> bool:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from runner.text.words import forms
+from runner.text.words import forms, is_content
 
 PART = 0.5  # what the better half of a name is worth: half of a mention times the square of the share that is said
 
@@ -143,8 +143,9 @@ class MentionIndex:
         name = self._names[number].text
         if whole is not None:
             return Mention(name, text[said[whole[0]].start : said[whole[1]].end], True, strength)
-        words = (said[at].text for at in sorted(set(places.values())))
-        return Mention(name, ", ".join(dict.fromkeys(words)), False, strength)
+        words = dict.fromkeys(said[at].text for at in sorted(set(places.values())))
+        telling = [word for word in words if is_content(word)]
+        return Mention(name, ", ".join(telling or words), False, strength)
 
 
 def _joined(found: Iterable[Term]) -> str:

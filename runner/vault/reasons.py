@@ -73,7 +73,7 @@ def _shared(asked: str, text: str) -> tuple[list[str], str]:
     sentences = split_sentences(text)
     if not sentences:
         return [], ""
-    best = max(sentences, key=lambda sentence: len(_common(asked, sentence)))
+    best = max(sentences, key=lambda sentence: len(_common(asked, sentence))).lstrip("-*+#>| ")
     return _common(asked, text)[:SHARED], best if len(best) <= QUOTED else best[: QUOTED - 1] + "…"
 
 
