@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -19,6 +19,7 @@ from runner.data.identity import (
 )
 from runner.errors import EvaluationError
 from runner.metrics import diagnosis
+from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.ranking import ranking_metrics
 from runner.protocols import Dataset, Retriever, Workspace
 from runner.rankings import Documents, Rankings, documents, rank_all
@@ -147,8 +148,8 @@ class Retrieval:
         return diagnosis.predicted_unanswerable(found.top_relevance, self.min_score, refused)
 
     def scores(self, query: Query, found: Retrieved, *, refused: bool | None = None) -> Scores:
-        """Ranking metrics at k and at the cutoffs (those of chunks and of legs carry a prefix), and whether
-        the query was rightly told to have no answer."""
+        """Ranking metrics at k and at the cutoffs (those of chunks and of legs carry a prefix), whether the query was
+        rightly told to have no answer, and what an agent did for it."""
         values = self._at_cutoffs("", found.documents.ids, query.relevance)
         if chunks := relevant_chunks(query, self.corpus):
             values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
@@ -156,7 +157,12 @@ class Retrieval:
             values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
         label = diagnosis.answerability(self.gives_up(found, refused), query.answerable)
         values |= diagnosis.unanswerable_values(label)
-        return Scores(values, weights=diagnosis.unanswerable_weights(label), labels={"answerability": label})
+        labels: dict[str, str] = {"answerability": label}
+        if (trajectory := found.ranking.trajectory) is not None:
+            gold = {id for id, grade in query.relevance.items() if grade > 0}
+            values |= trajectory_values(trajectory, gold, self.corpus.document_of)
+            labels |= trajectory_labels(trajectory)
+        return Scores(values, weights=diagnosis.unanswerable_weights(label), labels=labels)
 
     def lost_at(
         self,
@@ -183,6 +189,10 @@ class Retrieval:
             right=right,
             certain=certain,
         )
+
+    def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """What agents did for all questions together, for summary.json."""
+        return AgentSums(self.k).over(rows)
 
     def names(self, query: Query) -> tuple[str, ...]:
         """Metrics that apply to a query, scored or not."""

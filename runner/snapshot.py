@@ -59,12 +59,13 @@ DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     *((name, MEMORY) for name in REMEMBERED),
     *((name, TRACE) for name in TRACED),
     ("memory_", (*MEMORY, "judge", "judge_prompt.memory")),
+    *((name, ("queries", "gold", "documents", "metric_code.agent")) for name in ("tool_calls", "sufficiency_")),
     *((name, RANKING) for name in ("precision", "recall", "hit_rate", "mrr", "ndcg", "map")),
 )
 # What an experiment varies. Every other metric hangs on all identities but these.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
-    | {"traces", "profile", "novelty"}
+    | {"traces", "profile", "novelty", "agent", "reranker"}
 )
 # Components that hold others, or are told otherwise.
 NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")

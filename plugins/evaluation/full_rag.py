@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
@@ -147,6 +147,9 @@ class FullRag:
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         return Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
+
+    def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        return self.retrieval.sums(rows)
 
     def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
         """A failed judgement counts as 0 or not at all, and is reported as failed either way."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,3 +52,6 @@ class RetrievalOnly:
         scores = self.retrieval.scores(case, output.found)
         labels = {**scores.labels, "lost_at": self.retrieval.lost_at(case, output.found)}
         return Scores({**scores.values, **NOT_JUDGED}, weights=scores.weights, labels=labels)
+
+    def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        return self.retrieval.sums(rows)

@@ -10,12 +10,12 @@ from typing import Annotated, Any, cast
 from pydantic import Field
 
 from runner.agent.candidate import Candidate
-from runner.errors import ReplyError
 from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.metering import metering
 from runner.llm.models import Models
 from runner.llm.prompts import Prompt, prompt, read_prompt
+from runner.llm.rehearsal import MadeUpError
 from runner.llm.tokens import count_tokens
 from runner.memory.shortening import shortened
 from runner.records import Context, Corpus, Query
@@ -87,9 +87,7 @@ class OpenaiReranker:
         with metering() as meter:
             try:
                 found = self._models.blocking(self._model.structured(request, read))
-            except ReplyError:
-                if not self._model.is_rehearsed:
-                    raise
+            except MadeUpError:
                 found = Assessment(tuple(range(len(candidates))), sufficient=True, confidence=1.0)
         return replace(
             found, input_tokens=meter.input_tokens, output_tokens=meter.output_tokens, cost_usd=meter.cost_usd

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import orjson
 
 from runner import stopwatch
-from runner.errors import ReplyError, StopRunError
+from runner.errors import StopRunError
 from runner.llm import metering
 from runner.llm.cache import Reply
 from runner.llm.door import Door
@@ -20,7 +20,7 @@ from runner.llm.ledger import Account, Cost
 from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
 from runner.llm.prices import nano_usd, price_of
 from runner.llm.provider import sendable
-from runner.llm.rehearsal import REHEARSED, Rehearsal, example_of, made_up_calls
+from runner.llm.rehearsal import REHEARSED, MadeUpError, Rehearsal, example_of, made_up_calls
 from runner.llm.replies import chat_reply, reply_of_stored, stored_of_reply, vectors_of
 from runner.llm.retry import Retry
 from runner.llm.settings import Price
@@ -202,8 +202,10 @@ class Model:
         expected = rehearsal.expected[self._account]
         if stored is not None:
             reply = reply_of_stored(stored)
+            stored_cost = self._cost(reply.usage)
             expected.stored += 1
-            expected.save(self._cost(reply.usage).nano_usd)
+            expected.save(stored_cost.nano_usd)
+            metering.note(stored_cost)
             return reply
         usage = Usage(_prompt_tokens(body), min(request.max_tokens, rehearsal.reply_tokens))
         cost = self._cost(usage).nano_usd
@@ -226,7 +228,7 @@ class Model:
         async def ask(request: ChatRequest) -> ChatReply:
             nonlocal is_made_up
             if is_made_up:
-                raise ReplyError("a rehearsal has no replies")
+                raise MadeUpError("a rehearsal has no replies")
             reply = await self.chat(request)
             is_made_up = reply.finish_reason == REHEARSED
             return reply

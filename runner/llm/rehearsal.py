@@ -11,10 +11,15 @@ from typing import Any
 
 import orjson
 
+from runner.errors import ReplyError
 from runner.llm.ledger import Account
 from runner.llm.messages import ChatRequest, FunctionCall, Usage
 
 REHEARSED = "rehearsed"  # finish_reason of a reply that is made up, and id of a call in one
+
+
+class MadeUpError(ReplyError):
+    """A reply is of no use because it was made up."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ Direction = Literal["higher", "lower"]
 
 LOWER = re.compile(
     r"(?:latency|cost)\..+|stale_present|answer_stale|leakage|memory_noise|memory_sentences"
-    r"|(?:memory|documents|context)_tokens"
+    r"|(?:memory|documents|context)_tokens|tool_calls"
 )
 
 
@@ -17,7 +17,7 @@ def direction(metric: str) -> Direction:
     return "lower" if LOWER.fullmatch(metric) else "higher"
 
 
-SIZE = re.compile(r"memory_sentences|(?:memory|documents|context)_tokens")
+SIZE = re.compile(r"memory_sentences|(?:memory|documents|context)_tokens|tool_calls")
 TEN = re.compile(r"memory_(?:relevance|completeness|accuracy|noise)")
 
 

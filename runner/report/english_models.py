@@ -6,6 +6,7 @@ ENGLISH_MODELS: dict[str, str] = {
     "role.judge": "judge",
     "role.summariser": "summariser",
     "role.reranker": "reranker",
+    "role.agent": "agent",
     "role.embedder": "embedder",
     "role.testset": "test set",
     "ran.prompts": "Models and prompts",

@@ -6,6 +6,7 @@ KOREAN_MODELS: dict[str, str] = {
     "role.judge": "판정",
     "role.summariser": "요약",
     "role.reranker": "재순위화",
+    "role.agent": "에이전트",
     "role.embedder": "임베딩",
     "role.testset": "테스트 세트",
     "ran.prompts": "모델과 프롬프트",

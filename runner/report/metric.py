@@ -21,6 +21,7 @@ MEMORY = (
     "memory_accuracy", "memory_noise", "memory_sentences", "memory_tokens", "documents_tokens", "context_tokens",
 )  # fmt: skip
 TRACE = ("score", "complexity", "novelty", "diversity", "outcome")
+AGENT = ("tool_calls", "sufficiency_precision", "sufficiency_recall")
 MAIN = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "facts_present", "score")
 
 # No grade: precision, whose ceiling is below 1 wherever a question has fewer relevant documents than k, and what
@@ -76,11 +77,12 @@ def scored(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
 
 
 def result_names(metrics: Mapping[str, Any]) -> list[str]:
-    """Retrieval metrics at k, those of chunks, those of a memory or of traces, and whatever no other table shows."""
-    elsewhere = {*RETRIEVAL, *GENERATION, *UNANSWERABLE, *MEMORY, *TRACE}
+    """Retrieval metrics at k, those of chunks, those of a memory, of traces or of an agent, and whatever no other table
+    shows."""
+    elsewhere = {*RETRIEVAL, *GENERATION, *UNANSWERABLE, *MEMORY, *TRACE, *AGENT}
     chunk = [f"chunk/{name}" for name in RETRIEVAL]
     others = [name for name in metrics if name not in elsewhere and "/" not in name and cutoff_of(name) is None]
-    return [*RETRIEVAL, *chunk, *MEMORY, *TRACE, *sorted(others)]
+    return [*RETRIEVAL, *chunk, *MEMORY, *TRACE, *AGENT, *sorted(others)]
 
 
 def legs(metrics: Mapping[str, Any]) -> list[str]:

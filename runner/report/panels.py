@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric, usage
+from runner.report.agent_section import panel as agent
 from runner.report.document import k_of
 from runner.report.folder import case_counts
 from runner.report.judge_panel import controls, votes
@@ -91,7 +92,7 @@ def _details(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -
     if unanswerable:
         called = counts.get("answerability")
         blocks.append([_table(unanswerable, None, say), *([_two_by_two(called, say)] if called else [])])
-    panels_of = (memory, traces, controls, votes)
+    panels_of = (memory, traces, agent, controls, votes)
     blocks += [[shown] for panel_of in panels_of if (shown := panel_of(summary, say)) is not None]
     if counts.get("lost_at"):
         blocks.append([_lost(counts["lost_at"], say)])

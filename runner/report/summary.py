@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runner.report import (
+    agent_section,
     comparison_section,
     diagnosis_section,
     judge_section,
@@ -26,6 +27,7 @@ SECTIONS: tuple[Callable[[Document], str], ...] = (
     comparison_section.comparison,
     memory_section.memory,
     trace_section.traces,
+    agent_section.agent,
     metric_sections.legs,
     metric_sections.cutoffs,
     diagnosis_section.pattern,

@@ -8,7 +8,7 @@ from typing import Any
 
 from runner.report.wording import Wording
 
-ROLES = ("generator", "judge", "summariser", "reranker", "embedder", "testset")
+ROLES = ("generator", "judge", "summariser", "reranker", "agent", "embedder", "testset")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.report.english import ENGLISH
+from runner.report.english_agent import ENGLISH_AGENT
 from runner.report.english_comparison import ENGLISH_COMPARISON
 from runner.report.english_html import ENGLISH_HTML
 from runner.report.english_memory import ENGLISH_MEMORY
@@ -14,6 +15,7 @@ from runner.report.english_models import ENGLISH_MODELS
 from runner.report.english_sweep import ENGLISH_SWEEP
 from runner.report.english_trace import ENGLISH_TRACE
 from runner.report.korean import KOREAN
+from runner.report.korean_agent import KOREAN_AGENT
 from runner.report.korean_comparison import KOREAN_COMPARISON
 from runner.report.korean_html import KOREAN_HTML
 from runner.report.korean_memory import KOREAN_MEMORY
@@ -40,10 +42,25 @@ class Wording:
 LANGUAGES = {
     "en": Wording(
         "en",
-        ENGLISH | ENGLISH_MEMORY | ENGLISH_MODELS | ENGLISH_COMPARISON | ENGLISH_HTML | ENGLISH_SWEEP | ENGLISH_TRACE,
+        ENGLISH
+        | ENGLISH_AGENT
+        | ENGLISH_MEMORY
+        | ENGLISH_MODELS
+        | ENGLISH_COMPARISON
+        | ENGLISH_HTML
+        | ENGLISH_SWEEP
+        | ENGLISH_TRACE,
     ),
     "ko": Wording(
-        "ko", KOREAN | KOREAN_MEMORY | KOREAN_MODELS | KOREAN_COMPARISON | KOREAN_HTML | KOREAN_SWEEP | KOREAN_TRACE
+        "ko",
+        KOREAN
+        | KOREAN_AGENT
+        | KOREAN_MEMORY
+        | KOREAN_MODELS
+        | KOREAN_COMPARISON
+        | KOREAN_HTML
+        | KOREAN_SWEEP
+        | KOREAN_TRACE,
     ),
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from runner.report.agent_section import way
 from runner.report.document import Document, section
 from runner.report.markdown import bold, escape, shorten
 from runner.report.metric import label
@@ -13,7 +14,7 @@ from runner.report.wording import Wording
 from runner.report.worst import lost_at, scores, worst_cases
 
 COUNT = 10
-QUESTION, ANSWER, REASON = 400, 600, 400  # characters shown
+QUESTION, ANSWER, REASON, WAY = 400, 600, 400, 1500  # characters shown
 RANKS = 10
 
 
@@ -49,11 +50,20 @@ def facts_of(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tu
             yield say("worst.known"), shorten(" / ".join(map(str, output["answers"])), ANSWER)
         if not (asks_a_memory(output) or is_of_a_trace(output)):
             yield say("worst.retrieved"), _retrieved(output, k, say)
+    if went := way(output, say):
+        yield say("agent.trajectory"), shorten(_went(went), WAY)
     if output.get("answer") is not None:
         refused = f"{say('worst.refused')} " if output.get("refused") else ""
         yield say("worst.answer"), refused + shorten(str(output["answer"]), ANSWER)
     yield from result(row, output, say)
     yield from _why(row, k, say)
+
+
+def _went(steps: Iterable[tuple[str, str]]) -> str:
+    told = (
+        f"{number}. {call} → {outcome}." if call else outcome for number, (call, outcome) in enumerate(steps, start=1)
+    )
+    return " ".join(told)
 
 
 def _why(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tuple[str, str]]:

@@ -23,7 +23,7 @@ def asking(model: str, **settings: Any) -> dict[str, Any]:
 def judged_by(judge: dict[str, Any]) -> dict[str, Any]:
     cfg = OmegaConf.create({"judge": judge})
     found = score_identity(build(cfg.judge), {"judge": plain_value(cfg, "judge")})
-    assert found["metric_code"].keys() == {"ranking", "answers", "diagnosis", "memory", "trace"}
+    assert found["metric_code"].keys() == {"ranking", "answers", "diagnosis", "memory", "trace", "agent"}
     assert set(found["components"]) == {"judge"}
     judge_: dict[str, Any] = found["judged_by"]
     return judge_

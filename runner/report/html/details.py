@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from runner.report import case
+from runner.report.agent_section import way
 from runner.report.html.markup import Html, clean, found_in_data, joined, tag
 from runner.report.metric import label
 from runner.report.trace_section import result
@@ -80,12 +81,18 @@ def _found(output: Mapping[str, Any], k: int | None, say: Wording) -> Iterator[t
     if "retrieved" in output:
         hits = [_hit(rank, hit, gold) for rank, hit in enumerate(output["retrieved"][:ITEMS], start=1)]
         yield say("html.retrieved", k=k), hits or say("worst.retrieved_nothing")
+    if went := way(output, say):
+        yield say("agent.trajectory"), [_step(number, *step) for number, step in enumerate(went, start=1)]
     contexts: list[Item] = [
         (int(number in cited), f"[{number}]", _named(each), cut(str(each.get("text", "")), CONTEXT))
         for number, each in enumerate((output.get("contexts") or ())[:ITEMS], start=1)
     ]
     if contexts:
         yield say("html.contexts"), contexts
+
+
+def _step(number: int, call: str, outcome: str) -> Item:
+    return (0, f"{number}.", call, cut(outcome, REASON)) if call else (0, "–", outcome, None)
 
 
 def _hit(rank: int, hit: Mapping[str, Any], gold: set[Any]) -> Item:

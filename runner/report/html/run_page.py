@@ -9,6 +9,7 @@ from typing import Any
 from runner.report.document import Document
 from runner.report.folder import open_run, read_json
 from runner.report.html import (
+    agent_sections,
     comparison_sections,
     loss_sections,
     memory_sections,
@@ -25,6 +26,7 @@ SECTIONS: tuple[Callable[[Document], Section | None], ...] = (
     metric_sections.panels,
     memory_sections.memory,
     trace_quality_sections.traces,
+    agent_sections.agent,
     loss_sections.diagnosis,
     loss_sections.lost,
     loss_sections.unanswerable,

@@ -182,6 +182,22 @@ def test_a_plan_counts_one_request_a_question(tmp_path: Path) -> None:
     assert expected.live == 1
 
 
+def test_a_plan_sees_what_is_stored_as_a_run_does(server: ModelsServer, tmp_path: Path) -> None:
+    replies = iter([json.dumps(GOOD), *["none"] * (IDENTICAL + 1)])
+    server.respond = lambda body: completion(body, next(replies))
+    door = models(server.url, tmp_path)
+    one, other = reranker(door), replace(QUESTION, text="다른 질문")
+    found = one.rerank(QUESTION, CANDIDATES, ASKED)
+    with pytest.raises(ReplyError, match="holds no JSON"):
+        one.rerank(other, CANDIDATES, ASKED)
+    rehearsal = Rehearsal()
+    with door.rehearsing(rehearsal, "0"):
+        assert one.rerank(QUESTION, CANDIDATES, ASKED) == found  # with what it cost
+        with pytest.raises(ReplyError, match="holds no JSON"):
+            one.rerank(other, CANDIDATES, ASKED)
+    assert rehearsal.n_made_up == 0
+
+
 def test_a_prompt_of_ones_own(server: ModelsServer, tmp_path: Path) -> None:
     says(server, GOOD)
     own = tmp_path / "rerank.yaml"

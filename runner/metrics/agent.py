@@ -1,0 +1,162 @@
+"""What an agent did for its questions, and what each step of it was worth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runner.trajectory import Trajectory
+
+NO_FALLBACK = "none"
+
+
+def trajectory_values(
+    trajectory: Trajectory, gold: Collection[str], document_of: Callable[[str], str]
+) -> dict[str, float | None]:
+    """`tool_calls`, and what one question adds to `sufficiency_precision` (mean over questions for which the agent
+    said in the end that it had enough) and `sufficiency_recall` (mean over questions for which it had): enough is a
+    gold document among what it ranked. None where nobody said whether there was enough."""
+    told = [call for call in trajectory.calls if call.sufficient is not None]
+    if not told:
+        return {"tool_calls": float(len(trajectory.calls))}
+    said = bool(told[-1].sufficient)
+    had = any(document_of(id) in gold for id in told[-1].ranked)
+    return {
+        "tool_calls": float(len(trajectory.calls)),
+        "sufficiency_precision": float(had) if said else None,
+        "sufficiency_recall": float(said) if had else None,
+    }
+
+
+def trajectory_labels(trajectory: Trajectory) -> dict[str, str]:
+    return {"fallback": trajectory.fallback or NO_FALLBACK, "stopped": trajectory.stopped}
+
+
+# --- over all questions -----------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Step:
+    """All questions for which there was such a step."""
+
+    n: int = 0
+    errors: int = 0
+    tokens: Counter[str] = field(default_factory=Counter)
+    usd: float | None = 0.0
+    n_gold: int = 0  # questions with gold documents
+    recall: float = 0.0
+    gain: float = 0.0
+
+    def add(self, call: Mapping[str, Any]) -> None:
+        self.n += 1
+        self.errors += "error" in call
+        self.tokens.update({name: call.get(name, 0) for name in ("input_tokens", "output_tokens")})
+        usd = call.get("cost_usd", 0.0)
+        self.usd = None if self.usd is None or usd is None else self.usd + usd
+
+    def add_recall(self, recall: float, gain: float) -> None:
+        self.n_gold += 1
+        self.recall += recall
+        self.gain += gain
+
+    def told(self) -> dict[str, Any]:
+        return {
+            "n": self.n,
+            "n_gold": self.n_gold,
+            "recall": self.recall / self.n_gold if self.n_gold else None,
+            "gain": self.gain / self.n_gold if self.n_gold else None,
+            "input_tokens": self.tokens["input_tokens"] / self.n,
+            "output_tokens": self.tokens["output_tokens"] / self.n,
+            "usd": None if self.usd is None else self.usd / self.n,
+            "errors": self.errors,
+        }
+
+
+class AgentSums:
+    """Over rows as they pass. `told`: `agent` of summary.json, nothing where no question was found by an agent.
+
+    n           questions
+    calls       {calls: questions}
+    tools       {tool: calls}
+    fallbacks   {kind: {n, answerable, unanswerable}}; kind `none` for an ordinary answer
+    stopped     {reason: questions}
+    steps       of each step: n questions that came to it, n_gold of them with gold documents, the recall of the best k
+                documents after it and what it gained (means over n_gold; the first gains all that it has), means over n
+                of tokens and usd (null: a price is unknown), errors
+    """
+
+    def __init__(self, k: int) -> None:
+        self._k = k
+        self._counts = _Counts()
+        self._steps: list[_Step] = []
+
+    def passing(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        for row in rows:
+            output = row.get("output")
+            if isinstance(output, Mapping) and "trajectory" in output:
+                self._add(output)
+            yield row
+
+    def over(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """`told` of all rows. The first question found without an agent ends it: then none of them was."""
+        for row in self.passing(rows):
+            output = row.get("output")
+            if isinstance(output, Mapping) and "retrieved" in output and "trajectory" not in output:
+                return {}
+        return self.told()
+
+    def told(self) -> dict[str, Any]:
+        if not self._counts.n:
+            return {}
+        return {"agent": {**self._counts.told(), "steps": [step.told() for step in self._steps]}}
+
+    def _add(self, output: Mapping[str, Any]) -> None:
+        self._counts.add(output)
+        gold, before = output["expected"] if output["answerable"] else (), 0.0
+        for place, call in enumerate(output["trajectory"]["calls"]):
+            if place == len(self._steps):
+                self._steps.append(_Step())
+            step = self._steps[place]
+            step.add(call)
+            if gold:
+                recall = recall_of(call["ranked"], gold, self._k)
+                step.add_recall(recall, recall - before)
+                before = recall
+
+
+def recall_of(ranked: Sequence[str], gold: Collection[str], k: int) -> float:
+    """Share of the gold documents among the first k documents of ranked chunks."""
+    documents = list(dict.fromkeys(id.rpartition("#")[0] or id for id in ranked))[:k]
+    return len(set(documents) & set(gold)) / len(set(gold))
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.n = 0
+        self.calls: Counter[int] = Counter()
+        self.tools: Counter[str] = Counter()
+        self.stopped: Counter[str] = Counter()
+        self.fallbacks: dict[str, Counter[str]] = {}
+
+    def add(self, output: Mapping[str, Any]) -> None:
+        trajectory = output["trajectory"]
+        self.n += 1
+        self.calls[len(trajectory["calls"])] += 1
+        self.tools.update(call["tool"] for call in trajectory["calls"])
+        self.stopped[trajectory["stopped"]] += 1
+        counts = self.fallbacks.setdefault(trajectory.get("fallback") or NO_FALLBACK, Counter())
+        counts.update(["n", "answerable" if output["answerable"] else "unanswerable"])
+
+    def told(self) -> dict[str, Any]:
+        kinds = ("n", "answerable", "unanswerable")
+        return {
+            "n": self.n,
+            "calls": {str(calls): n for calls, n in sorted(self.calls.items())},
+            "tools": dict(sorted(self.tools.items())),
+            "fallbacks": {
+                name: {kind: counts[kind] for kind in kinds} for name, counts in sorted(self.fallbacks.items())
+            },
+            "stopped": dict(sorted(self.stopped.items())),
+        }

@@ -1,0 +1,107 @@
+import io
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from runner.report import agent_section
+from runner.report.document import Document
+from runner.report.folder import open_run
+from runner.report.wording import LANGUAGES
+from runner.report.worst_section import facts_of
+from tests.agent_runs import AGENT, OUTPUT, TRAJECTORY
+from tests.run_folders import write_run
+
+EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
+
+
+def markdown(folder: Path, agent: Any = AGENT, language: str = "en") -> str:
+    run = {"config": {"report": {"language": language}}}
+    return agent_section.agent(Document.of(open_run(write_run(folder, run, {"agent": agent}))))
+
+
+def test_the_section_in_english(tmp_path: Path) -> None:
+    lines = markdown(tmp_path / "r").splitlines()
+    assert lines[0] == "## What the agent did"
+    assert lines[2:10] == [
+        "### How it ended",
+        "",
+        "| Answer | Questions | Share | answerable | unanswerable |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| an answer | 6 | 60.0% | 6 | 0 |",
+        "| “no document was found” | 4 | 40.0% | 1 | 3 |",
+        "",
+        "Why it stopped: all calls were made 4, it had enough 6.",
+    ]
+    steps = lines.index("### What each call was worth")
+    assert lines[steps + 2 : steps + 7] == [
+        "| Call | Questions | Recall@5 after it | Gain | Tokens in | Tokens out | USD | Errors |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| 1 | 10 | 0.5000 | – | 1,234 | 20 | \\$0.0015 | 0 |",
+        "| 2 | 4 | 0.7500 | \\+0.2500 | 0 | 0 | – | 2 |",
+        "| 3 | 1 | – | – | 0 | 0 | \\$0 | 0 |",
+    ]
+    assert lines[-1] == "Calls of tools: get\\_section 3, search\\_all 15."
+
+
+def test_the_section_in_korean(tmp_path: Path) -> None:
+    text = markdown(tmp_path / "r", language="ko")
+    for part in (
+        "## 에이전트가 한 일",
+        "| 응답 | 질문 수 | 비율 | 답변 가능 | 답변 불가 |",
+        "| “관련 문서 없음” 안내 | 4 | 40.0% | 1 | 3 |",
+        "멈춘 까닭: 호출을 모두 씀 4, 충분함 6.",
+        "| 호출 | 질문 수 | 호출 후 Recall@5 | 증가분 | 입력 토큰 | 출력 토큰 | USD | 오류 |",
+    ):
+        assert part in text
+
+
+def test_a_run_without_an_agent_has_no_section(tmp_path: Path) -> None:
+    assert markdown(tmp_path / "r", agent=None) == ""
+    assert agent_section.panel({}, EN) is None
+
+
+def test_the_panel() -> None:
+    shown = agent_section.panel({"agent": AGENT, "k": 5}, EN)
+    assert shown is not None
+    console = Console(file=io.StringIO(), width=76)
+    console.print(shown)
+    assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
+        "Agent: How it ended",
+        "  an answer: 6 (60.0%)",
+        "  “no document was found”: 4 (40.0%)",
+        "Calls:",
+        "  1. n=10, Recall@5 0.5000, 1,254 tokens",
+        "  2. n=4, Recall@5 0.7500 (+0.2500)",
+        "  3. n=1, Recall@5 –",
+    ]
+
+
+def test_the_way_of_one_question() -> None:
+    assert agent_section.way(OUTPUT, EN) == [
+        (
+            "search_all(query=“EC2 비용”)",
+            "2 chunks; best: guide#1 ✓, faq#0; not enough; confidence 0.40; missing: 절차, 조건; "
+            "advice: search for “예약 인스턴스”; 1,034 tokens, $0.0012",
+        ),
+        (
+            "search_by_metadata(query=“예약 인스턴스”, has_steps=true)",
+            "nothing; failed: no chunk has a tag 'has_steps'; best: guide#1 ✓, faq#0",
+        ),
+        ("", "Stopped: nothing more to try. Result: “no document was found”. failed: request limit"),
+    ]
+    assert agent_section.way({"trajectory": {"calls": [], "stopped": "sufficient"}}, KO) == [
+        ("", "멈춘 까닭: 충분함. 결과: 일반 답변.")
+    ]
+    assert agent_section.way({"query": "q"}, EN) == []
+
+
+def test_a_case_tells_it() -> None:
+    facts = dict(facts_of({"output": OUTPUT, "metrics": {}, "status": "ok"}, 5, KO))
+    assert facts["에이전트가 한 일"].startswith(
+        "1. search_all(query=“EC2 비용”) → 청크 2개; 상위: guide#1 ✓, faq#0; 불충분;"
+    )
+    assert facts["에이전트가 한 일"].endswith("결과: “관련 문서 없음” 안내. 실패: request limit")
+    section = {"tool": "get_section", "arguments": {"chunk_id": "a#1"}, "found": ["a#0"], "ranked": []}
+    told = agent_section.way({"trajectory": {**TRAJECTORY, "calls": [{**section, "next_action": "get_section"}]}}, EN)
+    assert told[0] == ("get_section(chunk_id=“a#1”)", "1 chunks; advice: open the section")
