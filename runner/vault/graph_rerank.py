@@ -13,6 +13,7 @@ from runner.protocols import Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 from runner.vault.graph import VaultGraph
+from runner.vault.links import may_hold_links
 from runner.vault.store import NoteStore
 
 LEG = "no_graph"
@@ -42,7 +43,7 @@ class GraphRerank:
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Facts about the graph; none where it is not used. Notes that are known there are not parsed again."""
         self._active = False
-        if self._enabled is False:
+        if not (self._enabled or (self._enabled is None and self._may_hold_links(corpus))):
             return {}
         graph = VaultGraph(corpus.documents, NoteStore(workspace.root, cold=workspace.cold).markup)
         if not graph.edges and not self._enabled:
@@ -55,6 +56,11 @@ class GraphRerank:
         self._centrality = CENTRALITY * graph.centrality / graph.centrality.max()
         counts = {"links": len(graph.edges), "broken": len(graph.broken), "ambiguous": len(graph.ambiguous)}
         return {"graph": counts}
+
+    @staticmethod
+    def _may_hold_links(corpus: Corpus) -> bool:
+        """Most corpora do not, and need no graph to tell."""
+        return any(may_hold_links(document.text) for document in corpus.documents)
 
     def search(self, search: Search, queries: Sequence[Query], depth: int) -> list[Ranking]:
         if not self._active:

@@ -76,7 +76,11 @@ def _moved(links: tuple[Link, ...], first_line: int) -> list[Link]:
 
 def may_hold_markup(text: str) -> bool:
     """False for most texts that hold neither links nor tags, without parsing them."""
-    return bool(_MAY_HOLD_LINKS.search(text) or _TAG.search(text))
+    return may_hold_links(text) or ("#" in text and _TAG.search(text) is not None)
+
+
+def may_hold_links(text: str) -> bool:
+    return "[" in text and _MAY_HOLD_LINKS.search(text) is not None
 
 
 def markups_of(texts: Sequence[str]) -> list[Markup]:

@@ -63,6 +63,14 @@ def test_documents_without_links_are_ranked_as_ever(tmp_path: Path, monkeypatch:
     assert {name.split("/")[0] for name in metrics_of("o") if "/" in name} == {"keyword", "semantic"}
 
 
+def test_where_notes_are_kept_is_no_part_of_what_is_measured(vault: list[str]) -> None:
+    assert main([*vault, "retriever=keyword", "out=a"]) == 0
+    assert main([*vault, "retriever=keyword", "cache_dir=elsewhere", "cold_start=true", "out=b"]) == 0
+    runs = [json.loads(Path(folder, "run.json").read_text(encoding="utf-8")) for folder in "ab"]
+    assert runs[0]["fingerprint"] == runs[1]["fingerprint"]
+    assert Path("elsewhere/notes.sqlite").exists()
+
+
 def test_a_note_that_changed_is_found_by_what_it_says_now(vault: list[str]) -> None:
     assert main([*vault, "retriever=keyword", "retriever.graph_rerank=false", "out=before"]) == 0
     Path("notes/굴.md").write_text("# 굴\n\n붉은 동물은 밤에 어디서 사냥하나", encoding="utf-8")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
 from runner.vault.graph import VaultGraph
-from runner.vault.links import Markup, markups_of
+from runner.vault.links import Link, Markup, markups_of
 from tests.runner.vault.notes import documents_of
 
 FOAM = Path(__file__).resolve().parents[4] / "shared" / "data" / "foam_vault_en"
@@ -105,21 +105,21 @@ def test_each_text_is_read_once_by_the_reader_given() -> None:
 def test_the_links_of_a_real_vault(tmp_path: Path) -> None:
     zipfile.ZipFile(FOAM / "vault.zip").extractall(tmp_path)
     lines = (FOAM / "links_raw.jsonl").read_text(encoding="utf-8").splitlines()
-    listed = Counter((link["source"], link["link"], link["target"]) for link in map(json.loads, lines))
+    expected = [tuple(map(json.loads(line).get, ("source", "line", "link", "target"))) for line in lines]
     notes = read_notes(str(tmp_path), "notes", ProblemLog(strict=False))
     graph, texts = VaultGraph(notes), {note.id: note.text for note in notes}
-    outside = Counter(
-        (edge.source, texts[edge.source][edge.link.start : edge.link.end].removeprefix("!"), edge.target)
-        for edge in graph.edges
-        if edge.link.kind != "markdown"
-    )
-    in_code = Counter(
-        (loose.source, texts[loose.source][loose.link.start : loose.link.end].removeprefix("!"), loose.candidates[0])
-        for loose in graph.in_code
-        if loose.candidates
-    )
+
+    def found(source: str, link: Link, target: str) -> tuple[str, int, str, str]:
+        whole, text = (tmp_path / source).read_text(encoding="utf-8"), texts[source]
+        above = whole.removesuffix(text).count("\n")
+        return source, link.line + above, text[link.start : link.end].removeprefix("!"), target
+
+    wiki = [edge for edge in graph.edges if edge.link.kind != "markdown"]
+    outside = Counter(found(edge.source, edge.link, edge.target) for edge in wiki)
+    meant = [loose for loose in graph.in_code if loose.candidates]
+    in_code = Counter(found(loose.source, loose.link, loose.candidates[0]) for loose in meant)
     assert (outside.total(), in_code.total()) == (197, 14)
-    assert outside + in_code == listed
+    assert outside + in_code == Counter(expected)
     assert [(loose.source, loose.link.reference) for loose in graph.broken] == [
         ("dev/contribution-guide.md", "../../CONTRIBUTING.md"),
         ("dev/design/static-site-publishing-research.md", "../../user/publishing/publishing.md"),
