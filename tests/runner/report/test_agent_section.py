@@ -41,7 +41,7 @@ def test_the_section_in_english(tmp_path: Path) -> None:
         "| 2 | 4 | 0.7500 | \\+0.2500 | 0 | 0 | – | 2 |",
         "| 3 | 1 | – | – | 0 | 0 | \\$0 | 0 |",
     ]
-    assert lines[-1] == "Calls of tools: get\\_section 3, search\\_all 15."
+    assert lines[-1] == "Calls of tools: get_section 3, search_all 15."
 
 
 def test_the_section_in_korean(tmp_path: Path) -> None:
