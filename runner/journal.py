@@ -141,15 +141,10 @@ def _row(line: bytes) -> dict[str, Any] | None:
 
 def is_whole(row: Mapping[str, Any]) -> bool:
     """Whether what is summed up later has the types that it is written with."""
-    numbers: list[Any] = []
     for name in ("metrics", "weights", "labels", "timings", "judgements"):
         if not isinstance(row.get(name), dict):
             return False
-    for timing in row["timings"].values():
-        if not isinstance(timing, dict) or not isinstance(timing.get("ms"), int | float | None):
-            return False
-    numbers += [*row["metrics"].values(), *row["weights"].values(), row.get("latency_ms")]
-    texts = [row.get("id"), *row["labels"].values()]
+    texts, numbers = [row.get("id"), *row["labels"].values()], [*row["metrics"].values(), *row["weights"].values()]
     for name in ("tags", "unscored"):
         if not isinstance(row.get(name), list):
             return False
@@ -157,6 +152,26 @@ def is_whole(row: Mapping[str, Any]) -> bool:
     return (
         row.get("status") in ("ok", "failed", "timeout")
         and all(isinstance(text, str) for text in texts)
-        and all(isinstance(row.get(name), str | None) for name in ("language", "difficulty"))
-        and all(number is None or isinstance(number, int | float) for number in numbers)
+        and all(isinstance(row.get(name), str | None) for name in ("language", "difficulty", "stage", "error"))
+        and all(map(_is_number, [*numbers, row.get("latency_ms")]))
+        and isinstance(row.get("output"), dict | None)
+        and all(isinstance(timing, dict) and _is_number(timing.get("ms")) for timing in row["timings"].values())
+        and all(map(_is_judgement, row["judgements"].values()))
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _is_judgement(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("details"), dict | None):
+        return False
+    votes = (value.get("details") or {}).get("votes") or {}
+    return (
+        _is_number(value.get("score"))
+        and isinstance(value.get("reasoning"), str | None)
+        and isinstance(value.get("error"), str | None)
+        and isinstance(votes, dict)
+        and all(map(_is_number, votes.values()))
     )

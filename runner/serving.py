@@ -69,8 +69,9 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
 
 
 def kept_preparation(folder: Path) -> Preparation | None:
-    found = read_json(folder / PREPARATION)
-    return None if found is None else Preparation(**found)
+    found = read_json(folder / PREPARATION) or {}
+    facts, timing = found.get("facts"), found.get("timing")
+    return Preparation(facts, timing) if isinstance(facts, dict) and isinstance(timing, dict) else None
 
 
 async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparation, Stop | None]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from runner import report, terminal
 from runner.commands import Parser
 from runner.errors import InputError
-from runner.report.folder import CONTENTS, is_sweep, open_run
+from runner.report.folder import CONTENTS, is_sweep, legible, open_run
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -23,7 +23,8 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     folder = Path(options.run)
     if folder.is_dir():
-        show(folder)
+        with legible(folder):
+            show(folder)
     elif RUN_ID.fullmatch(options.run):
         _show_tracked(options.run, options.uri)
     else:
@@ -47,4 +48,5 @@ def _show_tracked(run_id: str, uri: str | None) -> None:
 
     with tempfile.TemporaryDirectory() as scratch:
         download(uri or configured_uri(), run_id, Path(scratch))
-        show(Path(scratch))
+        with legible(Path(f"MLflow run {run_id}")):
+            show(Path(scratch))

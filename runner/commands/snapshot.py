@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.commands import Parser
 from runner.comparison.snapshots import parse_snapshot, read_snapshot
 from runner.errors import DataError, InputError
-from runner.report.folder import open_run
+from runner.report.folder import legible, open_run
 from runner.snapshot import FILE, encoded, write_bytes
 
 
@@ -25,7 +25,8 @@ def main(argv: Sequence[str]) -> int:
     path = options.path or options.run / FILE
     if options.path is not None:
         _demand_free(path)
-    data = encoded(opened)
+    with legible(options.run):
+        data = encoded(opened)
     snapshot = parse_snapshot(data, str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, data)

@@ -17,7 +17,7 @@ from runner import terminal
 from runner.comparison.snapshots import Snapshot, parse_snapshot, read_snapshot
 from runner.errors import DataError, InputError, TrackingError, did_you_mean
 from runner.metadata import read_json
-from runner.report.folder import is_sweep, lines, open_run, open_sweep
+from runner.report.folder import is_sweep, legible, lines, open_run, open_sweep
 from runner.snapshot import FILE, encoded
 from runner.tracking.mlflow_client import configured_uri, connect, download, reported, sqlite_file
 
@@ -81,7 +81,8 @@ class Finder:
         if self.own is not None and path.resolve() == self.own.resolve():
             raise InputError(f"'{path}' is the folder of this run itself")
         if is_sweep(path):
-            cells = [f"{path / cell['folder']} ({' '.join(cell['overrides'])})" for cell in open_sweep(path)["cells"]]
+            with legible(path):
+                cells = [_cell(path, cell) for cell in open_sweep(path)["cells"]]
             raise InputError(f"'{path}' is a sweep; name one of its runs: {', '.join(cells)}")
         if not any((path / name).is_file() for name in (FILE, "run.json")):
             raise InputError(f"'{path}' holds neither {FILE} nor run.json, so it is no run folder; {WANTED}")
@@ -120,7 +121,7 @@ class Finder:
         """The runs that are to be compared, as they are known in MLflow as well."""
         folders = [] if self.own is None else [self.own, *(path.parent for path in self.own.glob("*/run.json"))]
         found = [run for folder in folders if (run := read_json(folder / "run.json")) is not None]
-        return {_key(run) for run in (*found, *self.candidates) if run.get("created_at")}
+        return {_key(run) for run in (*found, *self.candidates) if _began_ms(run)}
 
     def _in_outputs(self, experiment: str) -> Iterator[tuple[int, Path]]:
         """(when it began, in milliseconds, folder)."""
@@ -166,7 +167,9 @@ def open_place(place: Place) -> Side:
     if not opened.summary:
         reason = opened.run.get("error_message") or "it did not come to its end"
         raise InputError(f"{place.label}: the run has no results ({opened.run.get('status')}: {reason})")
-    return _side(parse_snapshot(encoded(opened), str(place.path)), place, folder)
+    with legible(place.path):
+        made = encoded(opened)
+    return _side(parse_snapshot(made, str(place.path)), place, folder)
 
 
 def _side(snapshot: Snapshot, place: Place, folder: Path | None) -> Side:
@@ -175,10 +178,14 @@ def _side(snapshot: Snapshot, place: Place, folder: Path | None) -> Side:
     return Side(snapshot, place.label, folder)
 
 
+def _cell(sweep: Path, cell: Mapping[str, Any]) -> str:
+    return f"{sweep / cell['folder']} ({' '.join(cell['overrides'])})"
+
+
 def _runs_here() -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in (*Path("outputs").glob("*/run.json"), *Path("outputs").glob("*/*/run.json")):
         run = read_json(path)
-        if run is not None and run.get("experiment") and run.get("created_at"):
+        if run is not None and run.get("experiment") and _began_ms(run):
             yield path.parent, run
 
 
@@ -187,7 +194,11 @@ def _key(run: Mapping[str, Any]) -> tuple[str | None, int]:
 
 
 def _began_ms(run: Mapping[str, Any]) -> int:
-    return int(datetime.fromisoformat(run["created_at"]).timestamp() * 1000)
+    """0 where it does not tell."""
+    try:
+        return int(datetime.fromisoformat(run["created_at"]).timestamp() * 1000)
+    except (KeyError, OverflowError, TypeError, ValueError):
+        return 0
 
 
 def _near(reference: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,18 @@ def read_json(path: Path, kind: str) -> Mapping[str, Any]:
     return value
 
 
+@contextmanager
+def legible(folder: Path) -> Iterator[None]:
+    """What files say that were damaged or edited fits nothing that is made of it: an InputError, whatever it was."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{folder}: its files are damaged or were edited ({what}); the command that made them makes them again"
+        ) from error
+
+
 def lines(path: Path) -> Iterator[Mapping[str, Any]]:
     """The JSON objects of a file, one a line. A line torn by a crash is passed over; no file, no lines."""
     return (value for _, value in lines_at(path))
@@ -97,7 +110,6 @@ def lines_at(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def parsed(line: bytes) -> Mapping[str, Any] | None:
-    """The JSON object of a line; None where it is torn."""
     """The JSON object of a line; None where it is torn."""
     try:
         value = orjson.loads(line)

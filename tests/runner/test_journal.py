@@ -153,3 +153,21 @@ with Journal(Path({str(path)!r})) as journal:
     line = f"StopRunError {path}: File too large; finished cases stay, and the same command goes on from there"
     assert said.splitlines() == [line, line, "True ['a']"]
     assert ids(path, "abc") == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"judgements": {"memory": None}},
+        {"judgements": {"memory": {"details": {"votes": {"1": "x"}}}}},
+        {"stage": 5},
+        {"output": []},
+        {"metrics": {"recall_at_k": True}},
+        {"timings": {"retrieval": {"ms": "1"}}},
+    ],
+)
+def test_a_row_with_a_part_that_no_run_writes_is_run_again(tmp_path: Path, damage: dict[str, object]) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b"))
+    first, second = path.read_text(encoding="utf-8").splitlines()
+    path.write_text(json.dumps({**json.loads(first), **damage}) + f"\n{second}\n", encoding="utf-8")
+    assert ids(path, "ab") == ["b"]

@@ -80,3 +80,12 @@ def test_a_run_without_results(tmp_path: Path) -> None:
     (write_run(tmp_path, {"status": "running"}) / "summary.json").unlink()
     with pytest.raises(InputError, match=r"the run has no results \(running: it did not come to its end\)$"):
         results.main([str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("summary.json", '{"metrics": {"mrr": 1}}'), ("sweep.json", '{"cells": 5}')]
+)
+def test_a_folder_whose_files_were_edited(tmp_path: Path, file: str, text: str) -> None:
+    (write_run(tmp_path / "run") / file).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"run: its files are damaged or were edited \(\w+Error: .*makes them again$"):
+        results.main([str(tmp_path / "run")])

@@ -214,3 +214,21 @@ def test_from_a_server(mlflow_server: str, tmp_path: Path) -> None:
         side = finder.open(reference)
         assert (side.snapshot.run["id"], list(side.rows({"b"}))) == ("there", ["b"])
     assert json.loads((tmp_path / "downloads" / str(run_id) / "run.json").read_text())["id"] == "there"
+
+
+def test_a_damaged_run_is_not_the_latest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, began in (("good", "2026-01-01T00:00:00Z"), ("odd", "yesterday"), ("none", None)):
+        folder = run_folder(Path("outputs") / name, [graded("a", 1.0)])
+        run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        (folder / "run.json").write_text(
+            json.dumps({**run, "status": "completed", "created_at": began}), encoding="utf-8"
+        )
+    experiment = run["experiment"]
+    assert Finder(tmp_path, f"sqlite:///{tmp_path}/none.db").find(f"latest:{experiment}").label == "outputs/good"
+
+
+def test_a_sweep_whose_list_of_runs_was_edited(tmp_path: Path) -> None:
+    (tmp_path / "sweep.json").write_text('{"cells": [{"folder": "0"}]}', encoding="utf-8")
+    with pytest.raises(InputError, match=r"its files are damaged or were edited \(KeyError: 'overrides'\)"):
+        Finder(tmp_path).find(str(tmp_path))
