@@ -12,6 +12,7 @@ from pydantic import Field
 from runner.data.gold import check_gold
 from runner.data.identity import gold_fingerprint, queries_fingerprint, slices_fingerprint
 from runner.data.problems import ProblemLog
+from runner.errors import DataError
 from runner.health import check_health
 from runner.llm.projection import Projection
 from runner.memory.context import BuiltContext, ContextBuilder
@@ -32,11 +33,12 @@ from runner.memory.replay import Moment
 from runner.memory.sums import sums
 from runner.memory.walking import Moments, moments
 from runner.metrics import diagnosis
+from runner.metrics.agent import AgentSums
 from runner.metrics.answers import answer_matches
 from runner.metrics.memory import CRITERIA
 from runner.metrics.memory import lost_at as lost_in_memory
 from runner.protocols import Generator, Judge, Workspace
-from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
+from runner.records import Answer, CaseSet, Corpus, Judgement, Judgements, Preparation, Query, Scores, Timing
 from runner.retrieval import Retrieval, Retrieved, record_of
 from runner.stopwatch import stopwatch
 from runner.store import fingerprint
@@ -96,12 +98,14 @@ class Copilot:
     # --- data -------------------------------------------------------------------------------------
 
     def load(self) -> CaseSet[ProbeCase]:
-        """The questions of the data set are not asked; those of the conversations are."""
+        """The questions of the data set are not asked; those of the conversations are. Raises DataError where these are
+        about other documents."""
         found = self.retrieval.load()
         conversations, problems = self.scenario.load()
         cases = tuple(ProbeCase(talk, probe) for talk in conversations for probe in talk.probes)
         queries = [query_of(case, case.probe.question) for case in cases]
         log = ProblemLog(strict=False)
+        _check_notes(queries, self.retrieval.corpus)
         check_gold(((None, query) for query in queries), self.retrieval.corpus, "scenario", log, field="notes")
         parts = {"judge": self.judge_, "generator": self.generator}
         asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
@@ -199,7 +203,7 @@ class Copilot:
             **counted(output.seen, output.moment, output.context, output.answer),
             **diagnosis.unanswerable_values(label),
         }
-        labels = {"answerability": label, **self._labels(case, output, values)}
+        labels = {**ranked.labels, "answerability": label, **self._labels(case, output, values)}
         if is_about_memory(case):
             shown = output.context.memory_text + output.context.entities_text
             labels["memory"] = "held" if shown.strip() else "empty"
@@ -268,7 +272,18 @@ class Copilot:
             yield from ("exact_match", "token_f1")
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        return sums(rows)
+        agents = AgentSums(self.retrieval.k)
+        return {**sums(agents.passing(rows)), **agents.told()}
+
+
+def _check_notes(queries: Sequence[Query], corpus: Corpus) -> None:
+    named = {note for query in queries for note in query.relevance}
+    if named and corpus.documents and named.isdisjoint(corpus.document_by_id):
+        example = next(note for query in queries for note in query.relevance)
+        raise DataError(
+            f"scenario: none of the {len(named)} documents that its questions name, such as '{example}', is in the "
+            "corpus: choose a dataset and a scenario that belong together"
+        )
 
 
 def _score(judgement: Judgement | None) -> float | None:

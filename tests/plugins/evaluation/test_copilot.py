@@ -14,7 +14,7 @@ from plugins.memory.full_history import FullHistoryMemory
 from plugins.memory.none import NoMemory
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
-from runner.errors import EvaluationError
+from runner.errors import DataError, EvaluationError
 from runner.llm.projection import Projection
 from runner.memory.context import ContextBuilder
 from runner.memory.records import Conversation, Fact, Probe, Remembered, SessionKey
@@ -214,6 +214,17 @@ async def test_what_is_remembered_may_answer_before_the_message_does(tmp_path: P
     assert found["never"][1].generation is not None
 
 
+async def test_what_agents_did_is_summed_beside_what_memories_held(tmp_path: Path) -> None:
+    found = await scored(copilot(ByName(is_agent=True)), tmp_path)
+    rows = [{"output": output.record()} for _, output in found.values()]
+    summed = copilot().sums(iter(rows))
+    assert summed["agent"]["n"] == 5
+    assert {kind: counts["n"] for kind, counts in summed["agent"]["fallbacks"].items()} == {"none": 3, "not_found": 2}
+    assert summed["memory"]["upkeep"]["appends"] == 5
+    plain = await scored(copilot(), tmp_path / "plain")
+    assert "agent" not in copilot().sums({"output": output.record()} for _, output in plain.values())
+
+
 # --- scores -------------------------------------------------------------------------------------------
 
 
@@ -305,10 +316,20 @@ async def test_a_memory_that_fails_for_one_question_fails_that_question(tmp_path
 
 
 def test_notes_that_are_no_documents_are_told() -> None:
-    unknown = replace(TALK, probes=(replace(TALK.probes[0], notes=("exports",)),))
+    unknown = replace(TALK, probes=(replace(TALK.probes[0], notes=("exports", "seats")),))
     (problem,) = copilot(talk=unknown).load().problems
     assert str(problem) == (
         "scenario: notes: no document 'exports' in the corpus; did you mean 'export'? (query 'talk/export')"
+    )
+
+
+def test_questions_about_other_documents_are_an_error() -> None:
+    unknown = replace(TALK, probes=(replace(TALK.probes[0], notes=("exports",)), TALK.probes[-1]))
+    with pytest.raises(DataError) as raised:
+        copilot(talk=unknown).load()
+    assert str(raised.value) == (
+        "scenario: none of the 1 documents that its questions name, such as 'exports', is in the corpus: choose a "
+        "dataset and a scenario that belong together"
     )
 
 
