@@ -1,13 +1,16 @@
-"""What scoring reasoning traces costs: reading, the score, the scan of a full cache, embedders, and memory.
+"""What scoring reasoning traces costs: a whole run, reading, the score, the scan of a full cache, a cache in a server,
+embedders, and memory.
 
 python benchmarks/trace.py [TRACES] [--e5]
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +25,8 @@ import numpy as np
 from plugins.dataset.traces import TracesDataset
 from plugins.embedder.lsa import LsaEmbedder
 from runner.data.problems import ProblemLog
+from runner.memory.embedded_server import acquire, release
+from runner.memory.redis_server import RedisServer
 from runner.metrics import trace as metrics
 from runner.protocols import Embedder
 from runner.store import Store
@@ -30,17 +35,30 @@ from runner.trace.novelty import VectorCache
 from runner.trace.profile import shipped
 from runner.trace.reading import read_traces
 from runner.trace.records import Trace
+from runner.trace.shared_cache import SharedPlace, SharedVectorCache
 
 CACHE, DIM = 1000, 384
+RUN = """
+import resource, sys
+from runner.cli import main
+code = main(sys.argv[1:])
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_maxrss / 1024, used.ru_utime + used.ru_stime)
+sys.exit(code)
+"""
 
 
 def main(words: list[str]) -> None:
     n = int(next((word for word in words if word.isdigit()), 100_000))
     traces, _ = TracesDataset().read()
     with tempfile.TemporaryDirectory() as folder:
-        reading(Path(folder), n)
+        write(Path(folder) / "traces.jsonl", n)
+        write(Path(folder) / "few.jsonl", max(1, n // 10))
+        runs(Path(folder), n)
+        reading(Path(folder) / "traces.jsonl", n)
         rules(traces)
         scan()
+        asyncio.run(shared_scan())
         embedding("lsa", LsaEmbedder(), traces, Path(folder))
         if "--e5" in words:
             from plugins.embedder.e5 import E5Embedder
@@ -48,15 +66,35 @@ def main(words: list[str]) -> None:
             embedding("e5", E5Embedder(), traces, Path(folder))
 
 
-def reading(folder: Path, n: int) -> None:
-    """Scoring n traces as they are read, so that none is held."""
-    path = folder / "traces.jsonl"
+def write(path: Path, n: int) -> None:
+    """Those of the program, again and again under new ids."""
     lines = [line for file in TracesDataset().paths for line in Path(file).read_text(encoding="utf-8").splitlines()]
     records = [json.loads(line) for line in lines]
     with path.open("w", encoding="utf-8") as file:
         for number in range(n):
             record = records[number % len(records)] | {"id": f"t{number}"}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def runs(folder: Path, n: int) -> None:
+    """The experiment from the command line to the last file, each in a process of its own."""
+    peaks = {}
+    for name in ("few", "traces"):
+        words = ["+experiment=trace_quality", "tracking=none", "format=json"]
+        words += [f"dataset.traces={folder / name}.jsonl", f"out={folder / name}"]
+        done = subprocess.run(
+            [sys.executable, "-c", RUN, *words], cwd=folder, stdout=subprocess.PIPE, text=True, check=True
+        )
+        peaks[name], seconds = map(float, done.stdout.split()[-2:])
+    few = max(1, n // 10)
+    grown = (peaks["traces"] - peaks["few"]) / (n - few) * 1024
+    print(f"a run of {n} traces: {seconds / n * 1e6:.0f} us of processor time a trace")
+    print(f"  peak memory of a run of {few}: {peaks['few']:.0f} MB, of {n}: {peaks['traces']:.0f} MB", end="")
+    print(f" ({grown:.2f} KB a trace: ids, hashes and scores)")
+
+
+def reading(path: Path, n: int) -> None:
+    """Scoring n traces as they are read, so that none is held."""
     taken = dict.fromkeys(("read", "score"), 0.0)
     began = time.perf_counter()
     for number, (trace, waited) in enumerate(timed(read_traces([str(path)], "traces", ProblemLog()))):
@@ -106,6 +144,26 @@ def scan() -> None:
         full = per_call(partial(cache.nearest, vectors[7]), 2000)
         bare = per_call(lambda: vectors @ vectors[7], 2000)
         print(f"scan of {CACHE} x {DIM} {name}: {full * 1e3:.3f} ms, {full / bare:.2f} times the bare product")
+
+
+async def shared_scan() -> None:
+    """The same cache in a Valkey on this machine: one request a vector."""
+    server = acquire()
+    address: dict[str, Any] = {"url": f"unix://{server.socket}", "cluster": False, "timeout_ms": 5000, "retries": 0}
+    address |= dict.fromkeys(("username", "password_env", "ca_file"))
+    link = RedisServer(setting="novelty", **address).link(name="it", full="")
+    try:
+        cache = SharedVectorCache(link, SharedPlace("benchmark", "{}", 60_000), VectorCache())
+        times = []
+        for vector in np.random.default_rng(42).normal(size=(3 * CACHE, DIM)).astype(np.float32):
+            started = time.perf_counter()
+            await cache.novelty(vector)
+            times.append(time.perf_counter() - started)
+    finally:
+        await link.close()
+        release(server)
+    p50, p95 = np.percentile(times[CACHE:], (50, 95)) * 1e3
+    print(f"novelty by a full cache in a server: p50 {p50:.2f} ms, p95 {p95:.2f} ms")
 
 
 def embedding(name: str, embedder: Embedder, traces: Any, folder: Path) -> None:

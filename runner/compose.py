@@ -25,7 +25,7 @@ from runner.trace.profile import AUTO, shipped
 
 ENTRY_POINTS = "runner.conf"
 OPEN = ("provider.",)  # mappings in which any name may stand
-NOT_COMPONENTS = ("evaluation", "tracking", "regression", "models", "provider")
+NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
 
 
 @dataclass(frozen=True)

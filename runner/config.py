@@ -19,9 +19,9 @@ from runner.store import fingerprint
 Share = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[int, Field(ge=1)]
 
-NOT_PARTS = ("evaluation", "tracking", "regression", "models")
+NOT_PARTS = ("evaluation", "tracking", "regression", "profile", "models")
 # What some evaluation is made of, and what another one may lack.
-PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", "memory", "profile", "novelty")
+PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", "memory", "novelty")
 
 # Options that decide where, when and how fast, never what comes out.
 NOT_IN_FINGERPRINT = {
@@ -208,7 +208,7 @@ def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
 def _unknown(cfg: DictConfig, name: str) -> Problem:
     used = [key for key in _names(cfg) if _is_component(cfg, key) and key not in NOT_PARTS]
     if not OmegaConf.is_config(_node(cfg, name)):
-        known = [*RunOptions.model_fields, *used, "evaluation", "tracking", "regression", "experiment"]
+        known = [*RunOptions.model_fields, *used, "evaluation", "tracking", "regression", "profile", "experiment"]
         return Problem(name, f"unknown option{did_you_mean(name, known)}")
     near = did_you_mean(name, [*used, "report", "budget", "provider"]) if name not in PARTS else ""
     if "did you mean" in near:

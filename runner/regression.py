@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Required
 
 from pydantic import ConfigDict, Field, with_config
@@ -54,6 +55,24 @@ class Regression:
         self.rules: Sequence[Rule] = [_rule(settings) for settings in rules]
         self.must_not_break: Sequence[str] = [unicodedata.normalize("NFC", id) for id in must_not_break]
         self.margin = margin
+
+    def within(self, margins: Mapping[str, float]) -> Regression:
+        """With the margins of a domain profile, absolute ones, for the metrics that have one there. Rules for a slice
+        of the cases stay as they are."""
+        changed = copy(self)
+        changed.rules = [
+            rule
+            if rule.slice or rule.metric not in margins
+            else replace(rule, margin=margins[rule.metric], relative=False)
+            for rule in self.rules
+        ]
+        return changed
+
+
+def margins_of(config: Mapping[str, Any]) -> Mapping[str, float]:
+    """Of the profile of a run, by metric; none where it has no profile, or one for each domain."""
+    found: Mapping[str, float] = (config.get("profile") or {}).get("margins") or {}
+    return found
 
 
 def _rule(settings: RuleSettings) -> Rule:

@@ -48,7 +48,7 @@ REMEMBERED = (
     "context_tokens",
 )  # fmt: skip
 TRACE = ("tasks", "metric_code.trace")
-TRACED = ("score", "complexity", "novelty", "diversity", "outcome")
+TRACED = ("complexity", "novelty", "diversity", "outcome")
 DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("chunk/", (*RANKING, "chunks")),
     ("unanswerable_", ("queries", "gold", "metric_code.diagnosis")),
@@ -57,7 +57,9 @@ DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("mean_faithfulness", (*JUDGED, "judge_prompt.faithfulness")),
     ("mean_answer_relevancy", (*JUDGED, "judge_prompt.answer_relevancy")),
     *((name, MEMORY) for name in REMEMBERED),
+    ("score", (*TRACE, "trace_weights")),
     *((name, TRACE) for name in TRACED),
+    ("memory_overall", (*MEMORY, "judge", "judge_prompt.memory", "memory_weights")),
     ("memory_", (*MEMORY, "judge", "judge_prompt.memory")),
     *((name, ("queries", "gold", "documents", "metric_code.agent")) for name in ("tool_calls", "sufficiency_")),
     *((name, RANKING) for name in ("precision", "recall", "hit_rate", "mrr", "ndcg", "map")),
@@ -65,7 +67,7 @@ DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 # What an experiment varies. Every other metric hangs on all identities but these.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
-    | {"traces", "profile", "novelty", "agent", "reranker"}
+    | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker"}
 )
 # Components that hold others, or are told otherwise.
 NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")

@@ -25,6 +25,7 @@ from runner.protocols import Generator, Judge, Workspace
 from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
 from runner.stopwatch import in_line, stopwatch
 from runner.store import fingerprint
+from runner.trace.profile import AutoProfile, ProfileChoice
 
 RUBRIC = "memory"
 TOGETHER = 16  # conversations whose probes take turns, so that they are replayed side by side
@@ -53,10 +54,18 @@ class MemoryEvaluation:
     """One case is one probe. Strategies share the generator, its prompt and the budgets of the context."""
 
     def __init__(
-        self, *, scenario: Scenarios, memory: Memory, context: ContextBuilder, generator: Generator, judge: Judge
+        self,
+        *,
+        scenario: Scenarios,
+        memory: Memory,
+        context: ContextBuilder,
+        generator: Generator,
+        judge: Judge,
+        profile: ProfileChoice | None = None,
     ) -> None:
         self.scenario, self.memory, self.context = scenario, memory, context
         self.generator, self.judge_ = generator, judge
+        self.weights = (profile or AutoProfile()).memory
         self._conversations: Mapping[str, Conversation] = {}
         self._replays: Mapping[str, Replay] = {}
 
@@ -65,7 +74,8 @@ class MemoryEvaluation:
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
         asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
-        return CaseSet(tuple(_cases(conversations)), tuple(problems), {**_identity(conversations), **asked})
+        weighed = {"memory_weights": fingerprint(self.weights)}
+        return CaseSet(tuple(_cases(conversations)), tuple(problems), {**_identity(conversations), **asked, **weighed})
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -107,7 +117,8 @@ class MemoryEvaluation:
         if not facts["reference"] and case.probe.answerable:
             facts["reference"] = list(case.probe.answers)
         question = {"question": case.probe.question, "language": case.language}
-        return {RUBRIC: await self.judge_.judge(RUBRIC, {**question, **shown, **facts})}
+        weights = {"weights": self.weights}
+        return {RUBRIC: await self.judge_.judge(RUBRIC, {**question, **shown, **facts, **weights})}
 
     def score(self, case: ProbeCase, output: MemoryOutput | None, judgements: Judgements) -> Scores:
         if output is None:

@@ -85,7 +85,9 @@ class TraceQuality:
         found = _Cases()
         self._traces, problems = self.dataset.read(found.add)
         embedder = {"embedder": fingerprint(getattr(self.novelty, "provenance", {}))}
-        return CaseSet(found.cases, problems, {**found.identity, **embedder})
+        weights = {domain: self.profile.among(self.profiles, domain).weights for domain in sorted(found.domains)}
+        identity = {**found.identity, **embedder, "trace_weights": fingerprint(weights)}
+        return CaseSet(found.cases, problems, identity)
 
     async def prepare(self, cases: Sequence[TraceCase], workspace: Workspace) -> Preparation:
         self._novelty = await self.novelty.of(self._traces, {case.id for case in cases}, workspace)
@@ -120,6 +122,7 @@ class _Cases:
 
     def __init__(self) -> None:
         self.cases: list[TraceCase] = []
+        self.domains: set[str] = set()
         self._tasks, self._done = hashlib.sha256(), hashlib.sha256()
         self._known: dict[Any, Any] = {}  # what many traces share
 
@@ -128,6 +131,7 @@ class _Cases:
         gold = fingerprint([trace.domain, trace.rating])[:16]
         shared = (trace.language or detect_language(trace.objective), tags, gold)
         shared = self._known.setdefault(shared, shared)
+        self.domains.add(trace.domain)
         self.cases.append(TraceCase(trace.id, len(self.cases), len(trace.steps), *shared))
         self._tasks.update(fingerprint([trace.id, trace.objective, gold]).encode())
         steps = [[step.type, step.content, step.tool] for step in trace.steps]

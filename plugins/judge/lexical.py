@@ -1,4 +1,4 @@
-"""Faithfulness, answer relevancy and memories by words, numbers, names and negation: a baseline without a model."""
+"""Faithfulness, answer relevancy, memories and reasons by words, numbers, names and negation: no model, a baseline."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from runner.llm import graded
 from runner.records import Context, Judgement
 from runner.text.citations import without_citations
 from runner.text.claims import claims
+from runner.text.connection import connection
 from runner.text.language import Language, detect_language
 from runner.text.recollection import Recollection, recollection
 from runner.text.refusals import is_refusal, says_unknown
@@ -71,6 +72,7 @@ class LexicalJudge:
     and so does every claim made without a context.
     answer_relevancy: see runner.text.relevancy. An empty answer and a refusal score 0.
     memory: see runner.text.recollection.
+    link_reason: see runner.text.connection. An empty reason scores 0.
     """
 
     baseline: ClassVar[bool] = True
@@ -91,10 +93,11 @@ class LexicalJudge:
             "faithfulness": self._faithfulness,
             "answer_relevancy": self._answer_relevancy,
             "memory": _memory,
+            "link_reason": _link_reason,
         }
         if rubric not in rubrics:
             raise EvaluationError(f"judge: lexical has no rubric '{rubric}'{did_you_mean(rubric, rubrics)}")
-        if rubric != "memory" and not str(fields["answer"] or "").strip():
+        if "answer" in fields and not str(fields["answer"] or "").strip():
             return Judgement(0.0, "The answer is empty.")
         return await compute(rubrics[rubric], fields)
 
@@ -129,12 +132,21 @@ class LexicalJudge:
         return Judgement(found.score, " ".join(reasons), details={"topic": found.topic, "kind": found.kind})
 
 
+def _link_reason(fields: Mapping[str, Any]) -> Judgement:
+    place = f"{fields.get('anchor') or ''}\n{fields['context']}"
+    found = connection(str(fields["reason"]), place, str(fields["target"]))
+    reasons = [f"In the text and in the note: {', '.join(found.in_both) or 'nothing that it names'}."]
+    if found.missing:
+        reasons.append(f"In neither: {', '.join(found.missing)}.")
+    return Judgement(found.score, " ".join(reasons))
+
+
 def _memory(fields: Mapping[str, Any]) -> Judgement:
     question, memory, entities = (str(fields.get(name) or "") for name in ("question", "memory", "entities"))
     told = fields.get("language")
     language: Language = told if told == "en" or told == "ko" else detect_language(question)
     if graded.is_empty(memory, entities):
-        return graded.empty(language)
+        return graded.empty(language, graded.weights_of(fields))
     reference, stale = fields.get("reference") or (), fields.get("stale") or ()
     found = recollection(question, memory, entities, reference, stale)
     reasons = _reasons(found, len(reference), _WORDS[language])
@@ -145,7 +157,8 @@ def _memory(fields: Mapping[str, Any]) -> Judgement:
         "noise": {"score": found.noise, "reason": reasons[3], "types": list(found.noises)},
     }
     summary = _WORDS[language]["useful" if found.relevance > USEFUL else "useless"]
-    return graded.graded(scores, summary, language, helpful=found.helpful, missing=found.missing)
+    told = {"helpful": found.helpful, "missing": found.missing, "weights": graded.weights_of(fields)}
+    return graded.graded(scores, summary, language, **told)
 
 
 def _reasons(found: Recollection, n_facts: int, words: Mapping[str, str]) -> tuple[str, str, str, str]:

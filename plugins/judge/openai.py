@@ -92,8 +92,9 @@ class OpenaiJudge:
 
     async def _graded(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
         if graded.is_empty(str(fields.get("memory") or ""), str(fields.get("entities") or "")):
-            return graded.empty(language)
-        return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language))
+            return graded.empty(language, graded.weights_of(fields))
+        weights = graded.weights_of(fields)
+        return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights))
 
     async def _by_claims(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
         stated = [claim for claim in claims(str(fields["answer"])) if not says_unknown(claim)]
@@ -124,7 +125,7 @@ class OpenaiJudge:
         if self.repeats == 1:
             return votes["1"]
         details = next((vote.details for vote in votes.values() if vote.score is not None), {})
-        return combined(votes, statistics.fmean, graded.merged(votes.values()) or details)
+        return combined(votes, statistics.fmean, graded.merged(votes.values(), graded.weights_of(fields)) or details)
 
     def _repeated(self, request: ChatRequest, repeat: int) -> ChatRequest:
         return replace(request, seed=None if self.seed is None else self.seed + repeat, repeat=repeat)

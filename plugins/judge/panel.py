@@ -46,7 +46,7 @@ class PanelJudge:
         claims = {
             f"{name}/claims": each.details["claims"] for name, each in judgements.items() if "claims" in each.details
         }
-        grades = graded.merged(judgements.values())
+        grades = graded.merged(judgements.values(), graded.weights_of(fields))
         if not grades:
             return combined(judgements, self._combine, claims)
         return combined(judgements, statistics.fmean, {**grades, **claims})

@@ -20,7 +20,7 @@ from runner.comparison.snapshots import Bools
 from runner.comparison.texts import with_texts
 from runner.comparison.verdicts import Overall, Role, Verdict, adjusted, is_test, main_metrics, overall, verdict
 from runner.paired import Paired
-from runner.regression import Regression
+from runner.regression import Regression, margins_of
 
 ROLES: tuple[Role, ...] = ("main", "other", "leg")
 
@@ -162,6 +162,7 @@ class _Numbers:
         ]
         latency, cost = expense.latencies(one, other, seed=self._seed), expense.costs(one, other)
         judged = [name for name in self.main if "judge" in other.depends.get(name, ())]
+        rules = regression.within(margins_of(other.config))
         return Comparison(
             baseline=self._sides[0],
             candidate=self._sides[1],
@@ -175,7 +176,7 @@ class _Numbers:
             latency=latency,
             cost=cost,
             flips=with_texts(flips_of(self._runs, self.main, judged), *self._sides),
-            gate=gate_of(regression, self._runs, [*latency, *cost], allow_incomparable=self._allow),
+            gate=gate_of(rules, self._runs, [*latency, *cost], allow_incomparable=self._allow),
             margin=regression.margin,
             family=family,
             allow_incomparable=self._allow,

@@ -16,7 +16,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from runner.metrics.memory import CRITERIA, MAX, overall
+from runner.metrics.memory import CRITERIA, MAX, WEIGHTS, overall
 from runner.records import Judgement
 from runner.text.language import Language
 
@@ -41,10 +41,16 @@ def is_empty(memory: str, entities: str) -> bool:
     return all(_NOTHING.fullmatch(text) for text in (memory, entities))
 
 
-def empty(language: Language) -> Judgement:
+def weights_of(fields: Mapping[str, Any]) -> Mapping[str, float]:
+    """What is asked of a judge may come with the weights of the criteria (`weights`), which sum to 1."""
+    found: Mapping[str, float] = fields.get("weights") or WEIGHTS
+    return found
+
+
+def empty(language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
     """Nothing is neither relevant nor wrong: 0 in everything, which makes 10 of 100."""
     nothing = {criterion: {"score": 0.0, "reason": _EMPTY[language]} for criterion in CRITERIA}
-    return graded(nothing, _EMPTY[language], language, empty=True)
+    return graded(nothing, _EMPTY[language], language, empty=True, weights=weights)
 
 
 def graded(
@@ -55,10 +61,11 @@ def graded(
     helpful: Sequence[str] = (),
     missing: Sequence[str] = (),
     empty: bool = False,
+    weights: Mapping[str, float] = WEIGHTS,
 ) -> Judgement:
     """`scores`: criterion -> score 0..10, reason and, for accuracy and noise, types."""
     entries = {name: _typed(name, **scores[name]) for name in CRITERIA}
-    total = overall(*(entries[name]["score"] for name in CRITERIA))
+    total = overall(**{name: entries[name]["score"] for name in CRITERIA}, weights=weights)
     told = "; ".join(
         f"{NAMES[language][name]} {entries[name]['score']:.3g}: {entries[name]['reason']}" for name in CRITERIA
     )
@@ -73,7 +80,7 @@ def graded(
     return Judgement(total / 100, summary if empty else f"{summary} ({told})", details=details)
 
 
-def read(reply: Mapping[str, Any], language: Language) -> Judgement:
+def read(reply: Mapping[str, Any], language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
     """Of a model's reply; an overall score that it holds does not count. Raises ValueError for what is no score."""
     said = reply.get("scores")
     if not isinstance(said, Mapping):
@@ -84,17 +91,18 @@ def read(reply: Mapping[str, Any], language: Language) -> Judgement:
         language,
         helpful=_texts(reply.get("helpful_info")),
         missing=_texts(reply.get("missing_info")),
+        weights=weights,
     )
 
 
-def merged(judgements: Iterable[Judgement]) -> dict[str, Any]:
+def merged(judgements: Iterable[Judgement], weights: Mapping[str, float] = WEIGHTS) -> dict[str, Any]:
     """Details of several judgements of one memory: mean scores, all types, the first one's words. Empty where none
     is graded."""
     found = [each.details for each in judgements if each.score is not None and "scores" in each.details]
     if not found:
         return {}
     scores = {name: _merged([details["scores"][name] for details in found]) for name in CRITERIA}
-    total = overall(*(scores[name]["score"] for name in CRITERIA))
+    total = overall(**{name: scores[name]["score"] for name in CRITERIA}, weights=weights)
     words = {name: found[0][name] for name in ("helpful_info", "missing_info", "summary", "empty")}
     return {"scores": scores, "overall": total, **words}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
@@ -25,11 +25,13 @@ TURNS = (("0-4", 0, 4), ("5-9", 5, 9), ("10-19", 10, 19), ("20-49", 20, 49), ("5
 UPDATES = (("0", 0, 0), ("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5+", 5, None))
 
 
-def overall(relevance: float, completeness: float, accuracy: float, noise: float) -> float:
-    """0..100 from four scores 0..10, of which noise is better the lower it is. 0/0/0/0, which is what an empty
-    memory gets, makes 10."""
+def overall(
+    relevance: float, completeness: float, accuracy: float, noise: float, weights: Mapping[str, float] = WEIGHTS
+) -> float:
+    """0..100 from four scores 0..10, of which noise is better the lower it is, with weights that sum to 1. 0/0/0/0,
+    which is what an empty memory gets, makes 10 (100 times the weight of noise)."""
     scores = (relevance, completeness, accuracy, MAX - noise)
-    return 10 * sum(score * weight for score, weight in zip(scores, WEIGHTS.values(), strict=True))
+    return 10 * sum(score * weights[name] for name, score in zip(CRITERIA, scores, strict=True))
 
 
 # --- one probe --------------------------------------------------------------------------------------

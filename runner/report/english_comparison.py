@@ -147,6 +147,10 @@ ENGLISH_COMPARISON: dict[str, str] = {
     "identity.judge": "judge",
     "identity.judge_prompt": "judge prompt",
     "identity.metric_code": "code of the metric",
+    "identity.trace_weights": "weights (profile)",
+    "identity.memory_weights": "weights (profile)",
+    "identity.tasks": "tasks",
+    "identity.conversations": "conversations",
     # how to read
     "compare.head.reading": "How to read this",
     "compare.read.difference": "Differences are candidate minus baseline, over pairs of the same question. Intervals are 95 % BCa bootstrap intervals of the mean difference; effect is the mean over the standard deviation of the differences.",

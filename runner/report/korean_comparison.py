@@ -147,6 +147,10 @@ KOREAN_COMPARISON: dict[str, str] = {
     "identity.judge": "판정기",
     "identity.judge_prompt": "판정 프롬프트",
     "identity.metric_code": "지표 코드",
+    "identity.trace_weights": "가중치(프로필)",
+    "identity.memory_weights": "가중치(프로필)",
+    "identity.tasks": "과제",
+    "identity.conversations": "대화",
     # how to read
     "compare.head.reading": "읽는 법",
     "compare.read.difference": "차이는 같은 질문 쌍에 대한 후보 − 기준입니다. 구간은 평균 차이의 95 % BCa 부트스트랩 신뢰 구간이고, 효과 크기는 차이의 평균을 표준편차로 나눈 값입니다.",

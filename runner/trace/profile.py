@@ -1,17 +1,19 @@
-"""Domain profiles: how much each dimension of a trace, and each criterion of a memory, counts."""
+"""Domain profiles: how much each dimension of a trace, and each criterion of a memory, counts, and which losses are
+accepted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from math import fsum
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol, TypeVar, cast
 
 from pydantic import AfterValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
+from runner.metrics.memory import WEIGHTS as MEMORY_WEIGHTS
 from runner.metrics.trace import DIMENSIONS
 
 DEFAULT = "default"
@@ -28,44 +30,71 @@ class TraceWeights(TypedDict):
     outcome: Weight
 
 
+class MemoryWeights(TypedDict):
+    relevance: Weight
+    completeness: Weight
+    accuracy: Weight
+    noise: Weight
+
+
 TraceWeights.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+MemoryWeights.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+Weights = TypeVar("Weights", TraceWeights, MemoryWeights)
 
 
-def summing_to_one(weights: TraceWeights) -> TraceWeights:
+def summing_to_one(weights: Weights) -> Weights:
     """Raises ValueError for weights that do not."""
-    total = fsum(weights[name] for name in DIMENSIONS)  # type: ignore[literal-required]
+    total = fsum(cast(Mapping[str, float], weights).values())
     if abs(total - 1) > ROUNDING:
         raise ValueError(f"weights that sum to 1 (these sum to {total:g})")
     return weights
 
 
 class ProfileChoice(Protocol):
-    """What `profile` chooses."""
+    """What `profile` chooses. `memory`: the weight of each criterion in the overall score of a memory."""
+
+    memory: Mapping[str, float]
 
     def among(self, profiles: Mapping[str, Profile], domain: str) -> Profile:
         """The profile for a trace of a domain; `profiles` are all by name, `default` among them."""
 
 
 class Profile:
-    """The same weights whatever the domain."""
+    """The same weights whatever the domain. `margins`: by metric, the loss that a regression gate accepts."""
 
-    def __init__(self, *, name: str, weights: Annotated[TraceWeights, AfterValidator(summing_to_one)]) -> None:
+    def __init__(
+        self,
+        *,
+        name: str,
+        weights: Annotated[TraceWeights, AfterValidator(summing_to_one)],
+        memory: Annotated[MemoryWeights, AfterValidator(summing_to_one)] | None = None,
+        margins: dict[str, Annotated[float, Field(ge=0)]] | None = None,
+    ) -> None:
         self.name = name
-        try:
-            checked = summing_to_one(weights)
-        except ValueError as problem:
-            raise ConfigError([Problem(f"profile {name}", f"expected {problem}")]) from None
-        self.weights: Mapping[str, float] = {dimension: float(checked[dimension]) for dimension in DIMENSIONS}  # type: ignore[literal-required]
+        self.weights = _in_order(name, weights, DIMENSIONS)
+        self.memory = MEMORY_WEIGHTS if memory is None else _in_order(name, memory, MEMORY_WEIGHTS)
+        self.margins: Mapping[str, float] = margins or {}
 
     def among(self, profiles: Mapping[str, Profile], domain: str) -> Profile:
         return self
 
 
 class AutoProfile:
-    """The profile named as the domain of the trace; for a domain without one the default, without a word."""
+    """The profile named as the domain of the trace; for a domain without one the default, without a word. A memory is
+    of no domain."""
+
+    memory: Mapping[str, float] = MEMORY_WEIGHTS
 
     def among(self, profiles: Mapping[str, Profile], domain: str) -> Profile:
         return profiles.get(domain) or profiles[DEFAULT]
+
+
+def _in_order(name: str, weights: Any, names: Iterable[str]) -> Mapping[str, float]:
+    try:
+        checked = summing_to_one(weights)
+    except ValueError as problem:
+        raise ConfigError([Problem(f"profile {name}", f"expected {problem}")]) from None
+    return {each: float(checked[each]) for each in names}
 
 
 @cache

@@ -55,6 +55,25 @@ def test_strategies_are_ordered_as_they_must_be_on_the_scenarios_of_the_program(
     assert "Facts still shown, by turns" in capsys.readouterr().out
 
 
+def test_a_profile_weighs_memories_and_sets_margins(capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty memory is worth what the weight of noise gives it. 4 less are fewer than the rules accept, and more than
+    finance does."""
+    words = ["+experiment=memory", "memory=none", "tracking=none", "format=json", "profile=finance"]
+    assert main([*words, "out=a"]) == 0
+    assert read("a/summary.json")["metrics"]["memory_overall"]["value"] == 10.0
+    changed = [*words, "profile.memory.noise=0.06", "profile.memory.accuracy=0.39", "compare=a"]
+    assert main([*changed, "out=b", "fail_on_regression=true"]) == 5
+    assert read("b/summary.json")["metrics"]["memory_overall"]["value"] == pytest.approx(6.0)
+    (apart,) = read("b/compare.json")["not_comparable"]
+    assert (apart["metric"], apart["reasons"][0]["names"]) == ("memory_overall", ["memory_weights"])
+    assert "not measured in the same way (different weights (profile))" in capsys.readouterr().err
+    gate = [*changed, "allow_incomparable=true", "fail_on_regression=true"]
+    assert main([*gate, "out=c"]) == 4  # 4 less: over 3
+    assert main([*gate, "profile.margins.memory_overall=4", "out=d"]) == 0
+    words = ["compare", "a", "b", "--rules", "memory", "--allow-incomparable", "--fail-on-regression", "--out", "e"]
+    assert main(words) == 4
+
+
 def test_one_run_again_is_the_same_but_for_the_clock() -> None:
     words = ["+experiment=memory", "tracking=none", "format=json", "max_concurrency=7"]
     assert main([*words, "out=a"]) == main([*words, "out=b", "max_concurrency=1"]) == 0

@@ -121,7 +121,7 @@ def test_novelty_by_time() -> None:
         (["novelty.ttl_ms=5"], "novelty.ttl_ms: counts the time between traces: it needs novelty.order=time"),
         (["profile=finanse"], "profile: no choice 'finanse'; did you mean 'finance'?"),
         (["novelty.order=time", "dataset.traces=traces.jsonl"], "2 traces have no metadata.created_at: t0, t1"),
-        (["retriever=hybrid"], "trace_quality has no retriever; it uses dataset, embedder, novelty, profile"),
+        (["retriever=hybrid"], "trace_quality has no retriever; it uses dataset, embedder, novelty"),
     ],
 )
 def test_what_cannot_be_scored(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,14 +107,23 @@ def test_what_metrics_of_a_memory_hang_on() -> None:
         "memory",
         "judge",
         "judge_prompt.memory",
+        "memory_weights",
         "metric_code.memory",
         "metric_code.ranking",
     )
     for metric in ("facts_present", "stale_present", "leakage", "memory_tokens", "context_tokens", "answer_facts"):
         assert depends_on(metric, known) == ("conversations", "queries", "gold", "metric_code.memory")
     judged = ("conversations", "queries", "gold", "metric_code.memory", "judge", "judge_prompt.memory")
-    assert depends_on("memory_overall", known) == depends_on("memory_noise", known) == judged
-    assert "memory" not in depends_on("steps", known)
+    assert depends_on("memory_noise", known) == judged
+    assert depends_on("memory_overall", known) == (*judged, "memory_weights")
+    assert not {"memory", "memory_weights"} & {*depends_on("steps", known)}
+
+
+def test_what_metrics_of_a_trace_hang_on() -> None:
+    known = ("tasks", "traces", "trace_weights", "profile", "metric_code.trace")
+    assert depends_on("score", known) == ("tasks", "metric_code.trace", "trace_weights")
+    for metric in ("complexity", "novelty", "diversity", "outcome"):
+        assert depends_on(metric, known) == ("tasks", "metric_code.trace")
 
 
 def test_a_case_counts_once_and_a_torn_or_damaged_row_does_not(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from runner.memory.probing import ProbeCase
 from runner.memory.records import ChatTurn, Conversation, Probe
 from runner.records import Answer, Context, DataProblem, Judgement, Query, Scores
 from runner.store import Store
+from runner.trace.profile import named
 from tests.runner.memory.talks import budget_talk, talk
 
 
@@ -175,6 +176,7 @@ async def test_what_the_judge_sees(tmp_path: Path) -> None:
     await scored(evaluation(budget_talk(), judge=judge), tmp_path)
     late = judge.asked[1]
     assert (late["rubric"], late["question"], late["language"]) == ("memory", "What is the budget now?", "en")
+    assert late["weights"] == {"relevance": 0.35, "completeness": 0.3, "accuracy": 0.25, "noise": 0.1}
     assert late["memory"].startswith("User: The budget is $10,000.\nAssistant: Noted.")
     assert (late["entities"], late["reference"], late["stale"]) == (
         "",
@@ -185,6 +187,17 @@ async def test_what_the_judge_sees(tmp_path: Path) -> None:
     judge = Grades()
     await scored(evaluation(known, judge=judge), tmp_path)
     assert judge.asked[0]["reference"] == ["Lena"]
+
+
+async def test_the_judge_is_told_the_weights_of_the_profile(tmp_path: Path) -> None:
+    identities = {}
+    for profile in (None, named("auto"), named("default"), named("finance")):
+        judge = Grades()
+        tested = evaluation(budget_talk(), judge=judge, profile=profile)
+        await scored(tested, tmp_path)
+        identities[profile and getattr(profile, "name", "auto")] = tested.load().identity["memory_weights"]
+    assert judge.asked[0]["weights"] == {"relevance": 0.3, "completeness": 0.25, "accuracy": 0.35, "noise": 0.1}
+    assert identities[None] == identities["auto"] == identities["default"] != identities["finance"]
 
 
 async def test_what_another_tenant_said_counts_as_a_leak(tmp_path: Path) -> None:

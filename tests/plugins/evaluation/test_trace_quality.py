@@ -153,6 +153,19 @@ def test_identities_tell_tasks_from_traces() -> None:
     assert first["traces"] != other_agent["traces"]
 
 
+def test_the_same_weights_are_the_same_whatever_chose_them() -> None:
+    traces = (finance(), finance("2", domain="물류"))
+
+    def weights(*given: Trace, profile: ProfileChoice | None = None) -> str:
+        return evaluation(*given, profile=profile).load().identity["trace_weights"]
+
+    assert weights(traces[0]) == weights(traces[0], profile=named("finance"))
+    assert (
+        weights(traces[1]) == weights(traces[1], profile=named("default")) != weights(traces[1], profile=named("code"))
+    )
+    assert weights(*traces) not in (weights(*traces, profile=named("finance")), weights(traces[0]))
+
+
 def test_language_is_told_or_found(tmp_path: Path) -> None:
     korean = trace("ko", [("thought", "", None)], objective="환불 규정을 찾아 주세요")
     cases = evaluation(korean, finance(), finance(id="told", language="ko")).load().cases

@@ -243,3 +243,33 @@ async def test_a_model_that_does_as_it_is_told(server, models, judge):
         found = (await check_health(judge(), ["memory"]))["memory"]
     assert (found["injection"]["n"], found["injection"]["k"]) == (12, 10)  # all but those that ask for nothing
     assert "ko-cost-give-10" in found["failed_controls"] and "ko-cloud-zero" not in found["failed_controls"]
+
+
+WEIGHTS = {"relevance": 0.1, "completeness": 0.2, "accuracy": 0.6, "noise": 0.1}
+
+
+async def test_the_weights_of_a_profile_make_the_overall_score(
+    server: ModelsServer, models: Models, judge: Callable[..., OpenaiJudge]
+) -> None:
+    """.1 x 8 + .2 x 6 + .6 x 10 + .1 x (10 - 1) = 8.9; by the usual weights 8.0."""
+    server.respond = lambda body: completion(body, reply(8, 6, 10, 1))
+    panel = PanelJudge(judges={"a": judge(), "b": judge(repeats=2)})
+    for each, labels in ((judge(), ()), (judge(repeats=2), ("1", "2")), (panel, ("a", "b/1", "b/2"))):
+        found = await judged(models, each, weights=WEIGHTS)
+        assert (found.score, found.details["overall"]) == (pytest.approx(0.89), pytest.approx(89))
+        assert all(found.details["votes"][label] == pytest.approx(0.89) for label in labels)
+        assert (await judged(models, each)).score == pytest.approx(0.8)
+    for each in (judge(), LexicalJudge()):
+        assert (await judged(models, each, memory="", entities="", weights={**WEIGHTS, "noise": 0.3})).score == 0.3
+
+
+async def test_the_baseline_weighs_too(models: Models) -> None:
+    plain, weighed = [
+        await judged(models, LexicalJudge(), memory="예산은 1억이다. 날씨가 좋다.", **more)
+        for more in ({}, {"weights": WEIGHTS})
+    ]
+    four = {name: entry["score"] for name, entry in weighed.details["scores"].items()}
+    assert plain.details["scores"] == weighed.details["scores"]
+    expected = sum(WEIGHTS[name] * (10 - score if name == "noise" else score) for name, score in four.items())
+    assert weighed.details["overall"] == pytest.approx(10 * expected)
+    assert weighed.score != plain.score

@@ -52,6 +52,33 @@ def test_weights_have_names_and_limits() -> None:
     assert negative == "profile.weights.novelty: expected greater than or equal to 0, got -0.3"
 
 
+def test_weights_of_a_memory_sum_to_one_too() -> None:
+    memory = {"relevance": 0.4, "completeness": 0.3, "accuracy": 0.2, "noise": 0.1}
+    profile = Profile(name="mine", weights=WEIGHTS, memory=dict(reversed(memory.items())), margins={"score": 0.1})  # type: ignore[arg-type]
+    assert list(profile.memory.items()) == list(memory.items())
+    assert profile.margins == {"score": 0.1}
+    with pytest.raises(ConfigError, match=r"profile mine: expected weights that sum to 1 \(these sum to 1.2\)"):
+        Profile(name="mine", weights=WEIGHTS, memory={**memory, "noise": 0.3})  # type: ignore[arg-type]
+    settings = {"_target_": "runner.trace.profile.Profile", "name": "mine", "weights": WEIGHTS}
+    for more, message in (
+        ({"memory": {**memory, "noise": 0.2}}, "profile.memory: expected weights that sum to 1 (these sum to 1.1)"),
+        ({"memory": {**memory, "nois": 0.2}}, "profile.memory.nois: unknown setting"),
+        ({"margins": {"score": -1}}, "profile.margins.score: expected greater than or equal to 0, got -1"),
+    ):
+        found = check(OmegaConf.create({"profile": {**settings, **more}}).profile)[0]
+        assert str(found[0]).startswith(message)
+
+
+def test_profiles_of_the_program_weigh_memories_as_is_usual_where_they_do_not_say_otherwise() -> None:
+    usual = {"relevance": 0.35, "completeness": 0.30, "accuracy": 0.25, "noise": 0.10}
+    found = {name: profile.memory for name, profile in shipped().items()}
+    assert found["default"] == found["code"] == found["customer_service"] == named("auto").memory == usual
+    assert found["finance"] == {"relevance": 0.30, "completeness": 0.25, "accuracy": 0.35, "noise": 0.10}
+    assert found["medical"] == {"relevance": 0.25, "completeness": 0.30, "accuracy": 0.40, "noise": 0.05}
+    assert all(abs(fsum(weights.values()) - 1) < 1e-12 for weights in found.values())
+    assert Profile(name="mine", weights=WEIGHTS).memory == usual
+
+
 def test_auto_takes_the_domain_or_default() -> None:
     profiles = shipped()
     assert AutoProfile().among(profiles, "medical") is profiles["medical"]
