@@ -42,6 +42,7 @@ from runner.records import Answer, CaseSet, Corpus, Judgement, Judgements, Prepa
 from runner.retrieval import Retrieval, Retrieved, record_of
 from runner.stopwatch import stopwatch
 from runner.store import fingerprint
+from runner.trace.profile import AutoProfile, ProfileChoice
 
 ANSWERED = ("faithfulness", "answer_relevancy")
 MEMORY = "memory"
@@ -89,10 +90,12 @@ class Copilot:
         high: Annotated[float, Field(ge=0, le=1)],
         follow_ups: bool = True,
         fallback: Literal["confidence", "unanswered"] = "confidence",
+        profile: ProfileChoice | None = None,
     ) -> None:
         self.scenario, self.retrieval, self.memory, self.context = scenario, retrieval, memory, context
         self.generator, self.judge_, self.projection, self.high = generator, judge, projection, high
         self.follow_ups, self.fallback = follow_ups, fallback
+        self.weights = (profile or AutoProfile()).memory
         self._moments: Moments = {}
 
     # --- data -------------------------------------------------------------------------------------
@@ -117,6 +120,7 @@ class Copilot:
             "gold": fingerprint([gold_fingerprint(queries), [case.gold for case in cases]]),
             "slices": slices_fingerprint(queries),
             "models": fingerprint(models),
+            "memory_weights": fingerprint(self.weights),
         }
         return CaseSet(cases, (*found.problems, *problems, *log.problems), {**identity, **asked})
 
@@ -186,7 +190,9 @@ class Copilot:
         if is_about_memory(case):
             shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
             facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
-            judgements[MEMORY] = await self.judge_.judge(MEMORY, {**question, **shown, **facts})
+            judgements[MEMORY] = await self.judge_.judge(
+                MEMORY, {**question, **shown, **facts, "weights": self.weights}
+            )
         return judgements
 
     # --- scores -----------------------------------------------------------------------------------

@@ -263,7 +263,9 @@ async def test_judges_read_the_turns_before_whatever_the_memory_kept(tmp_path: P
         "What is our budget, and when do budgets warn?",
         "Which amount of money was told?",
     ]
-    assert asked["memory", "Which amount of money was told?"]["reference"] == ["budget: $900"]
+    about_money = asked["memory", "Which amount of money was told?"]
+    assert about_money["reference"] == ["budget: $900"]
+    assert about_money["weights"] == {"relevance": 0.35, "completeness": 0.3, "accuracy": 0.25, "noise": 0.1}
 
 
 @pytest.mark.parametrize(("on_failure", "value"), [("zero", 0.0), ("exclude", None)])
