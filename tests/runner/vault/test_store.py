@@ -5,20 +5,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from plugins.dataset.vault import VaultDataset
 from plugins.retriever.keyword import KeywordRetriever
+from plugins.retriever.semantic import SemanticRetriever
 from plugins.tokenizer.auto import AutoTokenizer
 from runner.data.notes import outlines_of
+from runner.embeddings import EmbeddingStore, Kind, in_turn
+from runner.protocols import Workspace
 from runner.records import Corpus, Ranking
 from runner.text.chunking import Chunker
 from runner.vault.graph import VaultGraph
 from runner.vault.links import markups_of
 from runner.vault.store import NoteStore
-from tests.corpora import question, workspace
+from tests.corpora import corpus_of, question, workspace
 from tests.small_data import write_jsonl
 
 TEXTS = [
@@ -172,6 +177,32 @@ def test_only_the_changed_note_is_tokenised_again(tmp_path: Path) -> None:
     write(tmp_path, {"n2.md": "2"})
     (asked,) = indexed(tmp_path, tmp_path / "kept")[3]
     assert asked.endswith("2 wordn2.md")
+
+
+class RememberingEmbedder:
+    """As those that ask a model: each text is embedded once."""
+
+    def __init__(self) -> None:
+        self._asked: list[str] = []
+
+    def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
+        self._store = EmbeddingStore(workspace.root, {"model": "letters"})
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> NDArray[np.float32]:
+        return self._store.embed(texts, kind, in_turn(self._letters), batch_size=8)
+
+    def _letters(self, texts: list[str]) -> NDArray[np.float32]:
+        self._asked += texts
+        return np.array([[1.0 + text.count(letter) for letter in "aeiou"] for text in texts], dtype=np.float32)
+
+
+def test_only_the_changed_note_is_embedded_again(tmp_path: Path) -> None:
+    texts = {"n1.md": "one", "n2.md": "two", "n3.md": "three"}
+    for asked, changed in ((["one", "two", "three"], {}), (["changed"], {"n2.md": "changed"})):
+        embedder = RememberingEmbedder()
+        retriever = SemanticRetriever(embedder=embedder)  # type: ignore[arg-type]
+        retriever.index(corpus_of(texts | changed), workspace(tmp_path, retriever))
+        assert embedder._asked == asked
 
 
 def test_a_dry_run_keeps_nothing(tmp_path: Path) -> None:
