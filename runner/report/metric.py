@@ -26,7 +26,7 @@ MAIN = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_rel
 
 # No grade: precision, whose ceiling is below 1 wherever a question has fewer relevant documents than k, and what
 # does not run from 0 to 1; of traces, whose dimensions are no qualities by themselves.
-UNGRADED = re.compile(r"(?:.*/)?(?:(?:precision_at|memory)_|(?:score|complexity|novelty|diversity|outcome)$)")
+UNGRADED = re.compile(r"(?:.*/)?(?:(?:precision_at|memory)_|(?:score|complexity|(?:link_)?novelty|diversity|outcome)$)")
 
 PATCHED = "_patched"  # scored by corrected labels
 

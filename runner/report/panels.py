@@ -15,6 +15,7 @@ from runner.report.agent_section import panel as agent
 from runner.report.document import k_of
 from runner.report.folder import case_counts
 from runner.report.judge_panel import controls, votes
+from runner.report.links_section import panel as links
 from runner.report.memory_section import panel as memory
 from runner.report.metric import Value
 from runner.report.trace_section import panel as traces
@@ -92,7 +93,7 @@ def _details(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -
     if unanswerable:
         called = counts.get("answerability")
         blocks.append([_table(unanswerable, None, say), *([_two_by_two(called, say)] if called else [])])
-    panels_of = (memory, traces, agent, controls, votes)
+    panels_of = (memory, traces, agent, links, controls, votes)
     blocks += [[shown] for panel_of in panels_of if (shown := panel_of(summary, say)) is not None]
     if counts.get("lost_at"):
         blocks.append([_lost(counts["lost_at"], say)])

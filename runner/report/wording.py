@@ -10,6 +10,7 @@ from runner.report.english import ENGLISH
 from runner.report.english_agent import ENGLISH_AGENT
 from runner.report.english_comparison import ENGLISH_COMPARISON
 from runner.report.english_html import ENGLISH_HTML
+from runner.report.english_links import ENGLISH_LINKS
 from runner.report.english_memory import ENGLISH_MEMORY
 from runner.report.english_models import ENGLISH_MODELS
 from runner.report.english_sweep import ENGLISH_SWEEP
@@ -18,6 +19,7 @@ from runner.report.korean import KOREAN
 from runner.report.korean_agent import KOREAN_AGENT
 from runner.report.korean_comparison import KOREAN_COMPARISON
 from runner.report.korean_html import KOREAN_HTML
+from runner.report.korean_links import KOREAN_LINKS
 from runner.report.korean_memory import KOREAN_MEMORY
 from runner.report.korean_models import KOREAN_MODELS
 from runner.report.korean_sweep import KOREAN_SWEEP
@@ -44,6 +46,7 @@ LANGUAGES = {
         "en",
         ENGLISH
         | ENGLISH_AGENT
+        | ENGLISH_LINKS
         | ENGLISH_MEMORY
         | ENGLISH_MODELS
         | ENGLISH_COMPARISON
@@ -55,6 +58,7 @@ LANGUAGES = {
         "ko",
         KOREAN
         | KOREAN_AGENT
+        | KOREAN_LINKS
         | KOREAN_MEMORY
         | KOREAN_MODELS
         | KOREAN_COMPARISON

@@ -7,6 +7,7 @@ from typing import Any
 
 from runner.report.agent_section import way
 from runner.report.document import Document, section
+from runner.report.links_section import is_of_a_link, place, reason
 from runner.report.markdown import bold, escape, shorten
 from runner.report.metric import label
 from runner.report.trace_section import result
@@ -14,7 +15,7 @@ from runner.report.wording import Wording
 from runner.report.worst import lost_at, scores, worst_cases
 
 COUNT = 10
-QUESTION, ANSWER, REASON, WAY = 400, 600, 400, 1500  # characters shown
+QUESTION, ANSWER, REASON = 400, 600, 400  # characters shown
 RANKS = 10
 
 
@@ -44,14 +45,17 @@ def facts_of(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tu
         output = {}
     if output.get("query"):
         yield asked(output, say), shorten(str(output["query"]), QUESTION)
+        for name, text in place(output, say):
+            yield name, shorten(text, QUESTION)
         yield from expected(output, say)
         yield from outdated(output, say)
         if output.get("answers"):
             yield say("worst.known"), shorten(" / ".join(map(str, output["answers"])), ANSWER)
         if not (asks_a_memory(output) or is_of_a_trace(output)):
-            yield say("worst.retrieved"), _retrieved(output, k, say)
+            yield say("links.suggested" if is_of_a_link(output) else "worst.retrieved"), _retrieved(output, k, say)
+        yield from reason(output, say)
     if went := way(output, say):
-        yield say("agent.trajectory"), shorten(_went(went), WAY)
+        yield say("agent.trajectory"), _went(went)
     if output.get("answer") is not None:
         refused = f"{say('worst.refused')} " if output.get("refused") else ""
         yield say("worst.answer"), refused + shorten(str(output["answer"]), ANSWER)
@@ -60,10 +64,10 @@ def facts_of(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tu
 
 
 def _went(steps: Iterable[tuple[str, str]]) -> str:
-    told = (
-        f"{number}. {call} → {outcome}." if call else outcome for number, (call, outcome) in enumerate(steps, start=1)
-    )
-    return " ".join(told)
+    """A line for each call."""
+    told = enumerate(steps, start=1)
+    lines = (f"{number}. {call} → {outcome}." if call else outcome for number, (call, outcome) in told)
+    return "\n".join(shorten(line, ANSWER) for line in lines)
 
 
 def _why(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tuple[str, str]]:
@@ -92,6 +96,8 @@ def asks_a_memory(output: Mapping[str, Any]) -> bool:
 
 def asked(output: Mapping[str, Any], say: Wording) -> str:
     """What the text of a case is called."""
+    if is_of_a_link(output):
+        return say("links.anchor")
     return say("trace.objective" if is_of_a_trace(output) else "worst.question")
 
 
@@ -104,7 +110,7 @@ def expected(output: Mapping[str, Any], say: Wording) -> Iterable[tuple[str, str
     if is_of_a_trace(output):
         return
     of_memory = asks_a_memory(output)
-    title = say("worst.facts" if of_memory else "worst.expected")
+    title = say("worst.facts" if of_memory else "links.expected" if is_of_a_link(output) else "worst.expected")
     if not output.get("answerable", True):
         yield title, say("worst.facts_nothing" if of_memory else "worst.expected_nothing")
     elif output.get("facts"):

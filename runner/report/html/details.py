@@ -18,6 +18,7 @@ import orjson
 from runner.report import case
 from runner.report.agent_section import way
 from runner.report.html.markup import Html, clean, found_in_data, joined, tag
+from runner.report.links_section import is_of_a_link, place
 from runner.report.metric import label
 from runner.report.trace_section import result
 from runner.report.wording import Wording
@@ -45,7 +46,7 @@ def _asked(row: Mapping[str, Any], output: Mapping[str, Any], say: Wording) -> I
         yield title, cut(text, TEXT)
     if output.get("query"):
         yield asked(output, say), cut(str(output["query"]), TEXT)
-        for title, text in (*expected(output, say), *outdated(output, say)):
+        for title, text in (*place(output, say), *expected(output, say), *outdated(output, say)):
             yield title, cut(text, TEXT)
     if output.get("answers"):
         yield say("worst.known"), cut(" / ".join(map(str, output["answers"])), TEXT)
@@ -79,8 +80,9 @@ def _found(output: Mapping[str, Any], k: int | None, say: Wording) -> Iterator[t
     """The best documents, and the contexts that the generator was given."""
     gold, cited = set(output.get("expected") or ()), set(output.get("citations") or ())
     if "retrieved" in output:
-        hits = [_hit(rank, hit, gold) for rank, hit in enumerate(output["retrieved"][:ITEMS], start=1)]
-        yield say("html.retrieved", k=k), hits or say("worst.retrieved_nothing")
+        hits = [_hit(rank, hit, gold, say) for rank, hit in enumerate(output["retrieved"][:ITEMS], start=1)]
+        title = say("links.suggested") if is_of_a_link(output) else say("html.retrieved", k=k)
+        yield title, hits or say("worst.retrieved_nothing")
     if went := way(output, say):
         yield say("agent.trajectory"), [_step(number, *step) for number, step in enumerate(went, start=1)]
     contexts: list[Item] = [
@@ -95,10 +97,12 @@ def _step(number: int, call: str, outcome: str) -> Item:
     return (0, f"{number}.", call, cut(outcome, REASON)) if call else (0, "–", outcome, None)
 
 
-def _hit(rank: int, hit: Mapping[str, Any], gold: set[Any]) -> Item:
+def _hit(rank: int, hit: Mapping[str, Any], gold: set[Any], say: Wording) -> Item:
     is_gold = hit.get("id") in gold
     relevance = "" if hit.get("relevance") is None else f" {hit['relevance']:.2f}"
-    return int(is_gold), f"{rank}.{relevance}{' ✓' if is_gold else ''}", _named(hit), None
+    linked = f" ({say('links.linked')})" if hit.get("linked") else ""
+    reason = cut(str(hit["reason"]), REASON) if hit.get("reason") else None
+    return int(is_gold), f"{rank}.{relevance}{' ✓' if is_gold else ''}", f"{_named(hit)}{linked}", reason
 
 
 def _named(hit: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from runner.report.folder import open_run, read_json
 from runner.report.html import (
     agent_sections,
     comparison_sections,
+    link_sections,
     loss_sections,
     memory_sections,
     metric_sections,
@@ -27,6 +28,7 @@ SECTIONS: tuple[Callable[[Document], Section | None], ...] = (
     memory_sections.memory,
     trace_quality_sections.traces,
     agent_sections.agent,
+    link_sections.links,
     loss_sections.diagnosis,
     loss_sections.lost,
     loss_sections.unanswerable,
