@@ -51,7 +51,10 @@ def history(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
 
 
 def _contexts(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+    """What was remembered beside the documents, which alone have numbers that an answer may cite."""
     output = _output(row)
+    for context in output.get("remembered") or ():
+        yield str(context.get("id")), str(context.get("text", ""))
     for number, context in enumerate(output.get("contexts") or (), start=1):
         yield f"[{number}] {context.get('id')}", str(context.get("text", ""))
     for number in output.get("citations_out_of_range") or ():

@@ -169,3 +169,10 @@ def test_a_probe_of_what_was_never_said(tmp_path: Path) -> None:
     output = {"query": "얼마죠?", "answerable": False, "after_turn": 7, "expected": [], "facts": [], "stale": []}
     text = shown(write_run(tmp_path, rows=[{**row("q"), "output": output}]))
     assert "Facts (✓ shown) no answer: it was not said" in text
+
+
+def test_what_was_remembered_stands_before_the_documents_without_a_number(tmp_path: Path) -> None:
+    remembered = [{"id": "memory", "text": "The budget is $900."}, {"id": "turn-7", "text": "User: And January?"}]
+    text = shown(write_run(tmp_path, rows=[row("q", output={"remembered": remembered})]))
+    before = text.index("memory The budget is $900. turn-7 User: And January?")
+    assert before < text.index("[1] doc-1#0 The first text.")
