@@ -1,8 +1,9 @@
-"""Turn chat logs of agents that call tools into reasoning traces, to be scored.
+"""Turn what agents that call tools did into reasoning traces, to be scored.
 
-LOGS has one conversation a line in the form of OpenAI's chat API, `{"messages": […]}`; OUT gets one trace a line,
-for `+experiment=trace_quality dataset.traces=OUT`. A conversation may tell its `id`, `task_domain`, `success`,
-`confidence` and `rating`, beside its messages or in `metadata`.
+LOGS has one conversation a line in the form of OpenAI's chat API, `{"messages": […]}`, or is the folder of a run with
+retriever=agentic (or its per_item.jsonl). OUT gets one trace a line, for `+experiment=trace_quality
+dataset.traces=OUT`. A conversation may tell its `id`, `task_domain`, `success`, `confidence` and `rating`, beside its
+messages or in `metadata`; a question of a run succeeds where it was not lost on its way to a right answer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from runner import terminal
 from runner.commands import Parser
@@ -20,6 +22,7 @@ from runner.data.problems import ProblemLog, why_empty
 from runner.errors import DataError, InputError
 from runner.trace.chat_logs import read_chat_logs
 from runner.trace.records import Trace
+from runner.trace.trajectories import is_run, read_trajectories
 from runner.trace.writing import write_traces
 
 SHOWN = 5  # conversations that are left out and named
@@ -34,25 +37,33 @@ def main(argv: Sequence[str]) -> int:
     if not os.access(out.parent, os.W_OK):
         raise InputError(f"OUT: {out.parent} is no folder that can be written to")
     log = ProblemLog(strict=options.strict)
-    traces = list(read_chat_logs(options.logs, log, domain=options.domain, confidence=options.confidence))
+    told: dict[str, Any] = {"domain": options.domain, "confidence": options.confidence}
+    of_run = is_run(Path(options.logs))
+    read = read_trajectories(Path(options.logs), log, **told) if of_run else read_chat_logs(options.logs, log, **told)
+    traces = list(read)
     log.stop_if_strict()
     if not traces:
-        raise DataError(f"{options.logs}: no conversation can be used{why_empty(log, options.logs)}")
+        what = "question" if of_run else "conversation"
+        raise DataError(f"{options.logs}: no {what} can be used{_why(log)}")
     write_traces(traces, out)
-    _tell(log, traces)
+    _tell(log, traces, "questions" if of_run else "conversations")
     steps = sum(len(trace.steps) for trace in traces)
     sys.stdout.write(f"{out}: {len(traces)} traces, {steps} steps\n")
     return 0
 
 
-def _tell(log: ProblemLog, traces: Sequence[Trace]) -> None:
+def _why(log: ProblemLog) -> str:
+    return why_empty(log, log.errors[0].path) if log.errors else ""
+
+
+def _tell(log: ProblemLog, traces: Sequence[Trace], what: str) -> None:
     for problem in log.errors[:SHOWN]:
         terminal.note(f"skipped {problem}")
     if len(log.errors) > SHOWN:
         terminal.note(f"skipped {len(log.errors) - SHOWN} more")
     assumed = Counter(name for trace in traces for name in trace.metadata.get("assumed") or ())
     for name, count in assumed.items():
-        terminal.note(f"{count} of {len(traces)} conversations do not tell their {name}: {_instead(name)}")
+        terminal.note(f"{count} of {len(traces)} {what} do not tell their {name}: {_instead(name)}")
 
 
 def _instead(name: str) -> str:
@@ -62,7 +73,7 @@ def _instead(name: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m runner traces", description=__doc__, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("logs", metavar="LOGS", help="conversations, JSON Lines")
+    parser.add_argument("logs", metavar="LOGS", help="conversations, JSON Lines, or a run folder")
     parser.add_argument("out", metavar="OUT", type=Path, help="traces, JSON Lines; a new file")
     parser.add_argument(
         "--domain", default="default", help="of conversations that do not tell theirs (default: default)"

@@ -92,3 +92,34 @@ def test_a_folder_that_is_not_there(logs: Path) -> None:
 def test_a_confidence_is_a_share(logs: Path, value: str) -> None:
     with pytest.raises(InputError, match=f"expected a number from 0 to 1, found '{value}'"):
         traces.main([str(logs), "out", "--confidence", value])
+
+
+def test_what_agents_of_a_run_did_is_scored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, out = tmp_path / "run", tmp_path / "traces.jsonl"
+    words = ["retriever=agentic", "dataset=demo_ko", "tracking=none", "format=json", "sample=6"]
+    assert main([*words, f"out={run}"]) == 0
+    capsys.readouterr()
+    assert main(["traces", str(run), str(out), "--domain", "customer_service"]) == 0
+    assert capsys.readouterr().err == "6 of 6 questions do not tell their task_domain: see --domain\n"
+    lost_at = {row["id"]: row["labels"]["lost_at"] for row in _lines(run / "per_item.jsonl")}
+    assert {trace["id"]: trace["metadata"]["success"] for trace in _lines(out)} == {
+        id: place == "none" for id, place in lost_at.items()
+    }
+    where = [f"dataset.traces={out}", f"out={tmp_path / 'o'}", "tracking=none", "format=json"]
+    assert main(["+experiment=trace_quality", *where]) == 0
+    scores = {row["id"]: row["output"]["profile"] for row in _lines(tmp_path / "o" / "per_item.jsonl")}
+    assert scores == dict.fromkeys(lost_at, "customer_service")
+
+
+def test_a_run_without_an_agent_has_no_traces(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "per_item.jsonl", [{"id": "q", "output": {"query": "?"}}])
+    with pytest.raises(DataError) as caught:
+        traces.main([str(tmp_path), str(tmp_path / "out.jsonl")])
+    assert str(caught.value) == (
+        f"{tmp_path}: no question can be used; its lines have errors:\n"
+        f"  {tmp_path / 'per_item.jsonl'}:1: output.trajectory: no agent looked for an answer here"
+    )
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
