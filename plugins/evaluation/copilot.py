@@ -46,6 +46,7 @@ from runner.trace.profile import AutoProfile, ProfileChoice
 
 ANSWERED = ("faithfulness", "answer_relevancy")
 MEMORY = "memory"
+NOT_ASKED = "not_asked"  # where a question was lost: what is remembered would have answered it
 JUDGED = ("memory_overall", *(f"memory_{criterion}" for criterion in CRITERIA))
 
 
@@ -249,13 +250,14 @@ class Copilot:
         refused, given = output.answer.refused, values["answer_facts"]
         shown = values["facts_present"]
         if given is not None and (given < 1 or not case.probe.notes):
-            return lost_in_memory(
+            place = lost_in_memory(
                 answerable=case.probe.answerable,
                 refused=refused,
                 shown=None if shown is None else shown == 1,
                 right=given == 1,
                 stale=bool(values["answer_stale"]),
             )
+            return NOT_ASKED if place == "refused_known" and output.generation is None else place
         matches = answer_matches(output.answer.text, case.probe.answers)
         right = diagnosis.answered_rightly(matches, values["faithfulness"], values["answer_relevancy"], self.high)
         query = query_of(case, case.probe.question)

@@ -193,7 +193,7 @@ def lost_counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     """(place, failing questions), along the pipeline."""
     order = (
         "not_in_corpus", "not_retrieved", "below_k", "wrong_answer", "answered_unanswerable", "refused_answerable",
-        "forgotten", "refused_known", "stale_answer", "unused", "made_up",
+        "forgotten", "refused_known", "not_asked", "stale_answer", "unused", "made_up",
     )  # fmt: skip
     places = [*order, *sorted(set(counts) - {*order, "none"})]
     return [(place, counts[place]) for place in places if counts.get(place)]

@@ -199,7 +199,7 @@ async def test_a_message_of_the_retriever_is_the_answer_and_no_generator_is_aske
     assert (output.answer, output.generation) == (Answer(MENU, refused=True), None)
     assert set(output.timings) == {"read", "retrieval"}
     assert "talk/money" not in says.given
-    assert (scores.labels["lost_at"], scores.values["answer_facts"]) == ("refused_known", 0.0)
+    assert (scores.labels["lost_at"], scores.values["answer_facts"]) == ("not_asked", 0.0)
     assert output.record()["trajectory"]["fallback"] == "not_found"
     assert found["never"][0].labels["answerability"] == "true_positive"
 
