@@ -21,6 +21,7 @@ from runner.vault.hiding import Words
 from runner.vault.link_cases import Cases, LinkData
 from runner.vault.link_files import WrittenCase, read_links, written_case
 from runner.vault.making import hidden_links
+from runner.vault.store import NoteStore
 from runner.vault.suggesting import Vault
 
 FOLDER = Path(__file__).parent / "links_data"
@@ -43,11 +44,15 @@ class LinksDataset:
         link_text: Words = "alias",
         chunker: ChunkerSettings | None = None,
         strict: bool = False,
+        cache_dir: str | None = None,
+        cold_start: bool = False,
+        dry_run: bool = False,
     ) -> None:
         self.notes, self.links, self.events = notes or str(FOLDER), links, events
         self.remove_ratio, self.seed, self.link_text = remove_ratio, seed, link_text
         self.chunker = chunker_of(chunker, headings=True)
         self.strict = strict
+        self.store = NoteStore(Path(cache_dir) if cache_dir else None, cold=cold_start, read_only=dry_run)
 
     def preflight(self) -> list[Problem]:
         links = missing_files([self.links] if self.links else [], "dataset.links", DataError)
@@ -56,8 +61,8 @@ class LinksDataset:
 
     def read(self) -> LinkData:
         log = ProblemLog(strict=self.strict)
-        notes = read_notes(self.notes, "dataset.notes", log)
-        graph = VaultGraph(notes)
+        notes = read_notes(self.notes, "dataset.notes", log, self.store.outlines)
+        graph = VaultGraph(notes, self.store.markup)
         written = read_links(self.links, "dataset.links", log) if self.links else self._hidden(notes, graph)
         events = read_events(self.events, "dataset.events", graph.names, log) if self.events else ()
         path = self.links or self.notes
@@ -65,7 +70,7 @@ class LinksDataset:
         log.stop_if_strict()
         if not cases:
             raise DataError(f"dataset.links: no links in {path}{why_empty(log, path)}")
-        vault = Vault(build_corpus(seen, self.chunker), VaultGraph(seen))
+        vault = Vault(build_corpus(seen, self.chunker, self.store.passages), VaultGraph(seen, self.store.markup))
         return LinkData(vault, cases, events, log.problems)
 
     def load(self) -> DataSet:

@@ -44,10 +44,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("words", nargs="*", metavar="NOTES FILE OPTION=VALUE")
     words = _read(parser.parse_args(argv).words)
     if words.notes is None:
-        return dry_run(plan_of(arguments.read(words.options)))
+        return _dry_run(words.options)
     failed = _check_notes(words.notes)
     for file in words.files:
-        failed |= dry_run(plan_of(arguments.read([*_choices(words.notes, file), *words.options])))
+        failed |= _dry_run([*_choices(words.notes, file), *words.options])
     return failed
 
 
@@ -61,6 +61,10 @@ def _read(words: Sequence[str]) -> Words:
             f"{paths[0]}: options say how a data file is read, and there is none; expected NOTES FILE OPTION=VALUE"
         )
     return Words(paths[0] if paths else None, paths[1:], options)
+
+
+def _dry_run(options: Sequence[str]) -> int:
+    return dry_run(plan_of(arguments.read([*options, "dry_run=true"])))
 
 
 def _check_notes(folder: str) -> int:
