@@ -17,6 +17,7 @@ from runner.report.wording import Wording
 
 FALLBACKS = ("none", "best_effort", "not_found", "not_ready")
 SHOWN = 5  # ids of what was ranked
+SPENT = ("tokens_in", "tokens_out", "usd")
 ARGUMENT = 120  # characters of an argument of a call
 
 Rows = tuple[list[str], list[list[str]]]  # headers, rows
@@ -85,28 +86,18 @@ def fallbacks(found: Mapping[str, Any], say: Wording) -> Rows:
 
 
 def steps(found: Mapping[str, Any], k: int | None, say: Wording) -> Rows:
-    recall = say("agent.recall", k=k)
-    names = ("tokens_in", "tokens_out", "usd", "errors")
-    headers = [
-        say("agent.step"),
-        say("agent.questions"),
-        recall,
-        say("agent.gain"),
-        *(say(f"agent.{n}") for n in names),
-    ]
-    rows = [
-        [
-            str(number),
-            f"{step['n']:,}",
-            metric.four(step["recall"], say),
-            say("none") if number == 1 or step["gain"] is None else f"{step['gain']:+.4f}",
-            f"{step['input_tokens']:,.0f}",
-            f"{step['output_tokens']:,.0f}",
-            say("none") if step["usd"] is None else dollars(step["usd"]),
-            f"{step['errors']:,}",
-        ]
-        for number, step in enumerate(found["steps"], start=1)
-    ]
+    """Tokens and USD only where models were asked."""
+    entries = found["steps"]
+    spent = SPENT if any(step["input_tokens"] for step in entries) else ()
+    headers = [say("agent.step"), say("agent.questions"), say("agent.recall", k=k), say("agent.gain")]
+    headers += [say(f"agent.{name}") for name in (*spent, "errors")]
+    rows = []
+    for number, step in enumerate(entries, start=1):
+        gain = say("none") if number == 1 or step["gain"] is None else f"{step['gain']:+.4f}"
+        usd = say("none") if step["usd"] is None else dollars(step["usd"])
+        cost = [f"{step['input_tokens']:,.0f}", f"{step['output_tokens']:,.0f}", usd] if spent else []
+        recall = metric.four(step["recall"], say)
+        rows.append([str(number), f"{step['n']:,}", recall, gain, *cost, f"{step['errors']:,}"])
     return headers, rows
 
 

@@ -55,12 +55,13 @@ def legs(document: Document) -> str:
 
 
 def legs_head(document: Document) -> str:
-    return document.say("head.graph" if _is_graph_alone(metric.legs(document.metrics)) else "head.legs")
+    added = _added(metric.legs(document.metrics))
+    return document.say(f"head.{added}" if added else "head.legs")
 
 
-def _is_graph_alone(legs: Sequence[str]) -> bool:
-    """Whether all that stands beside a ranking is the one without the graph of links."""
-    return legs == ["no_graph"]
+def _added(legs: Sequence[str]) -> str:
+    """What was done to a ranking, where all that stands beside it is the one without; empty for a fusion."""
+    return {"no_graph": "graph", "base": "agent"}.get(legs[0], "") if len(legs) == 1 else ""
 
 
 def by_leg(document: Document) -> tuple[list[str], list[list[str]]]:
@@ -72,7 +73,7 @@ def by_leg(document: Document) -> tuple[list[str], list[list[str]]]:
         [metric.label(name, document.k, say), *(_cell(document, prefix + name) for prefix in ["", *_prefixes(names)])]
         for name in shown
     ]
-    own = say("legs.graph" if _is_graph_alone(names) else "legs.fusion")
+    own = say(f"legs.{_added(names) or 'fusion'}")
     return [say("metrics.metric"), own, *(say.name("leg", name) for name in names)], rows
 
 

@@ -1,16 +1,17 @@
 import io
+import json
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from runner.report import agent_section
+from runner.report import agent_section, metric_sections
 from runner.report.document import Document
 from runner.report.folder import open_run
 from runner.report.wording import LANGUAGES
 from runner.report.worst_section import facts_of
 from tests.agent_runs import AGENT, OUTPUT, TRAJECTORY
-from tests.run_folders import write_run
+from tests.run_folders import dump, estimate, write_run
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 
@@ -44,6 +45,13 @@ def test_the_section_in_english(tmp_path: Path) -> None:
     assert lines[-1] == "Calls of tools: get_section 3, search_all 15."
 
 
+def test_tokens_are_told_where_models_were_asked(tmp_path: Path) -> None:
+    steps = [{**step, "input_tokens": 0.0, "output_tokens": 0.0, "usd": 0.0} for step in AGENT["steps"]]
+    text = markdown(tmp_path / "r", {**AGENT, "steps": steps})
+    assert "| Call | Questions | Recall@5 after it | Gain | Errors |" in text
+    assert "| 2 | 4 | 0.7500 | \\+0.2500 | 2 |" in text
+
+
 def test_the_section_in_korean(tmp_path: Path) -> None:
     text = markdown(tmp_path / "r", language="ko")
     for part in (
@@ -54,6 +62,21 @@ def test_the_section_in_korean(tmp_path: Path) -> None:
         "| 호출 | 질문 수 | 호출 후 Recall@5 | 증가분 | 입력 토큰 | 출력 토큰 | USD | 오류 |",
     ):
         assert part in text
+
+
+def test_its_ranking_stands_beside_the_one_without_it(tmp_path: Path) -> None:
+    metrics = {"recall_at_k": estimate(0.9, 4), "base/recall_at_k": estimate(0.8, 4)}
+    folder = write_run(tmp_path / "r")
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    dump(folder / "summary.json", {**summary, "metrics": metrics})
+    document = Document.of(open_run(folder))
+    assert metric_sections.legs(document).splitlines() == [
+        "### With and without the agent",
+        "",
+        "| Metric | with the agent | without |",
+        "| --- | ---: | ---: |",
+        "| Recall@5 | 0.9000 | 0.8000 |",
+    ]
 
 
 def test_a_run_without_an_agent_has_no_section(tmp_path: Path) -> None:
