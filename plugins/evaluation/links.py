@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -21,7 +20,7 @@ from runner.text.language import detect_language
 from runner.threads import compute, in_thread
 from runner.vault.acceptance import acceptance_of
 from runner.vault.link_cases import LinkCase, LinkData, LinkPlaces
-from runner.vault.link_texts import LinkText, link_texts
+from runner.vault.link_texts import sentence_around
 from runner.vault.making import window
 from runner.vault.suggesting import Place, Suggester, Suggestion, Suggestions
 
@@ -76,7 +75,6 @@ class LinkEvaluation:
         self._data: LinkData | None = None
         self._ahead: dict[str, Suggestions] = {}
         self._legs: tuple[str, ...] = ()
-        self._said: dict[str, list[LinkText]] = defaultdict(list)
 
     # --- the run ------------------------------------------------------------------------------------
 
@@ -102,8 +100,6 @@ class LinkEvaluation:
                 batch = cases[start : start + AHEAD]
                 found = await in_thread(self.suggester.suggest, [self.place(case) for case in batch], self._depth)
                 self._ahead |= dict(zip([case.id for case in batch], found, strict=True))
-        for text in link_texts(self.data.vault):
-            self._said[text.target].append(text)
         graph = self.data.vault.graph
         notes = {"notes": len(graph.notes), "links": len(graph.edges), "broken": len(graph.broken)}
         counted = {**notes, "ambiguous": len(graph.ambiguous), "expected": sum(len(case.expected) for case in cases)}
@@ -132,7 +128,10 @@ class LinkEvaluation:
         if not (self.judge_reason and output.reasons):
             return {}
         note, corpus = output.best[0].note, self.data.vault.corpus
-        said = [f"{corpus.title_of(each.source)}: {each.sentence}" for each in self._said[note][:SAYING]]
+        said = [
+            f"{corpus.title_of(edge.source)}: {sentence_around(corpus.document_by_id[edge.source].text, edge.link)}"
+            for edge in self.data.vault.graph.back_links(note)[:SAYING]
+        ]
         fields = {
             "anchor": output.place.anchor,
             "context": output.place.context,

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.records import Chunk, Corpus, Document
+from runner.records import Chunk, Corpus
 from runner.store import fingerprint
 from runner.text.sentences import sentence_spans
-from runner.vault.graph import Edge
+from runner.vault.links import Link
 from runner.vault.suggesting import Vault
 
 LONGEST = 3000  # characters of all that is said where a note is linked to; hubs have more, of which it has the first
@@ -26,7 +26,11 @@ class LinkText:
 
 def link_texts(vault: Vault) -> list[LinkText]:
     """By source in the order of the notes, then in the order of the text."""
-    return [text for note in vault.corpus.documents for text in _of_note(note, vault.graph.out_links(note.id))]
+    return [
+        LinkText(note.id, edge.target, sentence_around(note.text, edge.link))
+        for note in vault.corpus.documents
+        for edge in vault.graph.out_links(note.id)
+    ]
 
 
 def with_link_texts(corpus: Corpus, texts: Sequence[LinkText]) -> tuple[Corpus, frozenset[str]]:
@@ -45,14 +49,10 @@ def with_link_texts(corpus: Corpus, texts: Sequence[LinkText]) -> tuple[Corpus, 
     return Corpus(corpus.documents, [*corpus.chunks, *more], key), frozenset(chunk.id for chunk in more)
 
 
-def _of_note(note: Document, edges: Sequence[Edge]) -> list[LinkText]:
-    if not edges:
-        return []
-    spans = sentence_spans(note.text)
-    found = []
-    for edge in edges:
-        link = edge.link
-        start, end = next((span for span in spans if span[0] <= link.start < span[1]), (link.start, link.end))
-        around = note.text[start : link.start] + note.text[link.end : max(end, link.end)]
-        found.append(LinkText(note.id, edge.target, " ".join(around.split())))
-    return found
+def sentence_around(text: str, link: Link) -> str:
+    """The sentence in which a link begins, without it. Of its paragraph alone: no sentence crosses an empty line."""
+    before, behind = text.rfind("\n\n", 0, link.start), text.find("\n\n", link.end)
+    first, last = max(0, before), len(text) if behind < 0 else behind
+    spans = ((first + start, first + end) for start, end in sentence_spans(text[first:last]))
+    start, end = next((span for span in spans if span[0] <= link.start < span[1]), (link.start, link.end))
+    return " ".join((text[start : link.start] + text[link.end : max(end, link.end)]).split())
