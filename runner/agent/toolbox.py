@@ -12,6 +12,7 @@ from runner.agent.fallbacks import Fallbacks
 from runner.agent.protocols import Reranker
 from runner.agent.shelf import Shelf
 from runner.errors import EvaluationError, InputError, RunnerError, StopRunError
+from runner.llm.metering import metering
 from runner.records import Query
 from runner.text.language import Language, detect_language
 from runner.trajectory import Assessment, Stopped, Tool, ToolCall, Trajectory
@@ -155,8 +156,10 @@ class Toolbox:
     def _reranked(self, call: ToolCall) -> ToolCall:
         candidates = list(self._found.values())
         asked = self.asked
-        said, error = _tried(lambda: self._reranker.rerank(self.question, candidates, asked))
+        with metering() as meter:
+            said, error = _tried(lambda: self._reranker.rerank(self.question, candidates, asked))
         if said is None:  # what was ranked before stays in front of what came now
+            self._spent = _sum(self._spent, (meter.input_tokens, meter.output_tokens, meter.cost_usd))
             self._ranked = tuple(dict.fromkeys((*self._ranked, *call.found)))
             return replace(call, ranked=self._ranked, error=error)
         self._assessment = said

@@ -98,6 +98,16 @@ def asked(server: ModelsServer) -> list[dict[str, Any]]:
     return [body for body in server.requests if "tools" in body]
 
 
+def reranked(server: ModelsServer) -> list[dict[str, Any]]:
+    return [body for body in server.requests if "tools" not in body]
+
+
+def _tokens(body: dict[str, Any]) -> int:
+    """As the server counts those of a request."""
+    counted: int = json.loads(completion(body, "").body)["usage"]["prompt_tokens"]
+    return counted
+
+
 # --- at most three calls ------------------------------------------------------------------------------
 
 
@@ -185,6 +195,8 @@ def test_malformed_replies_of_the_reranker(server: ModelsServer, tmp_path: Path)
     (call,) = found.calls
     assert call.ranked == call.found == ("guide#0", "faq#0")  # as the search found them
     assert "no usable answer in 4 replies" in str(call.error)
+    agent, reranker = (sum(_tokens(body) for body in bodies) for bodies in (asked(server), reranked(server)))
+    assert call.input_tokens == agent + reranker  # what was of no use was paid for, too
     assert (found.fallback, found.message, found.confidence) == ("best_effort", None, None)
 
 
