@@ -135,6 +135,7 @@ def _query_fingerprint(queries: Sequence[Query], *, labels: bool) -> str:
         [
             query.id,
             query.text,
+            [[turn.role, turn.text] for turn in query.history],
             [query.language, query.difficulty, *query.tags],
             None if query.given.ranking is None else [[name, repr(score)] for name, score in query.given.ranking],
             None if query.given.contexts is None else [context.id for context in query.given.contexts],

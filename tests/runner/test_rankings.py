@@ -16,7 +16,7 @@ import pytest
 from runner.errors import EvaluationError, InputError, RunnerError, StopRunError
 from runner.protocols import Workspace
 from runner.rankings import Rankings, documents, rank_all
-from runner.records import Context, Corpus, Given, Query, Ranking
+from runner.records import Context, Corpus, Given, Query, Ranking, Turn
 from runner.stopwatch import note
 from runner.trajectory import ToolCall, Trajectory
 from tests.corpora import corpus_of, question, workspace
@@ -142,8 +142,10 @@ def test_the_key_holds_what_decides_a_ranking(tmp_path: Path) -> None:
     other_corpus = corpus_of({"a": "첫째", "b": "둘째", "c": "넷째"})
     given = [Query("q0", "a#0 0", True, {}, given=Given(ranking=(("a", 1.0),))), queries[1]]
     contexts = [Query("q0", "a#0 0", True, {}, given=Given(contexts=(Context("a", ""),))), queries[1]]
+    said = [Query("q0", "a#0 0", True, {}, history=(Turn("user", "11월은?"),)), queries[1]]
     for changed in (
         {"queries": queries[::-1]},
+        {"queries": said},
         {"queries": [question("a#0 0", id="q0"), question("다른", id="q1")]},
         {"queries": given},
         {"queries": contexts},

@@ -9,6 +9,7 @@ from runner.engine import run_case
 from runner.records import Chunk, Corpus, DataSet, Document, Query, Ranking, Row, Span
 from runner.retrieval import Retrieval
 from runner.store import Store
+from runner.trajectory import Trajectory
 
 TEXT = "# One\n\nfirst part\n\n# Two\n\nsecond part"
 CORPUS = Corpus(
@@ -20,6 +21,9 @@ CORPUS = Corpus(
     ],
     fingerprint="f",
 )
+
+
+TOLD = {"answers": None, "gives up": "Nothing found."}  # by an agent, whatever the relevance of its hit
 
 
 class Data:
@@ -42,6 +46,9 @@ class Fixed:
                 time.sleep(0.5)
             if query.text == "bad":
                 raise ValueError("bad query")
+        if queries[0].text in TOLD:
+            told = Trajectory((), "nothing_new", message=TOLD[queries[0].text])
+            return [Ranking(("long#1",), (3.0,), (0.2,), trajectory=told)] * len(queries)
         if queries[0].text == "sure":
             return [Ranking(("long#1",), (3.0,), (0.9,))] * len(queries)
         leg = Ranking(("short#0",), (1.0,), (0.5,))
@@ -139,3 +146,21 @@ def test_a_slow_and_a_broken_query_cost_only_themselves(tmp_path: Path) -> None:
     assert found["b"].error == "the query was not answered within timeout_ms"
     assert found["c"].error is not None and "bad query" in found["c"].error
     assert {"recall_at_k", "only/recall_at_k"} <= set(found["b"].unscored)
+
+
+def test_an_agent_says_whether_there_is_an_answer(tmp_path: Path) -> None:
+    unanswerable = {"answerable": False, "relevance": {}}
+    found = {
+        (text, answerable): rows(tmp_path / f"{text} {answerable}", query(text=text, **kind))["q"]
+        for text in TOLD
+        for answerable, kind in ((True, {}), (False, unanswerable))
+    }
+    labels = {key: (row.labels["answerability"], row.labels["lost_at"]) for key, row in found.items()}
+    assert labels == {
+        ("answers", True): ("true_negative", "none"),
+        ("answers", False): ("false_negative", "answered_unanswerable"),
+        ("gives up", True): ("false_positive", "refused_answerable"),
+        ("gives up", False): ("true_positive", "none"),
+    }
+    assert found["answers", True].output["trajectory"] == {"calls": [], "stopped": "nothing_new"}
+    assert found["gives up", True].output["trajectory"]["message"] == "Nothing found."
