@@ -191,10 +191,11 @@ def reason_text(reason: Record, say: Wording) -> str:
 
 
 def rule_name(rule: Record, record: Record, say: Wording) -> str:
-    """`Hit Rate@3`, `Recall@5, ko`."""
+    """`Hit Rate@3`, `Recall@5 [ko]`."""
     name = rule["metric"]
     shown = expense_name(name, say) if name.startswith(("latency.", "cost.")) else metric.label(name, k_of(record), say)
-    return ", ".join([shown, *map(str, (rule["slice"] or {}).values())])
+    sliced = ", ".join(map(str, (rule["slice"] or {}).values()))
+    return f"{shown} [{sliced}]" if sliced else shown
 
 
 def expense_name(name: str, say: Wording) -> str:

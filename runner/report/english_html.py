@@ -19,7 +19,7 @@ ENGLISH_HTML: dict[str, str] = {
     "html.cases.listed": "Listed are the {listed} worst of {n} cases; all of them are in per_item.jsonl.",
     "html.cases.detailed": "Answers, contexts and judgements are kept here for {detailed} cases, the worst first; for all others they are in per_item.jsonl.",
     "html.cases.text": "Words in id or question",
-    "html.cases.outcome": "Outcome",
+    "html.cases.outcome": "Result",
     "html.cases.language": "Language",
     "html.cases.change": "Against the baseline",
     "html.cases.all": "all",

@@ -19,7 +19,7 @@ KOREAN_HTML: dict[str, str] = {
     "html.cases.listed": "사례 {n}개 중 가장 나쁜 {listed}개만 표시합니다. 전체는 per_item.jsonl에 있습니다.",
     "html.cases.detailed": "답변, 컨텍스트, 판정은 나쁜 순서로 사례 {detailed}개만 이 파일에 담았습니다. 나머지는 per_item.jsonl에 있습니다.",
     "html.cases.text": "id나 질문에 든 단어",
-    "html.cases.outcome": "결과",
+    "html.cases.outcome": "성공 여부",
     "html.cases.language": "언어",
     "html.cases.change": "기준과 비교",
     "html.cases.all": "전체",

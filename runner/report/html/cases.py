@@ -136,7 +136,11 @@ class _Columns:
 
 
 def outcome(row: Mapping[str, Any]) -> str:
-    """The place where a question was lost, `none` where it was lost nowhere, or how its case ended."""
+    """The place where a question was lost, `none` where it was lost nowhere; whether the agent of a trace had success;
+    or how the case ended."""
+    labels, output = row.get("labels") or {}, row.get("output")
     if row.get("status") != "ok":
         return str(row.get("status"))
-    return str((row.get("labels") or {}).get("lost_at", "ok"))
+    if "lost_at" not in labels and isinstance(output, Mapping) and "success" in output:
+        return f"trace.success.{bool(output['success'])}"
+    return str(labels.get("lost_at", "ok"))

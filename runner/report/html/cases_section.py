@@ -17,7 +17,7 @@ from runner.report.wording import Wording
 DETAIL_BYTES = 2_000_000  # for everything that is known of cases, as JSON
 DETAILED = 5_000  # cases at most
 SHOWN = 10  # rows for readers without scripts
-RIGHT = frozenset({"none", "ok"})
+RIGHT = frozenset({"none", "ok", "trace.success.True"})
 WORDS = ("range", "nothing", "no_details", "previous", "next")
 
 
@@ -64,6 +64,8 @@ def _told(kind: str, name: str, say: Wording) -> str:
         return say(f"compare.flips.{name}") if name else ""
     if kind == "language":
         return name
+    if name.startswith("trace."):
+        return say(name)
     if name in RIGHT:
         return say("html.right")
     return say.texts.get(f"lost_at.{name}") or say.name("status", name)

@@ -34,15 +34,16 @@ def panels(document: Document) -> Section:
         return Section("metrics", say("head.metrics"), paragraph(say("metrics.none")))
     counted = any(value.partly_scored and value.scored_only != value.value for value in found)
     headers = ["metrics.metric", "head.value", None, "interval", "scored", *["metrics.scored_only"] * counted]
-    readable = any(_reading(value, say) for value in found)
-    head = [_header(name, say) for name in [*headers, "metrics.grade", *["metrics.reading"] * readable]]
+    graded = [*["metrics.grade"] * any(map(metric.grade_of, found))]
+    graded += ["metrics.reading"] * any(_reading(value, say) for value in found)
+    head = [_header(name, say) for name in [*headers, *graded]]
     bodies = [
-        _group(title, [_row(value, counted, readable, document) for value in values], len(head))
+        _group(title, [_row(value, counted, graded, document) for value in values], len(head))
         for title, values in groups
         if values
     ]
     shown = tag("table", tag("thead", tag("tr", *head)), *bodies, class_="panels")
-    notes = [say("metrics.grades")]
+    notes = [say("metrics.grades")] if graded else []
     if any(value.partly_scored for value in found):
         notes.append(say("metrics.unscored" if counted else "metrics.excluded"))
     body = joined([scrolled(shown, say("head.metrics")), *(paragraph(note, "note") for note in notes)])
@@ -61,7 +62,8 @@ def _group(title: str, rows: Sequence[Html], width: int) -> Html:
     return tag("tbody", head, *rows)
 
 
-def _row(value: Value, counted: bool, readable: bool, document: Document) -> Html:
+def _row(value: Value, counted: bool, graded: Sequence[str], document: Document) -> Html:
+    """`graded`: columns that come after the numbers."""
     say = document.say
     grade = metric.grade_of(value)
     partly = value.partly_scored
@@ -74,8 +76,9 @@ def _row(value: Value, counted: bool, readable: bool, document: Document) -> Htm
     ]
     if counted:
         cells.append(tag("td", metric.four(value.scored_only, say) if partly else "", class_="number"))
-    cells.append(tag("td", say(f"grade.{grade}") if grade else "", class_=grade and f"grade {grade}"))
-    reading = [tag("td", _reading(value, say), class_="quiet")] if readable else []
+    if graded:
+        cells.append(tag("td", say(f"grade.{grade}") if grade else "", class_=grade and f"grade {grade}"))
+    reading = [tag("td", _reading(value, say), class_="quiet")] if "metrics.reading" in graded else []
     return tag("tr", *cells, *reading)
 
 

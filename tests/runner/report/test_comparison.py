@@ -185,7 +185,7 @@ def test_junit(tmp_path: Path) -> None:
     (suite,) = ElementTree.parse(tmp_path / "gate.xml").getroot()
     found = {case.get("name"): next((child.tag for child in case), "passed") for case in suite.findall("testcase")}
     assert found == {
-        "comparable": "passed", "Hit Rate@3": "failure", "MRR@10, ko": "passed", "사례 전체, p95 (ms)": "passed",
+        "comparable": "passed", "Hit Rate@3": "failure", "MRR@10 [ko]": "passed", "사례 전체, p95 (ms)": "passed",
         "답변 관련성 (Relevancy)": "passed", "사례 q-00": "passed", "사례 q-03": "failure", "사례 q-17": "passed",
     }  # fmt: skip
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("8", "2", "0")

@@ -4,10 +4,13 @@ from typing import Any
 
 from runner.report.document import Document
 from runner.report.folder import open_run
+from runner.report.html.cases import cases_of
+from runner.report.html.cases_section import cases_section
+from runner.report.html.metric_sections import panels
 from runner.report.html.trace_quality_sections import by_profile, traces
 from runner.report.sweep import read_sweep
-from tests.run_folders import dump, write_run, write_sweep_folder
-from tests.trace_runs import TRACE
+from tests.run_folders import dump, estimate, row, write_run, write_sweep_folder
+from tests.trace_runs import ROW, TRACE
 
 
 def page(folder: Path, trace: Any) -> Document:
@@ -63,3 +66,26 @@ def test_a_sweep_of_something_else(tmp_path: Path) -> None:
     sweep = read_sweep(write_sweep_folder(tmp_path / "s"))
     assert by_profile(sweep) is None
     assert not any("Profiles weigh" in text for text in sweep.warnings)
+
+
+def test_a_trace_ends_with_success_or_without(tmp_path: Path) -> None:
+    """It is no question that somebody could have answered rightly, and its scores have no grades."""
+    rows = [
+        {
+            **row(id),
+            "labels": {"domain": "code"},
+            "metrics": ROW["metrics"],
+            "output": {**ROW["output"], "success": won},
+        }
+        for id, won in (("t1", True), ("t2", False))
+    ]
+    metrics = {"score": estimate(0.5, 2), "outcome": estimate(0.5, 2)}
+    write_run(tmp_path, {}, {"metrics": metrics, "trace": TRACE}, rows=rows)
+    document = Document.of(open_run(tmp_path))
+    section, data = cases_section(document, cases_of(document, {}))
+    results = data["choices"]["outcome"]
+    assert dict(zip(results["names"], results["bad"], strict=True)) == {"success": False, "no success": True}
+    assert ">right<" not in section.body
+    assert [title for _, title in data["columns"]][1:3] == ["Result", "Trace Score"]
+    panel = panels(document).body
+    assert "Trace Score" in panel and "Grade" not in panel
