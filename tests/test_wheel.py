@@ -1,5 +1,6 @@
 """What is installed from a wheel is whole: configuration and demo data travel with the code."""
 
+import json
 import os
 import subprocess
 import sys
@@ -36,9 +37,38 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_holds_every_module_choice_and_demo_file_and_nothing_else(wheel: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     tracked = subprocess.run(
-        ["git", "ls-files", "runner", "plugins", "conf"], cwd=ROOT, check=True, capture_output=True, text=True
+        ["git", "ls-files", "-z", "runner", "plugins", "conf"], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    assert names == set(tracked.stdout.splitlines())
+    assert names == set(filter(None, tracked.stdout.split("\0")))
+
+
+def test_traces_and_their_profiles_come_with_it(wheel: Path, tmp_path: Path) -> None:
+    """All of conf and the traces of the program, read from the wheel itself."""
+    installed, work = tmp_path / "installed", tmp_path / "work"
+    zipfile.ZipFile(wheel).extractall(installed)
+    work.mkdir()
+    code = (
+        "import json, sys; from runner.cli import main; from runner.trace import score_trace; "
+        "code = main(sys.argv[1:]); "
+        "trace = {'id': 't', 'metadata': {'success': True}, 'task': {'objective': 'o'}, "
+        "'steps': [{'type': 'thought'}], 'outcome': {'confidence': 1}}; "
+        "print(score_trace(trace, 'medical').score, sys.modules['plugins'].__path__); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "+experiment=trace_quality", "profile=medical", "tracking=none", "out=x"],
+        cwd=work,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    score, *paths = done.stdout.splitlines()[-1].split()
+    assert score == "0.1" and str(installed) in paths[0]
+    rows = [json.loads(line) for line in (work / "x" / "per_item.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) >= 60
+    assert {row["output"]["profile"] for row in rows} == {"medical"}
+    assert list(rows[0]["output"]["scores"]) == ["default", "finance", "code", "medical", "customer_service"]
 
 
 def test_it_runs_from_any_folder(wheel: Path, tmp_path: Path) -> None:

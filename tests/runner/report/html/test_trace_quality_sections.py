@@ -80,7 +80,9 @@ def test_a_trace_ends_with_success_or_without(tmp_path: Path) -> None:
         for id, won in (("t1", True), ("t2", False))
     ]
     metrics = {"score": estimate(0.5, 2), "outcome": estimate(0.5, 2)}
-    write_run(tmp_path, {}, {"metrics": metrics, "trace": TRACE}, rows=rows)
+    write_run(tmp_path, {}, {"trace": TRACE}, rows=rows)
+    summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
+    dump(tmp_path / "summary.json", {**summary, "metrics": metrics})
     document = Document.of(open_run(tmp_path))
     section, data = cases_section(document, cases_of(document, {}))
     results = data["choices"]["outcome"]
