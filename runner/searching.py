@@ -20,6 +20,7 @@ T = TypeVar("T")
 BATCH = 64
 ASKING_BATCH = 1024  # of a retriever that may ask a model, which many requests can do at once
 ASKING_PROBE = 200  # queries at most that such a retriever is timed with: they are asked one after the other
+AGENT_PROBE = 20  # and one that has several answers of models to wait for before it has found something
 ASKING_ATTEMPTS = 8  # of timeout_ms each, for a search that may ask a model: its requests are repeated
 TIMEOUT = "timeout"
 EMPTY = Ranking((), (), ())
@@ -51,9 +52,10 @@ class Searcher:
         self, queries: Sequence[Query], *, probe: int, warmup: int, seed: int
     ) -> Iterator[tuple[int, Found]]:
         """Each query once, as (place in `queries`, what was found), the timed probe first. At most ASKING_PROBE are
-        in the probe where each may ask a model."""
+        in the probe where each may ask a model, AGENT_PROBE where a retriever has several questions under way at once
+        (`concurrency`)."""
         if self._cached is not None:
-            probe = min(probe, ASKING_PROBE)
+            probe = min(probe, AGENT_PROBE if getattr(self._cached, "concurrency", 1) > 1 else ASKING_PROBE)
         chosen = np.random.default_rng(seed).permutation(len(queries))[:probe]
         timed = sorted(chosen.tolist())
         untimed = sorted(set(range(len(queries))) - set(timed))

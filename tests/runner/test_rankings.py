@@ -219,6 +219,13 @@ def test_batches_that_ask_a_model_are_large_enough_for_many_requests(tmp_path: P
     assert [len(asked) for asked in retriever._asked] == [1] * 200 + [1024, 76]
 
 
+def test_a_retriever_with_many_requests_a_question_is_timed_with_few(tmp_path: Path) -> None:
+    retriever = Remembering(CORPUS)
+    retriever.concurrency = 4  # type: ignore[attr-defined]
+    rank(retriever, numbered(100), tmp_path, probe=1000)
+    assert [len(asked) for asked in retriever._asked] == [1] * 20 + [80]
+
+
 def test_the_probe_is_drawn_with_the_seed(tmp_path: Path) -> None:
     def probed(seed: int, folder: str) -> list[str]:
         rankings = rank(Scripted(CORPUS), numbered(50), tmp_path / folder, probe=5, seed=seed)
