@@ -120,13 +120,16 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
 def _model_problems(cfg: DictConfig) -> list[Problem]:
     """Names of models that `evaluation` reaches: their provider exists, and `deterministic` wants a dated name."""
     problems = []
-    providers = cfg.get("provider") or {}
+    providers = _node(cfg, "provider")
+    if not isinstance(providers, DictConfig):  # which is a problem of its own
+        return []
     for key in sorted(check(cfg.evaluation)[1]):
         node = OmegaConf.select(cfg, key)
         name = node.get("model")
         if "models" not in node or not isinstance(name, str):
             continue
-        pinned = (providers.get(name.partition(":")[0]) or {}).get("pinned", False)
+        settings = providers.get(name.partition(":")[0])
+        pinned = isinstance(settings, DictConfig) and settings.get("pinned", False)
         problem = name_problem(name, list(providers), must_be_dated=bool(cfg.deterministic) and not pinned)
         if problem:
             problems.append(Problem(f"{key}.model", problem))
@@ -218,4 +221,5 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
 
 def evaluation_name(cfg: DictConfig) -> str:
     """The choice of conf/evaluation, which is also the name of its module."""
-    return str(OmegaConf.select(cfg, "evaluation._target_", default="this..")).split(".")[-2]
+    parts = str(_node(cfg, "evaluation")._target_).split(".") if _is_component(cfg, "evaluation") else []
+    return parts[-2] if len(parts) > 1 else "the evaluation"

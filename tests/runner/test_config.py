@@ -134,3 +134,15 @@ def test_fingerprint_does_not_change_with_the_rest(changes: dict[str, Any]) -> N
 def test_every_option_of_conf_is_known() -> None:
     conf = OmegaConf.load("conf/config.yaml")
     assert set(RunOptions.model_fields) == (set(conf) | {"provider"}) - {"defaults", "hydra", "models"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"provider": "openai"}, "provider"),
+        ({"provider": {"openai": 5}}, "provider.openai"),
+        ({"evaluation": [1]}, "evaluation"),
+    ],
+)
+def test_a_node_that_is_no_mapping(changes: dict[str, Any], key: str) -> None:
+    assert key in [problem.key for problem in problems_of(config(**changes))]
