@@ -1,0 +1,69 @@
+"""How many inputs each test gets, and the law that every input is held to.
+
+RUNNER_FUZZ is the number of inputs in all (default: 1000, always the same ones; more are drawn anew each time).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+from hypothesis import HealthCheck, Phase, settings
+
+from runner.errors import RunnerError
+
+T = TypeVar("T")
+
+ORDINARY = 1000
+TOTAL = int(os.environ.get("RUNNER_FUZZ", ORDINARY))
+SEEN: Counter[str] = Counter()  # by test: inputs it was given
+FOREIGN = re.compile(r"^(?!InputError|DataError)\w+(Error|Exception)\b|Traceback|^unexpected ")
+SURPRISE = re.compile(r"Traceback|unexpected [A-Z]\w+:")
+
+
+def inputs(share: int, *, shrinks: bool = True) -> Callable[[T], T]:
+    """A test gets so many inputs of each thousand. What fails is made smaller unless that takes too long."""
+
+    def decorate(test: Any) -> Any:
+        quiet = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+        phases = [Phase.explicit, Phase.generate, *([Phase.shrink] if shrinks else [])]
+        drawn = settings(
+            max_examples=max(1, round(share * TOTAL / ORDINARY)),
+            derandomize=TOTAL == ORDINARY,
+            deadline=None,
+            suppress_health_check=quiet,
+            database=None,
+            phases=phases,
+        )
+        return drawn(test)
+
+    return decorate
+
+
+def refused(action: Callable[[], T], *, names: Collection[str], codes: Collection[int] = (1, 2)) -> T | None:
+    """What `action` returns; None where it raises an error for people, with an exit code of `codes` and a message
+    that tells one of `names`. Any other exception fails the test."""
+    SEEN[os.environ.get("PYTEST_CURRENT_TEST", "?").partition(" ")[0]] += 1
+    try:
+        return action()
+    except RunnerError as error:
+        message = str(error)
+        assert error.exit_code in codes, (error.exit_code, message)
+        assert message and not FOREIGN.search(message), message
+        assert any(name in message for name in names), message
+        return None
+
+
+def ended(main: Callable[[], int], said: Callable[[], str], *, codes: Collection[int]) -> int:
+    """The exit code of a command, which is one of `codes`; what it said has no traceback and no surprise in it, and
+    says why where the code is not 0."""
+    SEEN[os.environ.get("PYTEST_CURRENT_TEST", "?").partition(" ")[0]] += 1
+    code = main()
+    text = said()
+    assert code in codes, (code, text)
+    assert not SURPRISE.search(text), text
+    assert code == 0 or text.strip(), code
+    return code

@@ -1,0 +1,166 @@
+"""What is stored to be used again, damaged on disk: it is made anew, or refused with the name of the file."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from plugins.retriever.keyword import KeywordRetriever
+from plugins.tokenizer.word import WordTokenizer
+from runner.embeddings import Done, EmbeddingStore
+from runner.llm.cache import ReplyCache
+from runner.llm.ledger import FILE, NOTHING, Account, Ledger, begin
+from runner.llm.settings import CacheMode
+from runner.rankings import rank_all
+from runner.records import Ranking
+from tests.corpora import corpus_of, question, workspace
+from tests.fuzz.damage import damaged
+from tests.fuzz.inputs import inputs, refused
+
+CORPUS = corpus_of({"a": "The Moon circles the Earth.", "b": "Mars is red.", "가": "달은 지구를 돈다."})
+QUESTIONS = [question("Moon", "1"), question("red Mars", "2"), question("달은", "3")]
+REQUESTS = [b"one", b"two", b"three"]
+TEXTS = ["one", "two", "하나"]
+
+
+def damaged_file(data: st.DataObject, folder: Path) -> Path:
+    """One file of a folder gets what an accident leaves, or is lost."""
+    path: Path = data.draw(st.sampled_from(sorted(path for path in folder.rglob("*") if path.is_file())), label="file")
+    if data.draw(st.integers(0, 9)) == 0:
+        path.unlink()
+    else:
+        path.write_bytes(data.draw(damaged(path.read_bytes())))
+    return path
+
+
+def fresh(kept: Path, folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(kept, folder)
+    return folder
+
+
+# --- answers of models --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("answers")
+    cache = ReplyCache(root, "use", lambda: "sweep")
+    for request in REQUESTS:
+        cache.store(request, {"text": request.decode()})
+    cache.close()
+    return root
+
+
+@inputs(50)
+@given(data=st.data(), mode=st.sampled_from(["use", "read", "refresh", "replay"]))
+def test_answers(answers: Path, tmp_path: Path, data: st.DataObject, mode: CacheMode) -> None:
+    """A reply is the one that was stored or none; where replies are stored, the next one is."""
+    root = fresh(answers, tmp_path / "cache")
+    path = damaged_file(data, root)
+    cache = ReplyCache(root, mode, lambda: "sweep")
+    try:
+        for request in REQUESTS:
+            found = refused(lambda request=request: cache.find(request), names=[str(path), str(root)], codes=(3,))  # type: ignore[misc]
+            assert found is None or found == {"text": request.decode()}
+        if cache.stores:
+            cache.store(b"new", {"text": "new"})
+            assert cache.find(b"new") == {"text": "new"}
+    finally:
+        cache.close()
+
+
+# --- vectors ------------------------------------------------------------------------------------------
+
+
+def computed(batches: Sequence[list[str]], done: Done) -> None:
+    for number, batch in enumerate(batches):
+        done(number, np.array([[len(text), 1.0, ord(text[0])] for text in batch], dtype=np.float32))
+
+
+def embedded(root: Path) -> NDArray[np.float32]:
+    return EmbeddingStore(root, {"model": "x"}).embed(TEXTS, "passage", computed, batch_size=2)
+
+
+@pytest.fixture(scope="module")
+def vectors(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, NDArray[np.float32]]:
+    root = tmp_path_factory.mktemp("vectors")
+    return root, embedded(root)
+
+
+@inputs(30)
+@given(data=st.data())
+def test_vectors(vectors: tuple[Path, NDArray[np.float32]], tmp_path: Path, data: st.DataObject) -> None:
+    kept, expected = vectors
+    root = fresh(kept, tmp_path / "cache")
+    path = damaged_file(data, root)
+    found = refused(lambda: embedded(root), names=[str(path)], codes=(3,))
+    assert found is not None and np.array_equal(found, expected)
+
+
+# --- what was spent -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def spent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("spent")
+    begin(folder, {})
+    ledger = Ledger(folder, {})
+    ledger.note_cached(Account("0", "judge", "m"), NOTHING)
+    ledger.close()
+    assert (folder / FILE).exists()
+    return folder
+
+
+@inputs(30)
+@given(data=st.data(), limited=st.booleans())
+def test_ledgers(spent: Path, tmp_path: Path, data: st.DataObject, limited: bool) -> None:
+    """Without a budget a damaged ledger is begun anew; with one it is refused and stays as it is."""
+    folder = fresh(spent, tmp_path / "run")
+    path = damaged_file(data, folder)
+    before = path.read_bytes() if path.exists() else None
+    budget = {"usd": 1.0} if limited else {}
+
+    def opened() -> None:
+        begin(folder, budget)  # type: ignore[arg-type]
+        ledger = Ledger(folder, budget)  # type: ignore[arg-type]
+        ledger.note_cached(Account("0", "judge", "m"), NOTHING)
+        assert ledger.usage("0")
+        ledger.close()
+
+    done: list[bool] = []
+    refused(lambda: done.append(opened() is None), names=[str(path)], codes=(1, 3))
+    assert done or (limited and path.read_bytes() == before)
+
+
+# --- indexes and rankings -----------------------------------------------------------------------------
+
+
+def ranked(root: Path) -> list[Ranking]:
+    retriever = KeywordRetriever(tokenizer=WordTokenizer())
+    store = workspace(root, retriever)
+    retriever.index(CORPUS, store)
+    found = rank_all(retriever, QUESTIONS, CORPUS, depth=5, timeout_ms=10_000, seed=1, workspace=store)
+    return [found[query.id].ranking for query in QUESTIONS]
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Ranking]]:
+    root = tmp_path_factory.mktemp("indexed")
+    return root, ranked(root)
+
+
+@inputs(40)
+@given(data=st.data())
+def test_indexes_and_rankings(indexed: tuple[Path, list[Ranking]], tmp_path: Path, data: st.DataObject) -> None:
+    kept, expected = indexed
+    root = fresh(kept, tmp_path / "cache")
+    path = damaged_file(data, root)
+    assert refused(lambda: ranked(root), names=[str(path)]) == expected

@@ -1,0 +1,129 @@
+"""What a server of models may answer: a reply that can be used, or an error that says why not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plugins.judge.openai import OpenaiJudge
+from runner.errors import EvaluationError
+from runner.records import Context
+from tests.fuzz.damage import altered, damaged, encoded, values
+from tests.fuzz.inputs import FOREIGN, SEEN, inputs
+from tests.services.doors import models, question, score
+from tests.services.models_replies import Reply, completion, embeddings
+from tests.services.models_server import ModelsServer, serving_models
+
+ASKED = {"model": "m", "messages": [{"role": "user", "content": "?"}]}
+CHAT = orjson.loads(completion(ASKED, '{"score": 0.5, "reasoning": "Fair."}').body)
+VECTORS = orjson.loads(embeddings({"model": "m", "input": ["a", "b"], "encoding_format": "float"}).body)
+STATUSES = [200, 200, 200, 200, 200, 200, 200, 201, 204, 302, 400, 401, 404, 418, 429, 500, 599]
+HEADERS: list[dict[str, str]] = [
+    {}, {"Content-Type": "text/html"}, {"Content-Type": "application/json; charset=utf-16"}, {"Retry-After": "soon"},
+    {"Retry-After": "-1"}, {"Retry-After": "0"},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelsServer]:
+    with serving_models() as server:
+        yield server
+
+
+@st.composite
+def replies(draw: st.DrawFn, valid: Any) -> Reply:
+    """A damaged body, another one, one that says anything, or none."""
+    body = draw(
+        st.one_of(damaged(encoded(valid)), altered(valid).map(encoded), values().map(encoded), st.binary(max_size=20))
+    )
+    cut: Any = draw(st.sampled_from([None] * 9 + ["headers", "body"]))
+    return Reply(draw(st.sampled_from(STATUSES)), body, draw(st.sampled_from(HEADERS)), cut=cut)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> Reply:
+    """A whole answer, with words of a model that are not what was asked for."""
+    good: dict[str, Any] = {"score": 0.5, "reasoning": "Fair.", "claims": [{"claim": "x", "verdict": "supported"}]}
+    text = draw(
+        st.one_of(
+            altered(good).map(lambda value: encoded(value).decode()),
+            damaged(encoded(good)).map(lambda data: data.decode("utf-8", "replace")),
+            st.text(max_size=40),
+        )
+    )
+    return completion(ASKED, text.encode("utf-8", "replace").decode())
+
+
+def answered(server: ModelsServer, reply: Reply) -> None:
+    SEEN["answers of a server"] += 1
+    server.reset()
+    server.respond = lambda body: reply
+
+
+def told(error: BaseException) -> None:
+    assert str(error) and not FOREIGN.search(str(error)), error
+
+
+async def chatted(server: ModelsServer, folder: Path) -> None:
+    door = models(server.url, folder, cache="none", timeout_ms=2000)
+    async with door.opened("0"):
+        try:
+            found = await door.model("test:m", "judge").structured(question("1"), score)
+        except (EvaluationError, TimeoutError) as error:
+            told(error)
+        else:
+            assert -1 <= found <= 1
+
+
+async def embedded(server: ModelsServer, folder: Path) -> None:
+    door = models(server.url, folder, cache="none", timeout_ms=2000)
+    async with door.opened("0"):
+        try:
+            found = await door.model("test:m", "embedder").embed(["a", "b"], None)
+        except (EvaluationError, TimeoutError) as error:
+            told(error)
+        else:
+            assert found.shape[0] == 2 and found.dtype == "float32"
+
+
+async def judged(server: ModelsServer, folder: Path, mode: Any) -> None:
+    door = models(server.url, folder, cache="none", timeout_ms=2000)
+    judge = OpenaiJudge(models=door, model="test:m", mode=mode)
+    fields = {"question": "Q?", "answer": "A.", "language": "en", "contexts": (Context("1", "A."),)}
+    async with door.opened("0"):
+        try:
+            found = await judge.judge("faithfulness", fields)
+        except (EvaluationError, TimeoutError) as error:
+            told(error)
+        else:
+            assert (found.score is None) == (found.error is not None)
+            assert found.score is None or 0 <= found.score <= 1
+
+
+@inputs(20, shrinks=False)
+@given(reply=st.one_of(replies(CHAT), contents()))
+def test_chat(server: ModelsServer, tmp_path: Path, reply: Reply) -> None:
+    answered(server, reply)
+    asyncio.run(chatted(server, tmp_path))
+
+
+@inputs(15, shrinks=False)
+@given(reply=replies(VECTORS))
+def test_embeddings(server: ModelsServer, tmp_path: Path, reply: Reply) -> None:
+    answered(server, reply)
+    asyncio.run(embedded(server, tmp_path))
+
+
+@inputs(15, shrinks=False)
+@given(reply=st.one_of(replies(CHAT), contents()), mode=st.sampled_from(["score", "claims"]))
+def test_judging(server: ModelsServer, tmp_path: Path, reply: Reply, mode: Any) -> None:
+    """A judgement has a number from 0 to 1 or says why it has none."""
+    answered(server, reply)
+    asyncio.run(judged(server, tmp_path, mode))
