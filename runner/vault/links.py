@@ -10,8 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import takewhile
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
@@ -90,74 +89,102 @@ def markups_of(texts: Sequence[str]) -> list[Markup]:
 def markup_of(text: str) -> Markup:
     if not may_hold_markup(text):
         return NOTHING
-    places = _Places(text)
+    lines = _Lines(text)
     links: list[Link] = []
     code_links: list[Link] = []
     tags: dict[str, None] = {}
     for block in _parser().parse(text):
         if block.type in ("fence", "code_block"):
-            code_links += places.links_in_block(block)
-        inner = block.children or []
-        for place, token in enumerate(inner):
-            if token.type in ("wiki", "link_open") and token.meta:  # one written <https:…> has no place
-                links += _link(token, block, places, inner[place + 1 :])
-            elif token.type == "code_inline":
-                code_links += _links_in_code(token, block, places)
-            elif token.type == "text":
-                tags |= dict.fromkeys(tag for tag in _TAG.findall(token.content) if not tag.isdigit())
+            code_links += lines.links_in(block)
+        elif block.type == "inline":
+            inline = _Inline(block, lines)
+            links += inline.links()
+            code_links += inline.code_links()
+            tags |= dict.fromkeys(inline.tags())
     return Markup(tuple(links), tuple(code_links), tuple(tags))
 
 
 # --- from tokens to links -------------------------------------------------------------------------
 
 
-class _Places:
-    """Where the characters of inline content stand in the text."""
+class _Lines:
+    """The lines of a text as the parser counts them."""
 
     def __init__(self, text: str) -> None:
         self._text = text.replace("\0", "�")  # as the parser does
-        self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+        self._starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
 
-    def of(self, block: Token, offset: int) -> tuple[int, int]:
-        """(offset in the text, number of the line)."""
-        before = block.content.count("\n", 0, offset)
-        line = (block.map or [0])[0] + before
-        content = block.content.split("\n")[before]
-        column = offset - (block.content.rfind("\n", 0, offset) + 1)
-        start = self._starts[line]
-        end = self._starts[line + 1] if line + 1 < len(self._starts) else len(self._text)
+    def find(self, content: str, line: int) -> int:
+        """Where a line of inline content, which ends what stands in that line, begins in the text."""
         indent = len(content) - len(content.lstrip())
-        return self._text.rfind(content.strip(), start, end) - indent + column, line + 1
+        return self._text.rfind(content.strip(), self._starts[line], self._starts[line + 1]) - indent
 
-    def links_in_block(self, block: Token) -> Iterator[Link]:
-        first, behind = block.map or (0, 0)
-        end = self._starts[behind] if behind < len(self._starts) else len(self._text)
-        for match in _WIKI.finditer(self._text, self._starts[first], end):
+    def links_in(self, code: Token) -> Iterator[Link]:
+        first, behind = code.map or (0, 0)
+        for match in _WIKI.finditer(self._text, self._starts[first], self._starts[behind]):
             line = bisect_right(self._starts, match.start())
             link = _wiki(match, match.start(), match.end(), line)
             if link is not None:
                 yield replace(link, in_code=True)
 
 
-def _link(token: Token, block: Token, places: _Places, behind: list[Token]) -> Iterator[Link]:
-    (start, line), (end, _) = (places.of(block, token.meta[side]) for side in ("start", "end"))
-    if token.type == "wiki":
-        match = _WIKI.match(block.content, token.meta["start"])
-        link = _wiki(match, start, end, line) if match is not None else None
-    else:
-        shown = takewhile(lambda inner: inner.type != "link_close", behind)
-        label = "".join([" " if inner.type == "softbreak" else inner.content for inner in shown])
-        link = _markdown(str(token.attrs.get("href", "")), label, start, end, line)
-    if link is not None:
-        yield link
+class _Inline:
+    """One paragraph, heading or the like."""
 
+    def __init__(self, block: Token, lines: _Lines) -> None:
+        self._content, self._tokens = block.content, block.children or []
+        self._first, self._lines = (block.map or [0])[0], lines
 
-def _links_in_code(token: Token, block: Token, places: _Places) -> Iterator[Link]:
-    for match in _WIKI.finditer(block.content, token.meta["start"], token.meta["end"]):
-        (start, line), (end, _) = places.of(block, match.start()), places.of(block, match.end())
-        link = _wiki(match, start, end, line)
-        if link is not None:
-            yield replace(link, in_code=True)
+    def links(self) -> Iterator[Link]:
+        for place, token in enumerate(self._tokens):
+            if token.type == "wiki":
+                yield from self._wiki_links(token)
+            elif token.type == "link_open" and token.meta:  # one written <https:…> has no place
+                start, line = self._where(token.meta["start"])
+                href, end = str(token.attrs.get("href", "")), self._where(token.meta["end"])[0]
+                link = _markdown(href, self._label(place), start, end, line)
+                if link is not None:
+                    yield link
+
+    def code_links(self) -> Iterator[Link]:
+        for token in self._tokens:
+            if token.type == "code_inline":
+                yield from (replace(link, in_code=True) for link in self._wiki_links(token))
+
+    def tags(self) -> Iterator[str]:
+        for token in self._tokens:
+            if token.type == "text":
+                yield from (tag for tag in _TAG.findall(token.content) if not tag.isdigit())
+
+    def _wiki_links(self, token: Token) -> Iterator[Link]:
+        for match in _WIKI.finditer(self._content, token.meta["start"], token.meta["end"]):
+            start, line = self._where(match.start())
+            link = _wiki(match, start, start + match.end() - match.start(), line)
+            if link is not None:
+                yield link
+
+    def _label(self, opening: int) -> str:
+        parts = []
+        for place in range(opening + 1, len(self._tokens)):
+            token = self._tokens[place]
+            if token.type == "link_close":
+                break
+            parts.append(" " if token.type == "softbreak" else token.content)
+        return "".join(parts)
+
+    def _where(self, offset: int) -> tuple[int, int]:
+        """(offset in the text, number of the line) of an offset in the content."""
+        line = bisect_right(self._begins, offset) - 1
+        return self._origins[line] + offset - self._begins[line], self._first + line + 1
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self._content))]
+
+    @cached_property
+    def _origins(self) -> list[int]:
+        """Where each line of the content begins in the text."""
+        return [self._lines.find(line, self._first + n) for n, line in enumerate(self._content.split("\n"))]
 
 
 def _wiki(match: re.Match[str], start: int, end: int, line: int) -> Link | None:
