@@ -113,6 +113,8 @@ ENGLISH: dict[str, str] = {
     "ran.evaluation": "Evaluation",
     "ran.dataset": "Data set",
     "ran.retriever": "Retriever",
+    "ran.agent": "Agent",
+    "ran.reranker": "Reranker",
     "ran.tokenizer": "Tokenizer",
     "ran.embedder": "Embedder",
     "ran.scenario": "Scenarios",

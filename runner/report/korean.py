@@ -113,6 +113,8 @@ KOREAN: dict[str, str] = {
     "ran.evaluation": "평가 유형",
     "ran.dataset": "데이터셋",
     "ran.retriever": "검색기",
+    "ran.agent": "에이전트",
+    "ran.reranker": "재순위화",
     "ran.tokenizer": "토크나이저",
     "ran.embedder": "임베딩",
     "ran.scenario": "시나리오",

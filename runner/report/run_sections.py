@@ -16,8 +16,8 @@ from runner.report.trust import warnings
 
 UNFINISHED = ("partial", "failed", "running")
 CHOICES = (
-    "dataset", "retriever", "tokenizer", "embedder", "scenario", "memory", "memory/summariser", "memory/store",
-    "generator", "judge",
+    "dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "scenario", "memory",
+    "memory/summariser", "memory/store", "generator", "judge",
 )  # fmt: skip
 BETWEEN = ("append", "update")  # stages that happen between cases, not once in each
 

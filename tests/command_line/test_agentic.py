@@ -56,15 +56,15 @@ def test_each_row_tells_what_the_agent_did(sweep: Path) -> None:
 
 def test_what_cannot_be_answered_is_told_in_the_language_of_the_question(sweep: Path) -> None:
     found = rows(sweep / "1")
-    asked_off_topic = {id: found[id] for id in ("ko-q-26", "en-q-26")}
+    asked_off_topic = {id: found[id] for id in ("ko-q-35", "en-q-35")}
     answers = {id: row["output"]["answer"].splitlines() for id, row in asked_off_topic.items()}
-    assert answers["ko-q-26"] == [
+    assert answers["ko-q-35"] == [
         "관련 문서를 찾지 못했습니다. 아래 메뉴를 확인해 주세요.",
         "- [자주 묻는 질문](/faq)",
         "- [사용 가이드](/guide)",
         "- [문의하기](/support)",
     ]
-    assert answers["en-q-26"][0] == "No related documents were found. Please check the menu below."
+    assert answers["en-q-35"][0] == "No related documents were found. Please check the menu below."
     for row in asked_off_topic.values():
         assert row["labels"]["answerability"] == "true_positive"
         assert row["output"]["refused"] is True
@@ -85,8 +85,9 @@ def test_rankings_of_agents_are_kept(sweep: Path, capsys: pytest.CaptureFixture[
 
 
 def test_the_pages_show_what_was_said(sweep: Path) -> None:
-    page = (sweep / "1" / "report.html").read_text("utf-8")
+    page, text = ((sweep / "1" / name).read_text("utf-8") for name in ("report.html", "summary.md"))
     assert "관련 문서를 찾지 못했습니다" in page
+    assert "| 에이전트 | scripted |\n| 재순위화 | lexical |" in text
 
 
 @pytest.mark.parametrize(

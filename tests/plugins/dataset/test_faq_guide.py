@@ -33,7 +33,7 @@ def test_what_comes_with_the_program_is_without_fault(built_in: DataSet) -> None
     kinds = Counter((document.metadata["doc_type"], document.language) for document in built_in.corpus.documents)
     assert kinds == {("faq", "ko"): 12, ("guide", "ko"): 8, ("faq", "en"): 12, ("guide", "en"): 8}
     asked = Counter((query.language, query.answerable) for query in built_in.queries)
-    assert asked == {("ko", True): 23, ("ko", False): 6, ("en", True): 23, ("en", False): 6}
+    assert asked == {("ko", True): 32, ("ko", False): 6, ("en", True): 32, ("en", False): 6}
     for query in built_in.queries:
         for note, answer in zip(query.relevance, query.answers, strict=True):
             assert answer in built_in.corpus.document_by_id[note].text
