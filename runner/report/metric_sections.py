@@ -23,9 +23,10 @@ def main(document: Document) -> str:
     counted = [value for value in values if value.partly_scored and value.scored_only != value.value]
     headers = [say("metrics.metric"), say("head.value"), say("interval"), say("scored")]
     headers += [say("metrics.scored_only")] * bool(counted)
-    headers += [say("metrics.grade"), say("metrics.reading")]
-    rows = [_key_row(document, value, bool(counted)) for value in values]
-    notes = [say("metrics.grades")]
+    graded = any(map(metric.grade_of, values))
+    headers += [say("metrics.grade"), say("metrics.reading")] if graded else []
+    rows = [_key_row(document, value, bool(counted))[: len(headers)] for value in values]
+    notes = [say("metrics.grades")] if graded else []
     if any(value.partly_scored for value in values):
         notes.append(say("metrics.unscored" if counted else "metrics.excluded"))
     right = (1, 2, 3, 4) if counted else (1, 2, 3)

@@ -1,3 +1,4 @@
+import json
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,11 @@ from rich.console import Console
 from runner.report import trace_section
 from runner.report.document import Document
 from runner.report.folder import open_run
+from runner.report.metric_sections import main
 from runner.report.summary import render
 from runner.report.wording import LANGUAGES, Wording
 from runner.report.worst_section import facts_of
-from tests.run_folders import write_run
+from tests.run_folders import dump, estimate, write_run
 from tests.trace_runs import ROW, TRACE
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
@@ -135,3 +137,15 @@ def test_how_a_trace_came_to_its_score() -> None:
     plain = {**ROW, "output": {**ROW["output"], "rules": [], "success": False}}
     found = dict(facts_of(plain, None, KO))
     assert found["적용된 규칙"] == "없음" and found["에이전트가 보고한 내용"] == "실패, 신뢰도 0.5, 4단계"
+
+
+def test_scores_of_traces_have_no_grades(tmp_path: Path) -> None:
+    write_run(tmp_path, {}, {"trace": TRACE})
+    summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
+    dump(tmp_path / "summary.json", {**summary, "metrics": {"score": estimate(0.5, 2)}})
+    assert main(Document.of(open_run(tmp_path))) == (
+        "## Metrics\n\n"
+        "| Metric | Value | 95 % interval | Scored |\n"
+        "| --- | ---: | ---: | ---: |\n"
+        "| Trace Score | **0.5000** | [0.4500, 0.5500] | 2/2 |"
+    )
