@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runner.cli import main
+from runner.memory.embedded_server import acquire, release
 
 RUN = ["+experiment=trace_quality", "tracking=none"]
 PROFILES = ["default", "finance", "code", "medical", "customer_service"]
@@ -111,6 +112,24 @@ def test_novelty_by_time() -> None:
     words = [*RUN, "dataset.traces=traces.jsonl", "novelty.order=time", "novelty.ttl_ms=3600000", "embedder=lsa"]
     assert main([*words, "out=o"]) == 0
     assert [row["metrics"]["novelty"] for row in rows("o")] == [0.5, pytest.approx(0.0, abs=1e-6)]
+
+
+def test_novelty_in_a_redis_is_that_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*RUN, "embedder=lsa", "format=json"]
+    server = acquire()
+    try:
+        assert main([*words, "novelty=redis", f"novelty.url=unix://{server.socket}", "out=redis"]) == 0
+    finally:
+        release(server)
+    assert main([*words, "out=local"]) == 0
+    metrics = [{row["id"]: row["metrics"] for row in rows(out)} for out in ("redis", "local")]
+    assert metrics[0] == metrics[1]
+    assert main([*words, "novelty=redis", "novelty.url=redis://127.0.0.1:1", "novelty.retries=0", "out=gone"]) == 3
+    assert "the store redis://127.0.0.1:1 cannot be reached" in capsys.readouterr().err
+    assert main([*words, "novelty=redis", "novelty.name=team", "novelty.password_env=NOT_SET", "out=bad"]) == 1
+    said = capsys.readouterr().err
+    assert "novelty.name: this embedder is fitted on the traces of a run" in said
+    assert "novelty.password_env: the environment variable NOT_SET is not set" in said
 
 
 @pytest.mark.parametrize(
