@@ -26,7 +26,15 @@ def frozen_of(source: Source, name: str) -> tuple[Frozen, list[Cell]]:
     that ran."""
     runs = [(run, _values(run.values)) for run in source.runs]
     first, values = runs[0]
-    choices = _ordered(first.choices, values)
+    # What only a later choice of the sweep is made of: retriever=hybrid,agentic has an agent in the second run alone.
+    later = {
+        group: (choice, other[group])
+        for run, other in reversed(runs)
+        for group, choice in run.choices.items()
+        if group in other and group not in values
+    }
+    values = {**values, **{group: node for group, (_, node) in later.items()}}
+    choices = _ordered({**first.choices, **{group: choice for group, (choice, _) in later.items()}}, values)
     others = {
         f"{group}/{choice}": other[group]
         for run, other in runs

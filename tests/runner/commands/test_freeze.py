@@ -123,6 +123,18 @@ def test_a_sweep_is_one_record() -> None:
         assert kept["config"]["retriever"]["_target_"] == f"plugins.retriever.{name}"
 
 
+def test_a_later_run_of_a_sweep_may_have_parts_that_the_first_lacks() -> None:
+    words = ["dataset=faq_guide", "retriever=hybrid,agentic", "sample=3", "tracking=none", "format=json", "out=agents"]
+    assert main(words) == 0
+    assert freeze.main(["agents", "x"]) == 0
+    choices = yaml.safe_load(files("x")["frozen.yaml"])["frozen"]["choices"]
+    assert {name: choices[name] for name in ("retriever", "agent", "reranker")} == {
+        "retriever": "hybrid",
+        "agent": "scripted",
+        "reranker": "lexical",
+    }
+
+
 def test_what_a_sweep_is_held_against_is_no_part_of_its_record() -> None:
     change("sweep/sweep.json", references=[{"folder": "gold", "overrides": ["retriever=oracle"]}])
     assert freeze.main(["sweep", "x"]) == 0
