@@ -19,6 +19,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "diagnosis": ("runner.metrics.diagnosis", "runner.text.refusals"),
     "memory": ("runner.metrics.memory",),
     "trace": ("runner.metrics.trace",),
+    "links": ("runner.metrics.links",),
     "agent": ("runner.metrics.agent",),
 }
 PACKAGES = ("runner.metrics.", "runner.text.")

@@ -67,7 +67,7 @@ DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 # What an experiment varies. Every other metric hangs on all identities but these.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
-    | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker"}
+    | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker", "suggester"}
 )
 # Components that hold others, or are told otherwise.
 NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")

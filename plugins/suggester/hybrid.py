@@ -29,7 +29,7 @@ class HybridSuggester:
         text: Suggester,
         weight: Annotated[float, Field(ge=0, le=1)] = 0.1,
         graph: bool = True,
-        structure_weight: Annotated[float, Field(ge=0)] = 0.05,
+        structure_weight: Annotated[float, Field(ge=0)] = 0.02,
         pool: Annotated[int, Field(ge=1)] = 100,
     ) -> None:
         self.legs: Mapping[str, Suggester] = {"lexical": lexical, "text": text}

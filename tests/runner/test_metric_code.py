@@ -60,8 +60,8 @@ def test_every_version_of_python_sees_the_same() -> None:
 
 def test_families() -> None:
     found = metric_code()
-    assert found.keys() == FAMILIES.keys() == {"ranking", "answers", "diagnosis", "memory", "trace", "agent"}
-    assert len(set(found.values())) == 6
+    assert found.keys() == FAMILIES.keys() == {"ranking", "answers", "diagnosis", "memory", "trace", "links", "agent"}
+    assert len(set(found.values())) == 7
 
 
 def test_what_a_module_imports_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
