@@ -19,7 +19,8 @@ from runner.llm.metering import metering
 from runner.llm.models import Models
 from runner.llm.prompts import Prompt, prompt, read_prompt
 from runner.llm.rehearsal import REHEARSED
-from runner.records import Query
+from runner.protocols import Workspace
+from runner.records import Corpus, Query
 from runner.text.language import Language, detect_language
 from runner.trajectory import Stopped, ToolCall, Trajectory
 
@@ -112,6 +113,9 @@ class PydanticAiAgent:
         except InputError as error:
             return [Problem("agent", str(error))]
         return []
+
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
+        """Nothing: the model knows of the corpus what its tools tell."""
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
         """For a thread beside the event loop. A model that has searched for nothing is helped out with the question.

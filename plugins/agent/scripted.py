@@ -8,9 +8,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from runner.agent.coverage import coverage_of
 from runner.agent.refining import asks_for_steps, refined
 from runner.agent.toolbox import Toolbox
-from runner.records import Query
+from runner.protocols import Workspace
+from runner.records import Corpus, Query
 from runner.text.words import all_forms, content_words
 from runner.trajectory import ToolCall, Trajectory
 
@@ -29,15 +31,18 @@ class ScriptedAgent:
     def __init__(self, *, expand: Annotated[int, Field(ge=0, le=20)] = 3) -> None:
         self.expand = expand
 
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
+        self._coverage = coverage_of(corpus, workspace)
+
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
-        call = _judged(question, toolbox, toolbox.search_all(question.text))
+        call = self._judged(question, toolbox, toolbox.search_all(question.text))
         while not call.sufficient:
             if not toolbox.calls_left:
                 return toolbox.finished("calls_spent")
             step = next(self._steps(question, toolbox, call), None)
             if step is None:
                 return toolbox.finished("failed" if all(each.error for each in toolbox.calls) else "nothing_new")
-            call = _judged(question, toolbox, step())
+            call = self._judged(question, toolbox, step())
         return toolbox.finished("sufficient")
 
     def _steps(self, question: Query, toolbox: Toolbox, call: ToolCall) -> Iterator[Step]:
@@ -51,19 +56,18 @@ class ScriptedAgent:
                 yield partial(toolbox.get_section, chunk)
         if asks_for_steps(question.text) and _may_have_steps(toolbox):
             yield partial(toolbox.search_by_metadata, question.text, has_steps=True)
-        for query in refined(question.text, toolbox.candidates[:1], toolbox.shelf.coverage, self.expand):
+        for query in refined(question.text, toolbox.candidates[:1], self._coverage, self.expand):
             if query not in toolbox.asked:
                 yield partial(toolbox.search_all, query)
 
-
-def _judged(question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
-    """The call with the agent's own view of it, where the reranker has none."""
-    if call.sufficient is not None or call.error or not toolbox.candidates:
-        return call
-    coverage = toolbox.shelf.coverage
-    asked = coverage.asked(question.text)
-    best = max((coverage.of(asked, each.passage) for each in toolbox.candidates[:BEST]), key=lambda it: it.confidence)
-    return toolbox.assess(sufficient=best.confidence >= 1, confidence=best.confidence, missing=best.missing)
+    def _judged(self, question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
+        """The call with the agent's own view of it, where the reranker has none."""
+        if call.sufficient is not None or call.error or not toolbox.candidates:
+            return call
+        asked = self._coverage.asked(question.text)
+        looks = (self._coverage.of(asked, candidate.passage) for candidate in toolbox.candidates[:BEST])
+        best = max(looks, key=lambda covered: covered.confidence)
+        return toolbox.assess(sufficient=best.confidence >= 1, confidence=best.confidence, missing=best.missing)
 
 
 def _is_told_beside(toolbox: Toolbox, id: str, call: ToolCall) -> bool:

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from runner.agent.candidate import Candidate
 from runner.errors import InputError, Problem
+from runner.protocols import Workspace
 from runner.records import Corpus, Query
 from runner.trajectory import Assessment
 
@@ -62,7 +63,7 @@ class CrossEncoderReranker:
         """By content: a folder may hold another model tomorrow. Raises InputError for what is missing."""
         return {"model": self._digest, "onnxruntime": version("onnxruntime"), "tokenizers": version("tokenizers")}
 
-    def prepare(self, corpus: Corpus) -> None:
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         """Loads the model."""
         self._scores([("", "")])
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner.agent.candidate import Candidate
-from runner.agent.coverage import Coverage
+from runner.agent.coverage import coverage_of
+from runner.protocols import Workspace
 from runner.records import Corpus, Query
 from runner.trajectory import Assessment
 
@@ -18,8 +19,8 @@ class LexicalReranker:
     one without a word of the question is of no use. Confidence is the highest of the first three. They are sufficient
     where it is 1: some candidate holds half of what is asked about, by weight, and all names and figures."""
 
-    def prepare(self, corpus: Corpus) -> None:
-        self._coverage = Coverage(corpus)
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
+        self._coverage = coverage_of(corpus, workspace)
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
         about = self._coverage.asked(question.text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner.agent.candidate import Candidate
+from runner.protocols import Workspace
 from runner.records import Corpus, Query
 from runner.trajectory import Assessment
 
@@ -13,7 +14,7 @@ class NoReranker:
     """The most relevant first, by what the retriever says; ties in the order in which they were found. It says
     nothing of sufficiency or confidence: an agent that wants to know judges itself."""
 
-    def prepare(self, corpus: Corpus) -> None:
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         """Nothing."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:

@@ -18,6 +18,7 @@ from runner.llm.prompts import Prompt, prompt, read_prompt
 from runner.llm.rehearsal import MadeUpError
 from runner.llm.tokens import count_tokens
 from runner.memory.shortening import shortened
+from runner.protocols import Workspace
 from runner.records import Context, Corpus, Query
 from runner.text.language import Language, detect_language
 from runner.trajectory import Assessment, NextAction
@@ -74,7 +75,7 @@ class OpenaiReranker:
     def concurrency(self) -> int:
         return self._models.max_concurrency
 
-    def prepare(self, corpus: Corpus) -> None:
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         """Nothing: it has no index."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:

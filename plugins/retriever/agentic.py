@@ -108,7 +108,8 @@ class AgenticRetriever:
         collections, facts = indexed(self.base, split(corpus), self.counts, workspace)
         whole = self.base.index(corpus, workspace)
         self._shelf = Shelf(corpus, self.base, collections or [Collection(self.base, self.count)])
-        self.reranker.prepare(corpus)
+        for part in (self.reranker, self.agent):
+            part.prepare(corpus, workspace)
         size = sum(part.get("size_bytes", 0) for part in (whole, *facts.values()))
         return {"kind": "agentic", "n_chunks": len(corpus.chunks), "size_bytes": size, "base": dict(whole), **facts}
 

@@ -10,16 +10,19 @@ a name or figure of the question, or affirms what the question denies, speaks of
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.protocols import Workspace
 from runner.records import Corpus
 from runner.text.names import NameIndex, names
 from runner.text.negation import denied
@@ -30,6 +33,7 @@ from runner.text.words import Word, all_forms, content_words
 ENOUGH = 0.5
 ELSEWHERE = 0.4
 NEIGHBOUR = 0.5
+FILE = "counts.json"
 FIGURE = 3  # digits: shorter numbers count things, and are told in words as well
 
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -60,26 +64,37 @@ class Covered:
     missing: tuple[str, ...]
 
 
+def coverage_of(corpus: Corpus, workspace: Workspace) -> Coverage:
+    """Over the chunks of a corpus, whose words are counted once (about 2 ms a chunk of 500 characters)."""
+
+    def build(folder: Path) -> None:
+        (folder / FILE).write_text(json.dumps(form_counts(corpus), ensure_ascii=False), encoding="utf-8")
+
+    folder = workspace.folder("coverage", {"corpus": corpus.fingerprint}, build)
+    return Coverage(len(corpus.chunks), json.loads((folder / FILE).read_text(encoding="utf-8")))
+
+
+def form_counts(corpus: Corpus) -> Mapping[str, int]:
+    """Form of a word -> how many chunks hold it."""
+    counts: Counter[str] = Counter()
+    for text in passages(corpus):
+        counts.update(all_forms(content_words(text)))
+    return counts
+
+
 class Coverage:
-    """Over the chunks of a corpus, which are gone through when the first question is asked."""
+    """`counts` of `n_chunks` are as of `form_counts`."""
 
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-
-    @cached_property
-    def _frequencies(self) -> Counter[str]:
-        counts: Counter[str] = Counter()
-        for text in passages(self._corpus):
-            counts.update(all_forms(content_words(text)))
-        return counts
+    def __init__(self, n_chunks: int, counts: Mapping[str, int]) -> None:
+        self._n_chunks, self._counts = n_chunks, counts
 
     def chunks_with(self, word: Word) -> int:
         """How many chunks hold a word, in the form that most of them hold."""
-        return max(self._frequencies[form] for form in word.forms)
+        return max(self._counts.get(form, 0) for form in word.forms)
 
     def asked(self, question: str) -> Asked:
         words = content_words(question)
-        total = len(self._corpus.chunks)
+        total = self._n_chunks
         held = [self.chunks_with(word) for word in words]
         weights = np.array([math.log(1 + (total - each + 0.5) / (each + 0.5)) for each in held])
         named = [name for name in names(question) if _LATIN.search(name)]

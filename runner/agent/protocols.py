@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from runner.agent.candidate import Candidate
+from runner.protocols import Workspace
 from runner.records import Corpus, Query
 from runner.trajectory import Assessment, Trajectory
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class Reranker(Protocol):
-    def prepare(self, corpus: Corpus) -> None:
-        """Called once before `rerank`. Asks no model."""
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
+        """Called once before `rerank`, which has little time: for what takes long to count or load. Asks no model."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
         """What the candidates, all that were found so far, are worth for the question. `asked`: what was searched for
@@ -29,5 +30,8 @@ class Reranker(Protocol):
 
 
 class Agent(Protocol):
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
+        """As that of a reranker, before `run`."""
+
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
         """Looks for what answers the question, and ends with `toolbox.finished(…)`."""

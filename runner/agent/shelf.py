@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import Any
 
 from runner.agent.candidate import Candidate
-from runner.agent.coverage import Coverage
 from runner.agent.tags import chunk_tags
 from runner.errors import EvaluationError, did_you_mean
 from runner.protocols import Retriever
@@ -34,10 +32,6 @@ class Shelf:
         self.corpus, self._base, self._collections = corpus, base, collections
         self._tags = chunk_tags(corpus)
         self._lock = Lock()
-
-    @cached_property
-    def coverage(self) -> Coverage:
-        return Coverage(self.corpus)
 
     def has(self, tag: str, value: Any) -> bool:
         """Whether some chunk has the tag."""

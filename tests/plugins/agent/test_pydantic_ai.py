@@ -80,7 +80,7 @@ def search(query: str) -> Call:
 def toolbox(folder: Path, reranker: Reranker, question: Query = QUESTION) -> Toolbox:
     base = KeywordRetriever(tokenizer=AutoTokenizer())
     base.index(CORPUS, workspace(folder, base))
-    reranker.prepare(CORPUS)
+    reranker.prepare(CORPUS, workspace(folder))
     shelf = Shelf(CORPUS, base, [Collection(base, 10)])
     return Toolbox(question, shelf=shelf, reranker=reranker, fallbacks=FALLBACKS, max_calls=3)
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from plugins.agent.scripted import ScriptedAgent
 from plugins.reranker.none import NoReranker
 from runner.errors import ReplyError
 from runner.trajectory import Assessment, Trajectory
+from tests.corpora import workspace
 from tests.runner.agent.shelves import Says, sectioned, shelf_of, toolbox_of
 
 GUIDE = [
@@ -22,8 +25,10 @@ CORPUS = sectioned(guide=GUIDE, faq=[("", "alerts of a budget arrive by mail")],
 
 
 def run(question: str, reranker: Any, *, corpus: Any = CORPUS, count: int = 1, expand: int = 3) -> Trajectory:
-    box = toolbox_of(shelf_of(corpus, count), reranker, question)
-    return ScriptedAgent(expand=expand).run(box.question, box)
+    box, agent = toolbox_of(shelf_of(corpus, count), reranker, question), ScriptedAgent(expand=expand)
+    with TemporaryDirectory() as folder:
+        agent.prepare(corpus, workspace(Path(folder)))
+    return agent.run(box.question, box)
 
 
 def steps(found: Trajectory) -> list[tuple[Any, ...]]:

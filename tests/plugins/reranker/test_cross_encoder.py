@@ -19,7 +19,7 @@ from runner.agent.candidate import Candidate
 from runner.errors import InputError
 from runner.records import Query
 from runner.trajectory import Assessment
-from tests.corpora import corpus_of
+from tests.corpora import corpus_of, workspace
 
 WEIGHTS = {"[PAD]": 100.0, "[UNK]": 0.0, "[CLS]": 50.0, "[SEP]": 0.0, "예약": 2.0, "점심": -3.0, "title": 1.0}
 QUESTION = Query("q", "예약 방법", True, {})
@@ -77,7 +77,7 @@ CANDIDATES = (
 
 
 def rerank(reranker: CrossEncoderReranker) -> Assessment:
-    reranker.prepare(corpus_of({"a": "a"}))
+    reranker.prepare(corpus_of({"a": "a"}), workspace(Path()))
     return reranker.rerank(QUESTION, CANDIDATES, ())
 
 

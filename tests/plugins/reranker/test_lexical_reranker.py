@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from math import log
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -8,7 +10,7 @@ from plugins.reranker.lexical import LexicalReranker
 from runner.agent.candidate import Candidate
 from runner.records import Query
 from runner.trajectory import Assessment
-from tests.corpora import corpus_of
+from tests.corpora import corpus_of, workspace
 
 TEXTS = {"a": "Budget alerts arrive by mail.", "b": "Budget owners.", "c": "Mail servers.", "d": "달력"}
 ONE, TWO = log(1 + 3.5 / 1.5), log(2)  # weight of a word that so many of the four chunks hold
@@ -16,7 +18,8 @@ ONE, TWO = log(1 + 3.5 / 1.5), log(2)  # weight of a word that so many of the fo
 
 def assessed(question: str, *candidates: Candidate) -> Assessment:
     reranker = LexicalReranker()
-    reranker.prepare(corpus_of(TEXTS))
+    with TemporaryDirectory() as folder:
+        reranker.prepare(corpus_of(TEXTS), workspace(Path(folder)))
     return reranker.rerank(Query("q", question, True, {}), candidates, [question])
 
 

@@ -13,7 +13,7 @@ from plugins.reranker.none import NoReranker
 from plugins.retriever.agentic import AgenticRetriever, MenuSettings, MessageSettings
 from runner.agent.toolbox import Toolbox
 from runner.errors import EvaluationError, StopRunError
-from runner.protocols import CachedRetriever
+from runner.protocols import CachedRetriever, Workspace
 from runner.rankings import rank_all
 from runner.records import Corpus, Query, Ranking
 from runner.trajectory import Trajectory
@@ -38,6 +38,9 @@ class Once:
         self._all = threading.Barrier(concurrency, timeout=5)
         self._runs = 0
 
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
+        self._corpus = corpus
+
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
         self._runs += 1
         self._all.wait()
@@ -48,6 +51,9 @@ class Once:
 class Failing:
     def __init__(self, error: Exception) -> None:
         self.error = error
+
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
+        pass
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
         toolbox.search_all(question.text)

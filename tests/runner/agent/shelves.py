@@ -64,7 +64,7 @@ class Says:
     said: Callable[[int, Sequence[str]], Assessment]
     seen: list[tuple[list[str], list[str]]] = field(default_factory=list)
 
-    def prepare(self, corpus: Corpus) -> None:
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         pass
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 from math import log
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.agent.coverage import Coverage
-from tests.corpora import corpus_of
+from runner.agent.coverage import Coverage, coverage_of, form_counts
+from tests.corpora import corpus_of, workspace
 
 A = "Budget alerts arrive by mail."
-COVERAGE = Coverage(corpus_of({"a": A, "b": "Budget owners.", "c": "Mail servers.", "d": "달력"}))
+CORPUS = corpus_of({"a": A, "b": "Budget owners.", "c": "Mail servers.", "d": "달력"})
+COVERAGE = Coverage(4, form_counts(CORPUS))
 ONE, TWO, NONE = log(1 + 3.5 / 1.5), log(2), log(10)  # of a word that so many of the four chunks hold
 QUESTION = "How do budget alerts arrive?"
 
@@ -23,6 +25,16 @@ def covered(question: str, text: str) -> tuple[float, float, tuple[str, ...]]:
 def test_words_weigh_more_the_fewer_chunks_hold_them() -> None:
     asked = COVERAGE.asked("budget alerts unheard")
     assert asked.weights.tolist() == pytest.approx([TWO, ONE, NONE])
+
+
+def test_words_are_counted_once(tmp_path: Path) -> None:
+    first = coverage_of(CORPUS, workspace(tmp_path))
+    (counted,) = tmp_path.glob("coverage/*/manifest.json")
+    written = counted.stat().st_mtime_ns
+    again = coverage_of(CORPUS, workspace(tmp_path))
+    assert counted.stat().st_mtime_ns == written
+    for coverage in (first, again):
+        assert coverage.asked("budget 달력은").weights.tolist() == pytest.approx([TWO, ONE])
 
 
 def test_a_text_with_all_words_in_one_sentence_covers_all() -> None:

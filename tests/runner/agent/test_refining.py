@@ -3,20 +3,19 @@ from __future__ import annotations
 import pytest
 
 from runner.agent.candidate import Candidate
-from runner.agent.coverage import Coverage
+from runner.agent.coverage import Coverage, form_counts
 from runner.agent.refining import asks_for_steps, refined
 from tests.corpora import corpus_of
 
-COVERAGE = Coverage(
-    corpus_of(
-        {
-            "a": "Budget alerts arrive by mail.",
-            "b": "Alerts of a forecast arrive by mail.",
-            "c": "A forecast arrives.",
-            "d": "Mail unheard.",
-        }
-    )
+CORPUS = corpus_of(
+    {
+        "a": "Budget alerts arrive by mail.",
+        "b": "Alerts of a forecast arrive by mail.",
+        "c": "A forecast arrives.",
+        "d": "Mail unheard.",
+    }
 )
+COVERAGE = Coverage(4, form_counts(CORPUS))
 BEST = [Candidate("a#0", "Budget alerts arrive by mail. Forecast of something unheard.")]
 
 
