@@ -31,11 +31,15 @@ class Shelf:
     def __init__(self, corpus: Corpus, base: Retriever, collections: Sequence[Collection]) -> None:
         self.corpus, self._base, self._collections = corpus, base, collections
         self._tags = chunk_tags(corpus)
+        self._known: dict[str, set[Any]] = {}
+        for tags in self._tags.values():
+            for name, value in tags.items():
+                self._known.setdefault(name, set()).update(_values(value))
         self._lock = Lock()
 
     def has(self, tag: str, value: Any) -> bool:
         """Whether some chunk has the tag."""
-        return any(_fits(tags, {tag: value}) for tags in self._tags.values())
+        return not _values(value).isdisjoint(self._known.get(tag, ()))
 
     @property
     def count(self) -> int:
@@ -96,9 +100,8 @@ class Shelf:
     def _check(self, filters: Mapping[str, Any]) -> None:
         if not filters:
             raise EvaluationError("expected at least one tag to search by")
-        known = sorted({name for tags in self._tags.values() for name in tags})
-        for name in filters.keys() - set(known):
-            raise EvaluationError(f"no chunk has a tag '{name}'{did_you_mean(name, known)}")
+        for name in filters.keys() - self._known.keys():
+            raise EvaluationError(f"no chunk has a tag '{name}'{did_you_mean(name, self._known)}")
 
 
 def _fits(tags: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
@@ -107,8 +110,15 @@ def _fits(tags: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
 
 
 def _values(value: Any) -> set[Any]:
+    """What metadata may hold besides texts, numbers and lists of them, is told apart by how it is written."""
     items = value if isinstance(value, list | tuple) else [value]
-    return {item.casefold() if isinstance(item, str) else item for item in items}
+    return {_comparable(item) for item in items}
+
+
+def _comparable(item: Any) -> Any:
+    if isinstance(item, str):
+        return item.casefold()
+    return item if isinstance(item, int | float | None) else repr(item)
 
 
 def _around(section: Sequence[Chunk], chunk: Chunk) -> Sequence[Chunk]:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 import pytest
 
 from runner.agent.candidate import Candidate
 from runner.agent.shelf import Collection, Shelf
 from runner.errors import EvaluationError
-from runner.records import Query
+from runner.records import Chunk, Corpus, Document, Query
 from tests.runner.agent.shelves import Counting, sectioned, shelf_of
 
 GUIDE = [
@@ -105,6 +106,15 @@ def test_whether_any_chunk_has_a_tag() -> None:
     assert shelf.has("has_steps", True)
     assert shelf.has("doc_type", "guide")
     assert not shelf.has("doc_type", "faq")
+
+
+def test_metadata_may_hold_anything() -> None:
+    odd = {"source": {"page": 3}, "on": date(2024, 1, 5), "rows": [["a"], {"b": 1}], "n": None}
+    corpus = Corpus([Document("x", "a", metadata=odd)], [Chunk("x#0", "x", "a", 0, 1)], "")
+    shelf = shelf_of(corpus)
+    for filters in ({"source": {"page": 3}}, {"on": date(2024, 1, 5)}, {"rows": [["a"]]}, {"n": None}):
+        assert ids(shelf.search_by_metadata(query("a"), filters)) == ["x#0"]
+    assert ids(shelf.search_by_metadata(query("a"), {"source": {"page": 4}})) == []
 
 
 def test_a_candidate_reads_with_the_headings_above_it() -> None:
