@@ -2,7 +2,7 @@
 
 table.npy table_offsets.npy        UTF-8 of all ids that occur, and where each begins
 latency_ms.npy                     float64 [n_queries], NaN where no live search was timed
-<n>-offsets.npy                    int64 [n_queries + 1]; n = 0 for the ranking, 1 … for its legs
+<n>-begins.npy <n>-lengths.npy     int64 [n_queries]: places in the next; n = 0 for the ranking, 1 … for its legs
 <n>-ids.npy <n>-scores.npy <n>-relevance.npy    int32 (place in the table), float64, float64
 legs.json                          names of the legs
 trajectories.npy trajectories_offsets.npy       JSON of each trajectory, empty where there is none; only if any has one
@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,6 @@ from runner.trajectory import Trajectory, trajectory_of, trajectory_record
 
 COLUMNS = ("ids", "scores", "relevance")
 SMALL = 4096  # bytes; smaller files are read, not mapped
-
-Packed: TypeAlias = "tuple[array[int], array[float], array[float]]"
 
 
 @dataclass
@@ -57,7 +55,8 @@ class RankingArrays:
         return trajectory_of(json.loads(told)) if told else None
 
     def _part(self, number: int, place: int, legs: Mapping[str, Ranking]) -> Ranking:
-        begin, end = self.arrays[f"{number}-offsets"][place : place + 2]
+        begin = self.arrays[f"{number}-begins"][place]
+        end = begin + self.arrays[f"{number}-lengths"][place]
         numbers, scores, relevance = (self.arrays[f"{number}-{column}"][begin:end].tolist() for column in COLUMNS)
         return Ranking(tuple(map(self._string, numbers)), tuple(scores), tuple(relevance), legs)
 
@@ -82,29 +81,50 @@ class RankingArrays:
         return cls(arrays, tuple(legs))
 
 
+@dataclass
+class _Column:
+    """One ranking a query, one after the other as they come: where each begins, how long it is, and what it holds."""
+
+    begins: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    parts: tuple[array[Any], array[Any], array[Any]] = field(
+        default_factory=lambda: (array("i"), array("d"), array("d"))
+    )
+
+    def add(self, place: int, ids: Sequence[int], ranking: Ranking) -> None:
+        self.begins[place], self.lengths[place] = len(self.parts[0]), len(ids)
+        for part, values in zip(self.parts, (ids, ranking.scores, ranking.relevance), strict=True):
+            part.extend(values)
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        yield "begins", self.begins
+        yield "lengths", self.lengths
+        dtypes: tuple[np.dtype[Any], ...] = (np.dtype(np.int32), np.dtype(np.float64), np.dtype(np.float64))
+        for name, part, dtype in zip(COLUMNS, self.parts, dtypes, strict=True):
+            yield name, np.frombuffer(part, dtype=dtype) if part else np.empty(0, dtype)
+
+
 class RankingPacker:
     """Collects rankings in any order; about 20 bytes for each id that was found."""
 
     def __init__(self, n_queries: int) -> None:
-        self._legs: tuple[str, ...] = ()
+        self._n_queries = n_queries
         self._latency_ms = np.full(n_queries, np.nan)
-        self._packed: list[dict[str, Packed]] = [{} for _ in range(n_queries)]
+        self._columns: dict[str, _Column] = {"": self._column()}
         self._numbers: dict[str, int] = {}
         self._trajectories: dict[int, bytes] = {}
 
     def add(self, place: int, ranking: Ranking, latency_ms: float | None) -> None:
         if latency_ms is not None:
             self._latency_ms[place] = latency_ms
-        self._legs = self._legs or tuple(ranking.legs)
-        self._packed[place] = {"": self._pack(ranking)} | {name: self._pack(leg) for name, leg in ranking.legs.items()}
+        for name, leg in {"": ranking, **ranking.legs}.items():
+            if name not in self._columns:
+                self._columns[name] = self._column()
+            ids = [self._numbers.setdefault(id, len(self._numbers)) for id in leg.ids]
+            self._columns[name].add(place, ids, leg)
         if ranking.trajectory is not None:
             told = json.dumps(trajectory_record(ranking.trajectory), ensure_ascii=False)
             self._trajectories[place] = told.encode("utf-8", "surrogatepass")
-
-    def _pack(self, ranking: Ranking) -> Packed:
-        numbers = self._numbers
-        ids = array("i", [numbers.setdefault(name, len(numbers)) for name in ranking.ids])
-        return ids, array("d", ranking.scores), array("d", ranking.relevance)
 
     def arrays(self) -> RankingArrays:
         encoded = [name.encode("utf-8", "surrogatepass") for name in self._numbers]
@@ -113,21 +133,16 @@ class RankingPacker:
             "table": np.frombuffer(b"".join(encoded), dtype=np.uint8),
             "table_offsets": _offsets([len(name) for name in encoded]),
         }
-        for number, name in enumerate(("", *self._legs)):
-            arrays |= {f"{number}-{column}": values for column, values in self._columns(name)}
+        for number, column in enumerate(self._columns.values()):
+            arrays |= {f"{number}-{name}": values for name, values in column.arrays()}
         if self._trajectories:
-            told = [self._trajectories.get(place, b"") for place in range(len(self._packed))]
+            told = [self._trajectories.get(place, b"") for place in range(self._n_queries)]
             arrays["trajectories"] = np.frombuffer(b"".join(told), dtype=np.uint8)
             arrays["trajectories_offsets"] = _offsets([len(one) for one in told])
-        return RankingArrays(arrays, self._legs)
+        return RankingArrays(arrays, tuple(name for name in self._columns if name))
 
-    def _columns(self, name: str) -> Iterator[tuple[str, NDArray[Any]]]:
-        nothing: Packed = (array("i"), array("d"), array("d"))
-        packed = [rankings.get(name, nothing) for rankings in self._packed]
-        yield "offsets", _offsets([len(ids) for ids, _, _ in packed])
-        for place, (column, dtype) in enumerate(zip(COLUMNS, (np.int32, np.float64, np.float64), strict=True)):
-            parts = [np.frombuffer(one[place], dtype=dtype) for one in packed]
-            yield column, np.concatenate(parts) if parts else np.empty(0, dtype)
+    def _column(self) -> _Column:
+        return _Column(np.zeros(self._n_queries, np.int64), np.zeros(self._n_queries, np.int64))
 
 
 def _offsets(lengths: Sequence[int]) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ Other keys are free to stand there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from runner.data.documents import is_new
@@ -39,16 +40,33 @@ def read_queries(path: str, key: str, log: ProblemLog) -> dict[int, Query]:
     Raises DataError when the file cannot be read or holds no usable query.
     """
     seen: dict[str, str] = {}
+    known: dict[Any, Any] = {}
     queries: dict[int, Query] = {}
     for line, data in read_jsonl(path, key, log, DataError):
         fields = Fields(data, path, line, log)
         query = _query(fields)
         if query is not None and is_new(fields, query.id, seen):
-            queries[line] = query
+            queries[line] = _sharing(query, known)
     log.stop_if_strict()
     if not queries:
         raise DataError(f"{key}: no queries in {path}{why_empty(log, path)}")
     return queries
+
+
+def _sharing(query: Query, known: dict[Any, Any]) -> Query:
+    """The same query. Tags, hits and passages that another one has, too, are kept in memory once."""
+
+    def one(part: Any) -> Any:
+        return known.setdefault(part, part)
+
+    ranking, contexts = query.given.ranking, query.given.contexts
+    if ranking is not None:
+        ranking = tuple([one((one(name), score)) for name, score in ranking])
+    if contexts is not None:
+        contexts = tuple([one(context) for context in contexts])
+    given = Given(ranking, contexts, query.given.answer)
+    labels = {"language": one(query.language), "difficulty": one(query.difficulty), "tags": one(query.tags)}
+    return replace(query, given=given, **labels)
 
 
 def _query(fields: Fields) -> Query | None:
