@@ -23,7 +23,7 @@ def asking(model: str, **settings: Any) -> dict[str, Any]:
 def judged_by(judge: dict[str, Any]) -> dict[str, Any]:
     cfg = OmegaConf.create({"judge": judge})
     found = score_identity(build(cfg.judge), {"judge": plain_value(cfg, "judge")})
-    assert found["metric_code"].keys() == {"ranking", "answers", "diagnosis", "memory", "trace", "agent"}
+    assert found["metric_code"].keys() == {"ranking", "answers", "diagnosis", "memory", "trace", "links", "agent"}
     assert set(found["components"]) == {"judge"}
     judge_: dict[str, Any] = found["judged_by"]
     return judge_
@@ -41,7 +41,7 @@ def test_the_model_is_part_of_the_judge_and_the_prompts_stand_by_themselves() ->
     one, other = judged_by(asking("local:small")), judged_by(asking("local:large"))
     assert one["judge"] != other["judge"]
     assert one["prompts"] == other["prompts"]
-    assert one["prompts"].keys() == {"faithfulness", "answer_relevancy", "memory"}
+    assert one["prompts"].keys() == {"faithfulness", "answer_relevancy", "memory", "link_reason"}
     by_claims = judged_by(asking("local:small", mode="claims"))
     assert by_claims["judge"] != one["judge"]
 
@@ -57,7 +57,7 @@ def test_a_panel_has_the_prompts_of_all_its_judges() -> None:
         return judged_by({"_target_": "plugins.judge.panel.PanelJudge", "judges": judges})
 
     two, three = panel("local:a", "local:b"), panel("local:a", "local:b", "local:c")
-    assert two["prompts"].keys() == {"faithfulness", "answer_relevancy", "memory"}
+    assert two["prompts"].keys() == {"faithfulness", "answer_relevancy", "memory", "link_reason"}
     assert two["prompts"] != three["prompts"] and two["judge"] != three["judge"]
 
 
