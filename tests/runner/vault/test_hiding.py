@@ -101,3 +101,13 @@ def test_every_character_that_stays_is_found_where_it_went(text: str, spans: lis
     kept = [place for place in range(len(text)) if place not in gone]
     assert all(found.text[found.at(place)] == text[place] for place in kept)
     assert len(found.text) == len(kept) + sum(len(edit.words) for edit in found.edits)
+
+
+def test_a_link_that_may_mean_the_target_is_hidden_as_well() -> None:
+    notes = [
+        Document("source.md", "The [[pot]] and [[one/pot]].", "Source"),
+        Document("one/pot.md", "", "Pot"),
+        Document("two/pot.md", "", "Pot"),
+    ]
+    found = Hiding(notes, VaultGraph(notes), {"source.md": {"one/pot.md"}}, "all").texts["source.md"]
+    assert found.text == "The  and pot."
