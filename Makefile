@@ -1,4 +1,4 @@
-.PHONY: help install test test-llm fuzz soak lint types ci bench records
+.PHONY: help install test test-llm fuzz soak lint types ci bench records readme
 
 PYTHON ?= .venv/bin/python
 
@@ -45,3 +45,6 @@ records:  ## Make the records in experiments/ again: what the program finds toda
 		'답변기에 넘기는 청크를 3개에서 5개, 10개로 늘리면 답변이 얼마나 좋아지는가? 병목은 검색인가, 생성인가?' && \
 	$(PYTHON) -m runner freeze $$scratch/full_rag_k_en experiments/full_rag_k_en --question \
 		'How much do answers gain from 5 or 10 chunks instead of 3, and is it retrieval or generation that limits them?'
+
+readme:  ## Write the tables of README.md and README.ko.md anew from conf
+	$(PYTHON) -m tests.readme

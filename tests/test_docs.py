@@ -1,143 +1,215 @@
-"""The README keeps its word: every command runs, every option, choice and command is named."""
+"""The READMEs keep their word: every command runs and shows what they show, every option, choice and command is named.
 
+A unit is a block of commands, run line by line in one folder, or a command in a table. What stands in both languages
+runs once.
+"""
+
+import importlib
+import io
 import json
 import re
 import shlex
+import sys
+import typing
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import yaml
 
 from runner.cli import COMMANDS, main
 from runner.manual import manual
-from tests.services.models_server import serving_models
-from tests.small_data import QUERIES, small_data, write_jsonl
+from tests import readme
+from tests.services.models_server import ModelsServer
 
 ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMAND_LINES = sorted(
-    set(re.findall(r"(?:`|^)(?:\.venv/bin/)?python -m runner ([^`#\n]+?)\s*(?:`|#|$)", README, re.M))
-)
-TESTED_ELSEWHERE = ("generate ", "freeze ", "chat ", "clean ")
-RUNS = [
-    line
-    for line in COMMAND_LINES
-    if "=" in line and "mine" not in line and "NAME" not in line and not line.startswith(TESTED_ELSEWHERE)
-]
-ASKS_MODELS = re.compile(r"=openai\b")
+README = {language: path.read_text(encoding="utf-8") for language, path in readme.READMES.items()}
+LANGUAGES = list(README)
+BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
+INLINE = re.compile(r"`python -m runner ([^`\n]+)`")
+FILE = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$", re.M | re.S)
+PRINTED = re.compile(r"^printf '(.*)' (?:> (\S+)|\| python -m runner (.+))$")
+RUN = re.compile(r"^python -m runner (.+?)(?:\s+# exit code (\d)|\s+#.*)?$")
+# What needs a server, a terminal or a folder that a reader has, and is run by tests of its own.
+ELSEWHERE = re.compile(r"ui$|generate |clean |results outputs/FOLDER|compare BASELINE|--help")
+WORD = re.compile(r"[^\W\d_]{2,}")
+OWN_DATA = re.compile(r"\bcase=|\bdry_run=|\bdataset=(jsonl|vault)|\bdataset\.traces=")  # small as it is
+PROTOCOLS = {
+    "data set": "runner.protocols.Dataset",
+    "retriever": "runner.protocols.Retriever",
+    "tokenizer": "runner.protocols.Tokenizer",
+    "embedder": "runner.protocols.Embedder",
+    "agent": "runner.agent.protocols.Agent",
+    "reranker": "runner.agent.protocols.Reranker",
+    "generator": "runner.protocols.Generator",
+    "judge": "runner.protocols.Judge",
+    "scenario": "runner.memory.protocols.Scenarios",
+    "memory": "runner.memory.protocols.Memory",
+    "store of a memory": "runner.memory.protocols.MemoryStore",
+    "summariser of a memory": "runner.memory.protocols.Summariser",
+    "suggester of links": "runner.vault.suggesting.Suggester",
+    "data set of links": "runner.vault.link_cases.LinkPlaces",
+    "data set of traces": "runner.trace.protocols.Traces",
+    "novelty of traces": "runner.trace.protocols.Novelty",
+    "evaluation": "runner.protocols.Evaluation",
+    "tracking": "runner.protocols.Tracking",
+}
 
 
-def test_the_readme_holds_the_two_commands() -> None:
-    setup = "python3 -m venv .venv && .venv/bin/pip install -e"
-    assert f"{setup} . && .venv/bin/python -m runner +experiment=full_rag k=3,5,10\n" in README
-    assert f"{setup} '.[test]' && .venv/bin/python -m pytest\n" in README
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Commands of a README, and the lines of output that it shows of them."""
+
+    text: str
+    shown: str = ""
+
+    @property
+    def first(self) -> str:
+        lines = [line for line in FILE.sub("", self.text).splitlines() if "runner" in line]
+        return (RUN.match(lines[0]) or [lines[0]] * 2)[1] if lines else self.text
+
+
+def units() -> Iterator[Unit]:
+    seen: dict[str, Unit] = {}
+    for text in README.values():
+        for script, shown in BLOCK.findall(text):
+            if "python -m runner " in script and ".venv/" not in script:
+                bare = re.sub(r"(?<=\S)[ \t]+#(?! exit code).*$", "", script, flags=re.M)
+                before = seen.get(bare, Unit(bare))
+                seen[bare] = Unit(bare, f"{before.shown}\n{shown}")
+        for command in INLINE.findall(text):
+            seen.setdefault(f"python -m runner {command}", Unit(f"python -m runner {command}"))
+    blocks = "\n".join(text for text in seen if "\n" in text)
+    return (unit for unit in seen.values() if "\n" in unit.text or f"{unit.text}\n" not in blocks)
+
+
+UNITS = [unit for unit in units() if not ELSEWHERE.match(unit.first) and "…" not in unit.text]
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The files that the examples name."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Empty but for the files that the READMEs make, for commands in tables and text."""
     monkeypatch.chdir(tmp_path)
-    small_data(tmp_path)
-    (tmp_path / "notes").mkdir()
-    for name, text in {"moon": "The Moon needs 27 days.", "mars": "Mars is red.", "sun": "The Sun is a star."}.items():
-        (tmp_path / "notes" / f"{name}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
-    given = [
-        {"answerable": True, "ranking": query["expected_notes"], "answer": "27 days", **query} for query in QUERIES
-    ]
-    write_jsonl(tmp_path / "answers.jsonl", given)
-    labels = {"id": "a1", "question": "Why?", "answer": "27 days", "contexts": ["It needs 27 days."]}
-    write_jsonl(tmp_path / "labels.jsonl", [{**labels, "ratings": {"faithfulness": 1, "answer_relevancy": 0.5}}])
-    (tmp_path / "qrels.txt").write_text("q1 0 moon 1\n", encoding="utf-8")
-    (tmp_path / "run.txt").write_text("q1 Q0 moon 1 0.5 x\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for text in README.values():
+        _write_files(text)
+    return tmp_path
 
 
-@pytest.mark.parametrize("line", RUNS)
-@pytest.mark.usefixtures("files")
-def test_every_run_of_the_readme_runs(line: str) -> None:
-    quick = [] if "case=" in line or "sample=" in line else ["sample=4"]
-    if "dataset=vault" in line:
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("unit", UNITS, ids=[unit.first for unit in UNITS])
+def test_every_command_runs(
+    unit: Unit, server: ModelsServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for line in FILE.sub("", unit.text).splitlines():
+        if printed := PRINTED.match(line):
+            text, path, command = printed.groups()
+            text = text.replace("\\n", "\n")
+            if path:
+                Path(path).write_text(text, encoding="utf-8")
+                continue
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+            line = f"python -m runner {command}"
+        if line and not line.startswith("mkdir -p "):
+            run = RUN.match(line)
+            assert run, line
+            quick = [] if "# exit code" in unit.text else ["sample=24"]
+            assert main(words(run[1], quick, server.url)) == int(run[2] or 0), line
+    _assert_shown(unit.shown, capsys)
+
+
+def _write_files(text: str) -> None:
+    for name, content in FILE.findall(text):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(content, encoding="utf-8")
+
+
+def words(line: str, quick: list[str], url: str) -> list[str]:
+    """The words of a command; of a run, with fewer cases and without MLflow, and its models at the test server."""
+    found = shlex.split(line.replace("http://127.0.0.1:8080/v1", url))
+    if re.search(r"=openai\b", line) and "provider.local" not in line:
+        where = {"base_url": url, "api_key_env": "null", "prices.base_url": "null"}
+        found += [f"provider.openai.{name}={value}" for name, value in where.items()]
+    if found[0] in {name.replace("_", "-") for name in COMMANDS}:
+        return [*found, *quick] if found[0] == "plan" else found
+    if OWN_DATA.search(line):
         quick = []
-    if line.split()[0] in COMMANDS:
-        quick = []
-    else:
-        quick.append("tracking=none")
-    if "compare=latest:" in line:
-        assert main([*[word for word in shlex.split(line) if not word.startswith("compare=")], *quick]) == 0
-    with serving_models() as server:
-        where = {"base_url": server.url, "api_key_env": "null", "prices.base_url": "null"}
-        here = [f"provider.openai.{name}={value}" for name, value in where.items()]
-        assert main([*shlex.split(line), *quick, *(here if ASKS_MODELS.search(line) else [])]) == 0
+    return [*(word for word in found if not (quick and word.startswith("sample="))), *quick, "tracking=none"]
 
 
-@pytest.mark.usefixtures("files")
-def test_the_score_command_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (line,) = [line for line in COMMAND_LINES if line.startswith("score ")]
-    assert main(shlex.split(line)) == 0
-    assert '"mrr@10"' in capsys.readouterr().out
+def _assert_shown(shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The words before the first number of each line that a README shows are words that the program says. With fewer
+    cases its numbers are others, and tables have other columns."""
+    told = set(WORD.findall("".join(capsys.readouterr())))
+    for line in shown.splitlines():
+        missing = set(WORD.findall(re.split(r"[\d▲▼…]", line, maxsplit=1)[0])) - told
+        assert not missing, f"the README shows {line!r}; the program does not say {', '.join(missing)}"
 
 
-def test_the_scenario_of_the_readme_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_readme_holds_the_two_commands(language: str) -> None:
+    setup = "python3 -m venv .venv && .venv/bin/pip install -e"
+    assert f"{setup} . && .venv/bin/python -m runner +experiment=full_rag k=3,5,10\n" in README[language]
+    assert f"{setup} '.[test]' && .venv/bin/python -m pytest\n" in README[language]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_tables_are_those_of_conf(language: str) -> None:
+    text = README[language]
+    missing = readme.without_korean() if language == "ko" else []
+    assert not missing, f"tests/readme_ko.yaml says nothing of: {', '.join(missing)}"
+    assert text == readme.rewritten(text, language), "conf and README differ: make readme"
+
+
+def test_every_choice_and_option_of_conf_has_words() -> None:
+    assert [choice.path for choices in readme.groups().values() for choice in choices if not choice.text] == []
+    assert [name for name, _, meaning in readme.options() if not meaning] == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_scenario_of_the_readme_can_be_run(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (example,) = re.findall(r"```yaml\n(version: 1\nconversations:.*?)```", README, re.S)
+    (example,) = re.findall(r"```yaml\n(version: 1\nconversations:.*?)```", README[language], re.S)
     Path("talks.yaml").write_text(example, encoding="utf-8")
-    words = ["+experiment=memory", "scenario=file", "scenario.path=talks.yaml", "strict=true", "tracking=none", "out=o"]
-    assert main(words) == 0
+    line = ["+experiment=memory", "scenario=file", "scenario.path=talks.yaml", "strict=true", "tracking=none", "out=o"]
+    assert main(line) == 0
     found = json.loads(Path("o/summary.json").read_text(encoding="utf-8"))
     assert found["metrics"]["facts_present"]["value"] == found["metrics"]["stale_present"]["value"] == 1.0
 
 
-def test_every_example_is_run_or_named_here() -> None:
-    elsewhere = {
-        "generate corpus=notes out=made.jsonl",
-        "ui",
-        "chat memory=recursive_summary",
-        "clean memory/store=redis memory.store.url=…",
-        "compare BASELINE CANDIDATE",
-        "freeze outputs/FOLDER experiments/NAME --question 'What was asked?'",
-        "reproduce experiments/NAME",
-        "-cd experiments/NAME -cn frozen k=7 retriever=keyword",
-        "results outputs/FOLDER",
-        "--help",
-        "retriever=mine,hybrid",
-        "score qrels.txt run.txt",
-    }
-    assert set(COMMAND_LINES) - set(RUNS) == elsewhere
-
-
-def test_every_command_is_named() -> None:
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_command_is_named(language: str) -> None:
     for name in COMMANDS:
-        assert re.search(rf"^\| `{name.replace('_', '-')}\b", README, re.M), name
+        assert re.search(rf"^\| `{name.replace('_', '-')}\b", README[language], re.M), name
 
 
-def test_every_option_stands_with_its_default() -> None:
-    conf = yaml.safe_load((ROOT / "conf/config.yaml").read_text(encoding="utf-8"))
-    nested = {f"{name}.{inner}": value for name in ("report", "budget") for inner, value in conf.pop(name).items()}
-    for name, default in {**conf, **nested}.items():
-        if name in ("defaults", "hydra", "models"):
-            continue
-        shown = json.dumps(default) if default is None or isinstance(default, bool) else str(default)
-        assert f"| `{name}` | {shown} |" in README, name
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_guide_names_the_methods_of_every_kind(language: str) -> None:
+    rows = re.findall(r"^\| ([^|`]+) \| ((?:`\w+\(.*?\)`(?:, )?)+) \| `", README[language], re.M)
+    named = [set(re.findall(r"`(\w+)\(", methods)) for _, methods in rows]
+    assert named == [_methods(protocol) for protocol in PROTOCOLS.values()]
+    if language == "en":
+        assert [kind for kind, _ in rows] == list(PROTOCOLS)
 
 
-def test_every_choice_is_named_and_none_that_is_not_there() -> None:
-    for folder in sorted(path for path in (ROOT / "conf").glob("*/**/") if list(path.glob("*.yaml"))):
-        group = folder.relative_to(ROOT / "conf").as_posix()
-        _, _, table = README.partition(f"| `{group}` | |\n")
-        rows = "\n".join(
-            line.split("|")[1] for line in table.partition("\n\n")[0].splitlines() if line.startswith("| ")
-        )
-        assert set(re.findall(r"`(\w+)`", rows)) == {path.stem for path in folder.glob("*.yaml")}, group
+def _methods(protocol: str) -> set[str]:
+    module, _, name = protocol.rpartition(".")
+    kind = getattr(importlib.import_module(module), name)
+    names = getattr(kind, "__protocol_attrs__", None) or typing._get_protocol_attrs(kind)  # type: ignore[attr-defined]
+    return {name for name in names if callable(getattr(kind, name, None))}
 
 
-def test_the_default_choices_are_marked() -> None:
-    defaults = yaml.safe_load((ROOT / "conf/evaluation/full_rag.yaml").read_text(encoding="utf-8"))["defaults"]
-    for entry in defaults:
-        if isinstance(entry, dict):
-            ((group, choice),) = entry.items()
-            name = group.partition("@")[0].lstrip("/")
-            _, _, table = README.partition(f"| `{name}` | |\n")
-            (row,) = [line for line in table.partition("\n\n")[0].splitlines() if line.startswith(f"| `{choice}`")]
-            assert "default" in row
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pictures_and_sections_that_are_linked_are_there(language: str) -> None:
+    text = README[language]
+    headings = [
+        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.+)$", text, re.M)
+    ]
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        if target.startswith("#"):
+            assert target[1:] in headings, target
+        elif "://" not in target:
+            assert (ROOT / target).is_file(), target
 
 
 def test_help_names_every_command_group_and_option() -> None:
