@@ -81,7 +81,8 @@ def read_json(path: str, key: str, log: ProblemLog, error: type[RunnerError]) ->
 def parse_with_care(content: bytes, path: str, line: int | None, log: ProblemLog) -> Any:
     """What the fast parser refuses: says why (ValueError), or repairs lone surrogates with a warning."""
     try:
-        value = json.loads(content.decode("utf-8-sig"), parse_constant=_no_constant, parse_float=_finite)
+        text = content.decode("utf-8-sig")
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
     except UnicodeDecodeError as problem:
         byte = f"0x{content[problem.start]:02x}"
         raise ValueError(f"not UTF-8: byte {byte} at offset {problem.start} of the {_unit(line)}") from None
@@ -102,6 +103,11 @@ def parse_with_care(content: bytes, path: str, line: int | None, log: ProblemLog
 
 def _unit(line: int | None) -> str:
     return "file" if line is None else "line"
+
+
+def _whole(number: str) -> int:
+    _finite(number)
+    return int(number)
 
 
 def _finite(number: str) -> float:

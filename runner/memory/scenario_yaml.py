@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -49,7 +50,7 @@ def read_yaml(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, dict[
 def _parsed(text: str, path: str, key: str) -> Any:
     try:
         node = yaml.compose(text, Loader=_Loader)  # type: ignore[arg-type, unused-ignore]
-        return None if node is None else _value(node)
+        return None if node is None else _value(node, {})
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f":{mark.line + 1}" if mark is not None else ""
@@ -61,27 +62,37 @@ def _parsed(text: str, path: str, key: str) -> Any:
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is eight times faster, where there is one
 
 
-def _value(node: yaml.Node) -> Any:
-    if isinstance(node, yaml.MappingNode):
-        return _mapping(node)
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(item) for item in node.value]
+def _value(node: yaml.Node, made: dict[int, Any]) -> Any:
+    """`made`: the values of nodes so far. One that many aliases stand for is made once."""
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node)
+    if id(node) not in made:
+        if isinstance(node, yaml.MappingNode):
+            made[id(node)] = _mapping(node, made)
+        else:
+            made[id(node)] = [_value(item, made) for item in node.value]
+    return made[id(node)]
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
     text = str(node.value)
-    if isinstance(node, yaml.ScalarNode) and node.style in QUOTED:
+    if node.style in QUOTED:
         return text
     if text.lower() in _CONSTANTS:
         return _CONSTANTS[text.lower()]
-    if _NUMBER.fullmatch(text):
-        return float(text) if set(text) & set(".eE") else int(text)
-    return text
+    if not _NUMBER.fullmatch(text):
+        return text
+    if math.isinf(float(text)):
+        raise yaml.constructor.ConstructorError(None, None, "a number is too large", node.start_mark)
+    return float(text) if set(text) & set(".eE") else int(text)
 
 
-def _mapping(node: yaml.MappingNode) -> Placed:
+def _mapping(node: yaml.MappingNode, made: dict[int, Any]) -> Placed:
     placed = Placed()
     placed.line = node.start_mark.line + 1
     for name, value in node.value:
         word = str(name.value)
         if word in placed:
             raise yaml.constructor.ConstructorError(None, None, f"'{word}' is there twice", name.start_mark)
-        placed[word] = _value(value)
+        placed[word] = _value(value, made)
     return placed

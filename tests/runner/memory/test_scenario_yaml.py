@@ -105,3 +105,14 @@ def test_files_that_hold_no_scenarios(tmp_path: Path, text: str, message: str) -
     with pytest.raises(DataError) as caught:
         read(tmp_path, text)
     assert str(caught.value) == f"scenario.path: {tmp_path}/s.yaml{message}"
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "1e999"])
+def test_a_number_that_is_too_large(tmp_path: Path, number: str) -> None:
+    with pytest.raises(DataError, match=r"s\.yaml:2: not YAML: a number is too large$"):
+        read(tmp_path, f"version: 1\nconversations: [{{id: {number}}}]\n")
+
+
+def test_aliases_of_aliases_do_not_multiply(tmp_path: Path) -> None:
+    bomb = "".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    assert len(read(tmp_path, f"x0: &x0 [1]\n{bomb}{SCENARIO}")[0]) == 1
