@@ -17,9 +17,7 @@ from runner.health import check_health
 from runner.llm.projection import Projection
 from runner.memory.context import BuiltContext, ContextBuilder
 from runner.memory.copilot import (
-    SIZES,
     answer_record,
-    counted,
     is_about_memory,
     query_of,
     said_before,
@@ -30,15 +28,14 @@ from runner.memory.following import search_text
 from runner.memory.probing import ProbeCase, Seen, guard, reference
 from runner.memory.protocols import Memory, Scenarios
 from runner.memory.replay import Moment
+from runner.memory.scoring import counted, facts_lost_at, names
 from runner.memory.sums import sums
 from runner.memory.walking import Moments, moments
-from runner.metrics import diagnosis
+from runner.metrics import diagnosis, judged
 from runner.metrics.agent import AgentSums
 from runner.metrics.answers import answer_matches
-from runner.metrics.memory import CRITERIA
-from runner.metrics.memory import lost_at as lost_in_memory
 from runner.protocols import Generator, Judge, Workspace
-from runner.records import Answer, CaseSet, Corpus, Judgement, Judgements, Preparation, Query, Scores, Timing
+from runner.records import Answer, CaseSet, Corpus, Judgements, Preparation, Query, Scores, Timing
 from runner.retrieval import Retrieval, Retrieved, record_of
 from runner.stopwatch import stopwatch
 from runner.store import fingerprint
@@ -47,7 +44,6 @@ from runner.trace.profile import AutoProfile, ProfileChoice
 ANSWERED = ("faithfulness", "answer_relevancy")
 MEMORY = "memory"
 NOT_ASKED = "not_asked"  # where a question was lost: what is remembered would have answered it
-JUDGED = ("memory_overall", *(f"memory_{criterion}" for criterion in CRITERIA))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +197,14 @@ class Copilot:
     def score(self, case: ProbeCase, output: CopilotOutput | None, judgements: Judgements) -> Scores:
         if output is None:
             return Scores({}, unscored=tuple(self._names(case)))
-        judged, failed = self._judged(case, judgements)
+        grades, failed = self._judged(case, judgements)
         ranked = self.retrieval.scores(query_of(case, case.probe.question), output.found, refused=output.answer.refused)
         label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
         values = {
             **ranked.values,
-            **judged,
+            **grades,
             **counted(output.seen, output.moment, output.context, output.answer),
+            "documents_tokens": float(output.context.section("documents").tokens),
             **diagnosis.unanswerable_values(label),
         }
         labels = {**ranked.labels, "answerability": label, **self._labels(case, output, values)}
@@ -219,19 +216,12 @@ class Copilot:
             failed = tuple(name for name in failed if name != "memory_accuracy")
         return Scores(values, unscored=failed, weights=diagnosis.unanswerable_weights(label), labels=labels)
 
-    def _judged(self, case: ProbeCase, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
-        """A failed judgement counts as 0 or not at all, and is reported as failed either way."""
-        instead = 0.0 if self.judge_.on_failure == "zero" else None
-        failed = [rubric for rubric in ANSWERED if _score(judgements.get(rubric)) is None]
-        values = {rubric: instead if rubric in failed else _score(judgements[rubric]) for rubric in ANSWERED}
+    def _judged(self, case: ProbeCase, judgements: Judgements) -> judged.Judged:
+        values, failed = judged.judged(judgements, ANSWERED, self.judge_.on_failure)
         if not is_about_memory(case):
-            return values, tuple(failed)
-        judgement = judgements.get(MEMORY)
-        if (score := _score(judgement)) is None or judgement is None:
-            return {**values, **dict.fromkeys(JUDGED, instead), "memory_noise": None}, (*failed, *JUDGED)
-        grades = judgement.details["scores"]
-        four = {f"memory_{criterion}": float(grades[criterion]["score"]) for criterion in CRITERIA}
-        return {**values, "memory_overall": 100 * score, **four}, tuple(failed)
+            return values, failed
+        grades, ungraded = judged.judged_memory(judgements.get(MEMORY), self.judge_.on_failure)
+        return {**values, **grades}, (*failed, *ungraded)
 
     def _labels(self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None]) -> dict[str, str]:
         faithfulness, relevancy = values["faithfulness"], values["answer_relevancy"]
@@ -248,15 +238,8 @@ class Copilot:
         """In what is remembered, where facts of the conversation are asked for and one is missing in the answer; else
         where documents are looked for."""
         refused, given = output.answer.refused, values["answer_facts"]
-        shown = values["facts_present"]
         if given is not None and (given < 1 or not case.probe.notes):
-            place = lost_in_memory(
-                answerable=case.probe.answerable,
-                refused=refused,
-                shown=None if shown is None else shown == 1,
-                right=given == 1,
-                stale=bool(values["answer_stale"]),
-            )
+            place = facts_lost_at(case.probe, values, refused=refused)
             return NOT_ASKED if place == "refused_known" and output.generation is None else place
         matches = answer_matches(output.answer.text, case.probe.answers)
         right = diagnosis.answered_rightly(matches, values["faithfulness"], values["answer_relevancy"], self.high)
@@ -267,17 +250,11 @@ class Copilot:
         """Metrics that apply to a question, scored or not."""
         probe, query = case.probe, query_of(case, case.probe.question)
         yield from ANSWERED
-        yield from SIZES
+        yield from (*names(probe), "documents_tokens")
         if query.relevance or not probe.answerable:
             yield from self.retrieval.names(query)
         if is_about_memory(case):
-            yield from JUDGED
-        if probe.expected:
-            yield from ("facts_present", "answer_facts")
-        if probe.forbidden:
-            yield from ("stale_present", "answer_stale", *(["facts_current"] if probe.expected else []))
-        if probe.answers:
-            yield from ("exact_match", "token_f1")
+            yield from judged.MEMORY
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         agents = AgentSums(self.retrieval.k)
@@ -292,7 +269,3 @@ def _check_notes(queries: Sequence[Query], corpus: Corpus) -> None:
             f"scenario: none of the {len(named)} documents that its questions name, such as '{example}', is in the "
             "corpus: choose a dataset and a scenario that belong together"
         )
-
-
-def _score(judgement: Judgement | None) -> float | None:
-    return None if judgement is None or judgement.error is not None else judgement.score

@@ -13,9 +13,10 @@ from runner.errors import EvaluationError, StopRunError
 from runner.health import check_health
 from runner.metrics import diagnosis
 from runner.metrics.answers import answer_matches, exact_match, token_f1
+from runner.metrics.judged import judged
 from runner.metrics.required import shortfall
 from runner.protocols import Generator, Judge, Workspace
-from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
+from runner.records import Answer, CaseSet, Judgements, Preparation, Query, Scores, Timing
 from runner.retrieval import Retrieval, Retrieved, record_of
 from runner.stopwatch import stopwatch
 from runner.store import fingerprint
@@ -136,12 +137,12 @@ class FullRag:
             known_answers = ("exact_match", "token_f1") if case.answers else ()
             return Scores({}, unscored=(*self.retrieval.names(case), *RUBRICS, *known_answers))
         retrieval = self.retrieval.scores(case, output.found, refused=output.answer.refused)
-        judged, failed = self._judged(judgements)
+        rated, failed = judged(judgements, RUBRICS, self.judge_.on_failure)
         known = {
             "exact_match": exact_match(output.answer.text, case.answers),
             "token_f1": token_f1(output.answer.text, case.answers),
         }
-        values = {**retrieval.values, **judged, **known}
+        values = {**retrieval.values, **rated, **known}
         scored = {name: None if name in failed else value for name, value in values.items()}
         labels = {**retrieval.labels, **self._labels(case, output, scored)}
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
@@ -150,13 +151,6 @@ class FullRag:
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows)
-
-    def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
-        """A failed judgement counts as 0 or not at all, and is reported as failed either way."""
-        failed = tuple(rubric for rubric in RUBRICS if _score(judgements.get(rubric)) is None)
-        instead = 0.0 if self.judge_.on_failure == "zero" else None
-        values = {rubric: instead if rubric in failed else _score(judgements[rubric]) for rubric in RUBRICS}
-        return values, failed
 
     def _labels(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> dict[str, str]:
         faithfulness, relevancy = values["faithfulness"], values["answer_relevancy"]
@@ -180,7 +174,3 @@ def _citations(output: RagOutput) -> str | None:
     if not output.answer.citations:
         return "none"
     return "out_of_range" if output.out_of_range else "valid"
-
-
-def _score(judgement: Judgement | None) -> float | None:
-    return None if judgement is None or judgement.error is not None else judgement.score

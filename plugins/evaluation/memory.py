@@ -15,22 +15,21 @@ from runner.health import check_health
 from runner.memory.context import BuiltContext, ContextBuilder
 from runner.memory.probing import ProbeCase, Seen, guard, reference
 from runner.memory.protocols import Memory, Scenarios
-from runner.memory.records import Conversation, Probe
+from runner.memory.records import Conversation
 from runner.memory.replay import Moment, Replay
+from runner.memory.scoring import counted, facts_lost_at, labelled, names
 from runner.memory.sums import sums
-from runner.metrics import diagnosis
-from runner.metrics.answers import answer_matches, exact_match, token_f1
-from runner.metrics.memory import CRITERIA, LostAt, evidence_recall, leakage, lost_at, n_sentences
+from runner.metrics import diagnosis, judged
+from runner.metrics.answers import answer_matches
+from runner.metrics.memory import LostAt, lost_at
 from runner.protocols import Generator, Judge, Workspace
-from runner.records import Answer, CaseSet, Judgement, Judgements, Preparation, Query, Scores, Timing
+from runner.records import Answer, CaseSet, Judgements, Preparation, Query, Scores, Timing
 from runner.stopwatch import in_line, stopwatch
 from runner.store import fingerprint
 from runner.trace.profile import AutoProfile, ProfileChoice
 
 RUBRIC = "memory"
 TOGETHER = 16  # conversations whose probes take turns, so that they are replayed side by side
-JUDGED = ("memory_overall", *(f"memory_{criterion}" for criterion in CRITERIA))
-SIZES = ("memory_sentences", "memory_tokens", "context_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +122,10 @@ class MemoryEvaluation:
     def score(self, case: ProbeCase, output: MemoryOutput | None, judgements: Judgements) -> Scores:
         if output is None:
             return Scores({}, unscored=tuple(self._names(case)))
-        judged, failed = self._judged(judgements.get(RUBRIC))
+        grades, failed = judged.judged_memory(judgements.get(RUBRIC), self.judge_.on_failure)
         label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
         is_empty = not output.context.memory_text.strip() and not output.context.entities_text.strip()
-        values = {**self._counted(case, output), **judged, **diagnosis.unanswerable_values(label)}
+        values = {**self._counted(case, output), **grades, **diagnosis.unanswerable_values(label)}
         labels: dict[str, str] = {"lost_at": _lost_at(case, output, values)}
         if is_empty:  # there is nothing that could be accurate
             values["memory_accuracy"] = None
@@ -140,74 +139,30 @@ class MemoryEvaluation:
     # --- scores -----------------------------------------------------------------------------------
 
     def _counted(self, case: ProbeCase, output: MemoryOutput) -> dict[str, float | None]:
-        probe, seen, context, answer = case.probe, output.seen, output.context, output.answer
-        said = "" if answer.refused else answer.text
-        patched = {} if probe.patched is None else _labelled(case, probe.patched, output)
-        return {
-            "facts_present": seen.share(seen.expected),
-            "stale_present": seen.share(seen.stale),
-            "facts_current": seen.is_current,
-            "summary_current": seen.is_summary_current(output.moment),
-            "leakage": leakage([seen.text, answer.text], probe.canaries),
-            **_labelled(case, probe, output),
-            **{f"{name}_patched": value for name, value in patched.items()},
-            "answer_facts": seen.share(seen.in_answer(said, probe.expected)),
-            "answer_stale": seen.share(seen.in_answer(said, probe.forbidden, besides=probe.expected)),
-            "memory_sentences": float(n_sentences(output.moment.remembered.memory)),
-            "memory_tokens": float(context.section("memory").tokens + context.section("entities").tokens),
-            "context_tokens": float(context.tokens - context.section("question").tokens),
-        }
-
-    def _judged(self, judgement: Judgement | None) -> tuple[dict[str, float | None], tuple[str, ...]]:
-        """The overall score 0..100 and the four 0..10. A failed judgement counts as 0 or not at all."""
-        if judgement is None or judgement.error is not None or judgement.score is None:
-            instead = 0.0 if self.judge_.on_failure == "zero" else None
-            return {**dict.fromkeys(JUDGED, instead), "memory_noise": None}, JUDGED
-        scores = judgement.details["scores"]
-        four = {f"memory_{criterion}": float(scores[criterion]["score"]) for criterion in CRITERIA}
-        return {"memory_overall": 100 * judgement.score, **four}, ()
+        patched = case.probe.patched
+        again = {} if patched is None else labelled(case, patched, output.context, output.answer)
+        values = counted(output.seen, output.moment, output.context, output.answer)
+        return {**values, **{f"{name}_patched": value for name, value in again.items()}}
 
     def _names(self, case: ProbeCase) -> Iterator[str]:
         """Metrics that apply to a probe, scored or not."""
-        probe = case.probe
-        yield from JUDGED
-        yield from SIZES
-        if probe.expected:
-            yield from ("facts_present", "answer_facts")
-        if probe.forbidden:
-            yield from ("stale_present", "answer_stale", *(["facts_current"] if probe.expected else []))
-        if probe.answers:
-            yield from ("exact_match", "token_f1")
-        if not probe.answerable:
+        yield from judged.MEMORY
+        yield from names(case.probe)
+        if not case.probe.answerable:
             yield from ("unanswerable_recall", "unanswerable_f1")
-
-
-def _labelled(case: ProbeCase, probe: Probe, output: MemoryOutput) -> dict[str, float | None]:
-    """What hangs on the answers and the evidence of a probe, of which there may be two readings."""
-    said = "" if output.answer.refused else output.answer.text
-    turns = case.conversation.turns[: probe.after_turn]
-    known = {turn.id or f"turn-{number}" for number, turn in enumerate(turns, start=1)}
-    shown = {context.id for context in output.context.contexts}
-    return {
-        "evidence_recall": evidence_recall(probe.evidence, known, shown),
-        "exact_match": exact_match(said, probe.answers),
-        "token_f1": token_f1(said, probe.answers),
-    }
 
 
 def _lost_at(case: ProbeCase, output: MemoryOutput, values: Mapping[str, float | None]) -> LostAt:
     """By the facts that were expected where there are any, else by evidence and known answers."""
     probe, refused = case.probe, output.answer.refused
-    shown, given = values["facts_present"], values["answer_facts"]
-    right = None if given is None else given == 1
-    if not probe.expected:
-        shown = values["evidence_recall"]
-        right = None if refused else answer_matches(output.answer.text, probe.answers)
+    if probe.expected:
+        return facts_lost_at(probe, values, refused=refused)
+    shown = values["evidence_recall"]
     return lost_at(
         answerable=probe.answerable,
         refused=refused,
         shown=None if shown is None else shown == 1,
-        right=right,
+        right=None if refused else answer_matches(output.answer.text, probe.answers),
         stale=bool(values["answer_stale"]),
     )
 

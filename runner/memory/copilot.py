@@ -6,14 +6,11 @@ from dataclasses import asdict
 from typing import Any
 
 from runner.memory.context import BuiltContext
-from runner.memory.probing import ProbeCase, Seen
+from runner.memory.probing import ProbeCase
 from runner.memory.records import Conversation
 from runner.memory.replay import Moment
-from runner.metrics.answers import exact_match, token_f1
-from runner.metrics.memory import evidence_recall, leakage
 from runner.records import Answer, Query, Turn
 
-SIZES = ("memory_tokens", "documents_tokens", "context_tokens")
 EARLIER = 5  # turns before a question that a judge reads to understand it
 
 
@@ -41,29 +38,6 @@ def said_before(moment: Moment) -> tuple[Turn, ...]:
         Turn(*each) for turn in moment.turns[-EARLIER:] for each in (("user", turn.user), ("assistant", turn.assistant))
     ]
     return tuple(turn for turn in said if turn.text)
-
-
-def counted(seen: Seen, moment: Moment, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
-    """What code can count of what was remembered and answered."""
-    probe = seen.case.probe
-    said = "" if answer.refused else answer.text
-    known = {turn.id or f"turn-{turn.number}" for turn in moment.turns}
-    remembered = context.section("memory").tokens + context.section("entities").tokens
-    return {
-        "facts_present": seen.share(seen.expected),
-        "stale_present": seen.share(seen.stale),
-        "facts_current": seen.is_current,
-        "summary_current": seen.is_summary_current(moment),
-        "evidence_recall": evidence_recall(probe.evidence, known, {shown.id for shown in context.contexts}),
-        "leakage": leakage([seen.text, answer.text], probe.canaries),
-        "answer_facts": seen.share(seen.in_answer(said, probe.expected)),
-        "answer_stale": seen.share(seen.in_answer(said, probe.forbidden, besides=probe.expected)),
-        "exact_match": exact_match(said, probe.answers),
-        "token_f1": token_f1(said, probe.answers),
-        "memory_tokens": float(remembered),
-        "documents_tokens": float(context.section("documents").tokens),
-        "context_tokens": float(context.tokens - context.section("question").tokens),
-    }
 
 
 def told(moment: Moment, context: BuiltContext) -> dict[str, Any]:
