@@ -514,7 +514,7 @@ def test_a_worker_that_is_killed_leaves_a_failed_run(data: list[str], tmp_path: 
     (tmp_path / "killer.py").write_text(
         "import os, signal\n"
         "class Killer:\n"
-        "    def __init__(self, *, at: int): self.at = at\n"
+        "    def __init__(self, *, at: int, graph_rerank: bool | None): self.at = at\n"
         "    def index(self, corpus, workspace):\n"
         "        if self.at == 2: os.kill(os.getpid(), signal.SIGKILL)\n"
         "        return {}\n"
@@ -524,7 +524,7 @@ def test_a_worker_that_is_killed_leaves_a_failed_run(data: list[str], tmp_path: 
         encoding="utf-8",
     )
     words = [word for word in data if not word.startswith("retriever")]
-    settings = [f"~retriever.{name}" for name in ("tokenizer", "method", "k1", "b", "graph_rerank", "graph_weight")]
+    settings = [f"~retriever.{name}" for name in ("tokenizer", "method", "k1", "b", "graph_weight")]
     words += ["retriever=keyword", *settings, "retriever._target_=killer.Killer", "++retriever.at=1,2"]
     words += ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "out=x"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
