@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, with_config
@@ -119,7 +120,8 @@ class AgenticRetriever:
         before = {key: run for key in map(_key, queries) if (run := self._done.get(key)) and run.depth < depth}
         places = [place for place, query in enumerate(queries) if _key(query) not in before]
         first = self._shelf.best_of_all([queries[place] for place in places], [rankings[place] for place in places])
-        runs = self._run_all([queries[place] for place in places], first, depth)
+        relevance = [dict(zip(rankings[place].ids, rankings[place].relevance, strict=True)) for place in places]
+        runs = self._run_all([queries[place] for place in places], first, relevance, depth)
         self._done = before | {_key(queries[place]): run for place, run in zip(places, runs, strict=True)}
         return [_ranking(self._done[_key(query)], base, depth) for query, base in zip(queries, rankings, strict=True)]
 
@@ -146,20 +148,24 @@ class AgenticRetriever:
 
     # --- agents -------------------------------------------------------------------------------------
 
-    def _run_all(self, queries: Sequence[Query], first: Sequence[Sequence[Candidate]], depth: int) -> list[_Run]:
-        if len(queries) < 2 or self.concurrency < 2:
-            return [self._run(query, found, depth) for query, found in zip(queries, first, strict=True)]
-        pool = ThreadPoolExecutor(min(self.concurrency, len(queries)), "agent")
+    def _run_all(
+        self,
+        queries: Sequence[Query],
+        first: Sequence[Sequence[Candidate]],
+        relevance: Sequence[Mapping[str, float]],
+        depth: int,
+    ) -> list[_Run]:
+        asked = list(zip(queries, first, relevance, strict=True))
+        if len(asked) < 2 or self.concurrency < 2:
+            return [self._run(*each, depth) for each in asked]
+        pool = ThreadPoolExecutor(min(self.concurrency, len(asked)), "agent")
         try:
-            runs = [
-                pool.submit(copy_context().run, self._run, query, found, depth)
-                for query, found in zip(queries, first, strict=True)
-            ]
+            runs = [pool.submit(copy_context().run, partial(self._run, *each, depth)) for each in asked]
             return [run.result() for run in runs]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _run(self, query: Query, first: Sequence[Candidate], depth: int) -> _Run:
+    def _run(self, query: Query, first: Sequence[Candidate], relevance: Mapping[str, float], depth: int) -> _Run:
         """An agent that fails has found what it found."""
         toolbox = Toolbox(
             query,
@@ -168,6 +174,7 @@ class AgenticRetriever:
             fallbacks=self.fallbacks,
             max_calls=self.max_calls,
             first=first,
+            relevance=relevance,
         )
         try:
             trajectory = self.agent.run(query, toolbox)

@@ -27,6 +27,7 @@ class Toolbox:
     something the reranker sees all candidates so far; the ToolCall tells what it said. Where a tool or the reranker
     fails, `error` of the ToolCall says so: nothing is raised but what ends the run. Calls from several threads are
     made one after the other. `first`: what a search for the question itself finds, where that is known.
+    `relevance` of chunks to the question, 0 for others: what other searches find is not relevant to what they asked.
     """
 
     def __init__(
@@ -38,10 +39,11 @@ class Toolbox:
         fallbacks: Fallbacks,
         max_calls: int,
         first: Sequence[Candidate] | None = None,
+        relevance: Mapping[str, float] | None = None,
     ) -> None:
         self.question, self.max_calls = question, max_calls
         self.shelf, self._reranker, self._fallbacks = shelf, reranker, fallbacks
-        self._first = first
+        self._first, self._relevance = first, relevance
         self._calls: list[ToolCall] = []
         self._found: dict[str, Candidate] = {}
         self._ranked: tuple[str, ...] = ()
@@ -147,11 +149,15 @@ class Toolbox:
             found, error = _tried(find)
             call = replace(call, found=tuple(each.id for each in found or ()), error=error)
             if found:
-                for each in found:
+                for each in found if arguments.get("query") == self.question.text else self._as_asked(found):
                     self._found.setdefault(each.id, each)
                 call = self._reranked(call)
             self._calls[-1] = self._charged(call)
             return self._calls[-1]
+
+    def _as_asked(self, found: Sequence[Candidate]) -> Sequence[Candidate]:
+        known = self._relevance
+        return found if known is None else [replace(each, relevance=known.get(each.id, 0.0)) for each in found]
 
     def _reranked(self, call: ToolCall) -> ToolCall:
         candidates = list(self._found.values())

@@ -204,3 +204,18 @@ def test_a_candidate_keeps_what_the_first_search_said_of_it() -> None:
     box.search_all("a z")
     box.search_all("a")
     assert {each.id: each.relevance for each in seen} == {"x#0": 0.5, "x#1": 0.5}
+
+
+def test_relevance_is_to_the_question_whatever_was_searched_for() -> None:
+    seen: dict[str, float] = {}
+
+    class Looks(Says):
+        def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+            seen.update({each.id: each.relevance for each in candidates})
+            return super().rerank(question, candidates, asked)
+
+    shelf = shelf_of(CORPUS)
+    box = toolbox_of(shelf, Looks(backwards), "a z", relevance={"x#0": 0.1, "y#1": 0.2})
+    box.search_all("a z")
+    box.search_all("c")
+    assert seen == {"x#0": 0.5, "x#1": 0.5, "y#0": 0.0, "y#1": 0.2}
