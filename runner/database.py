@@ -20,8 +20,9 @@ T = TypeVar("T")
 
 WAIT_S = 60.0  # for another process that writes
 ROOM = 2**18  # bytes; less is none: SQLite's files beside a file grow by 32 KiB
-# SQLite's codes for a file that is damaged, or that is no database.
-UNUSABLE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT})
+# SQLite's codes for a file that is damaged, or that is no database; of a damaged head it says that statements which
+# are always the same are wrong.
+UNUSABLE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})
 # … and for one in a folder where nothing can be written.
 UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
 

@@ -71,8 +71,8 @@ def test_answers(answers: Path, tmp_path: Path, data: st.DataObject, mode: Cache
             found = refused(lambda request=request: cache.find(request), names=[str(path), str(root)], codes=(3,))  # type: ignore[misc]
             assert found is None or found == {"text": request.decode()}
         if cache.stores:
-            cache.store(b"new", {"text": "new"})
-            assert cache.find(b"new") == {"text": "new"}
+            stored = refused(lambda: cache.store(b"new", {"text": "new"}), names=[str(path), str(root)], codes=(3,))
+            assert stored is None or cache.find(b"new") == {"text": "new"}
     finally:
         cache.close()
 
@@ -102,7 +102,7 @@ def test_vectors(vectors: tuple[Path, NDArray[np.float32]], tmp_path: Path, data
     root = fresh(kept, tmp_path / "cache")
     path = damaged_file(data, root)
     found = refused(lambda: embedded(root), names=[str(path)], codes=(3,))
-    assert found is not None and np.array_equal(found, expected)
+    assert found is None or np.array_equal(found, expected)
 
 
 # --- what was spent -----------------------------------------------------------------------------------

@@ -285,3 +285,15 @@ os.kill(os.getpid(), 9)
 """
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == -9
     assert all_of(Database(path, SCHEMA, read_only=True)) == [5]
+
+
+def test_a_head_of_a_format_that_there_is_not_is_damage(path: Path) -> None:
+    numbers = database(path)
+    add(numbers, 1)
+    numbers.close()
+    content = bytearray(path.read_bytes())
+    content[44:48] = (9).to_bytes(4, "big")  # the schema format, which is 1 to 4
+    path.write_bytes(content)
+    add(numbers, 2)
+    assert all_of(numbers) == [2] and numbers.set_aside == path.with_suffix(".damaged")
+    numbers.close()
