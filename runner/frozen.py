@@ -196,7 +196,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
         values = OmegaConf.to_container(loaded)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:
+    except (OSError, ValueError, RecursionError, YAMLError, OmegaConfBaseException) as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise InputError(f"{path}: expected a mapping")

@@ -101,7 +101,7 @@ def rules_of(name: str) -> Regression:
     try:
         text = (source or Path(name)).read_text(encoding="utf-8")
         settings = OmegaConf.create({"regression": {**_mapping(OmegaConf.create(text)), "_target_": TARGET}})
-    except (OmegaConfBaseException, YAMLError, UnicodeDecodeError) as error:
+    except (OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"--rules: {name} cannot be read: {' '.join(str(error).split())}") from None
     problems, _ = check(settings.regression)
     if problems:

@@ -182,3 +182,10 @@ def test_wrong_arguments(arguments: list[str], error: type[Exception], message: 
     with pytest.raises(error, match=rf"^{re.escape(message)}"):
         compare.main(arguments)
     assert not Path("outputs").exists()
+
+
+@pytest.mark.parametrize("text", ["rules: " + "[" * 3000, "margin: " + "9" * 5000])
+def test_rules_that_no_yaml_reader_takes(tmp_path: Path, text: str) -> None:
+    (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"^--rules: .*rules\.yaml cannot be read: "):
+        compare.rules_of(str(tmp_path / "rules.yaml"))
