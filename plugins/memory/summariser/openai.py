@@ -130,6 +130,8 @@ def _memory(reply: Mapping[str, Any], *, had_memory: bool) -> str:
         raise ValueError(f"memory: expected a text, got {memory!r}")
     if had_memory and not memory.strip():
         raise ValueError("memory: it is empty, although there was one before")
+    if memory.strip() and not _says_something(memory):
+        raise ValueError(f"memory: the form was copied, not filled in: {memory!r}")
     return memory
 
 
@@ -142,7 +144,14 @@ def _pair(entity: Any, place: str) -> tuple[str, str]:
         value = str(value)
     if not isinstance(key, str) or not isinstance(value, str):
         raise ValueError(f"{place}: expected a key and a value, got {entity!r}")
+    if not _says_something(key):
+        raise ValueError(f"{place}: the form was copied, not filled in: {entity!r}")
     return key, value
+
+
+def _says_something(text: str) -> bool:
+    """Small models copy the form with its dots, which would take the place of all that was known."""
+    return any(letter.isalnum() for letter in text)
 
 
 def _language(told: str | None, text: str) -> Language:

@@ -112,6 +112,11 @@ async def test_the_end_of_a_long_turn_is_left_out(server: ModelsServer, models: 
         ({"memory": "x"}, "entities: expected a list, got None"),
         ({"memory": 3, "entities": []}, "memory: expected a text, got 3"),
         ({"memory": " ", "entities": []}, "memory: it is empty, although there was one before"),
+        ({"memory": " … ", "entities": []}, "memory: the form was copied, not filled in: ' … '"),
+        (
+            {"memory": "x", "entities": [{"key": "…", "value": "…"}]},
+            "entities.0: the form was copied, not filled in: {'key': '…', 'value': '…'}",
+        ),
         ({"memory": "x", "entities": ["a"]}, "entities.0: expected an object, got 'a'"),
         ({"memory": "x", "entities": [{"key": "a"}]}, "entities.0: expected a key and a value, got {'key': 'a'}"),
         ("no json", "the reply holds no JSON object"),
