@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import unquote
 
 from runner.data.problems import ProblemLog
@@ -17,10 +17,11 @@ from runner.vault.events import LinkEvent
 from runner.vault.graph import VaultGraph
 from runner.vault.hiding import Edit, Edited, Words, definitions, edited, words_left
 from runner.vault.link_files import WrittenCase
-from runner.vault.links import Link, links_of
+from runner.vault.links import Link, links_of, written_links
 from runner.vault.resolving import meant_notes
 from runner.vault.suggesting import Vault
 
+OWN = frozenset({"title", "aliases", "tags"})  # of metadata: names of the note itself
 MOST_IDS = 5000  # no look-up of similar names in larger vaults
 
 
@@ -77,27 +78,46 @@ class Hiding:
     ) -> None:
         self._notes = {note.id: note for note in notes}
         self._graph, self._hidden, self._words = graph, hidden, words
-        self._in_code: dict[str, list[Edit]] = defaultdict(list)
-        for loose in (*graph.in_code, *graph.ambiguous):
+        self._ambiguous: dict[str, list[Edit]] = defaultdict(list)
+        for loose in graph.ambiguous:
             if not self._targets(loose.source).isdisjoint(loose.candidates):
-                self._in_code[loose.source].append(Edit(loose.link.start, loose.link.end))
+                self._ambiguous[loose.source].append(Edit(loose.link.start, loose.link.end))
         self.texts = {note: self._without(self._notes[note]) for note in hidden}
 
     def notes(self) -> list[Document]:
         return [
-            replace(note, text=self.texts[id].text) if id in self.texts else note for id, note in self._notes.items()
+            replace(note, text=self.texts[id].text, metadata=self._metadata(note)) if id in self.texts else note
+            for id, note in self._notes.items()
         ]
 
     def scrubbed(self, text: str, note: str) -> str:
         """A text about a place in the note, which may hold the same links."""
         edits = [self._edit(link, target) for link, target in self._led_there(links_of(text), note)]
-        return " ".join(edited(text, edits).text.split())
+        return " ".join(edited(text, [*edits, *self._written(text, note)]).text.split())
 
     def _without(self, note: Document) -> Edited:
         led = [(edge.link, edge.target) for edge in self._graph.out_links(note.id)]
         edits = [self._edit(link, target) for link, target in led if target in self._targets(note.id)]
         places = definitions(note.text, lambda address: self._leads_there(address, note.id))
-        return edited(note.text, [*edits, *self._in_code[note.id], *places])
+        written = self._written(note.text, note.id)
+        return edited(note.text, [*edits, *self._ambiguous[note.id], *written, *places])
+
+    def _written(self, text: str, note: str) -> Iterator[Edit]:
+        """Of what only looks like a link nothing stays, whatever `words`."""
+        for link, _ in self._led_there(written_links(text), note):
+            yield Edit(link.start, link.end)
+
+    def _metadata(self, note: Document) -> Mapping[str, Any]:
+        """Front matter may tell what is linked to, too (`related: "[[name]]"`)."""
+        return {name: each if name in OWN else self._untold(each, note.id) for name, each in note.metadata.items()}
+
+    def _untold(self, value: Any, note: str) -> Any:
+        if isinstance(value, str):
+            named = not self._targets(note).isdisjoint(self._graph.names.resolve(value))
+            return "" if named else edited(value, self._written(value, note)).text
+        if isinstance(value, Mapping):
+            return {name: self._untold(each, note) for name, each in value.items()}
+        return [self._untold(each, note) for each in value] if isinstance(value, list | tuple) else value
 
     def _led_there(self, links: Sequence[Link], note: str) -> Iterator[tuple[Link, str]]:
         for link in links:

@@ -26,6 +26,11 @@ _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]+:|//", re.IGNORECASE)
 _MAY_HOLD_LINKS = re.compile(r"\[\[|\]\(|\]:|\]\[")
 _TAG = re.compile(r"(?:^|(?<=\s))#((?:[\w-]+/)*[\w-]+)")
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_ADDRESS = re.compile(
+    r"""(?<=\])\([ \t]*<?([^\s<>()]+)>?[^()\n]*\)|<([^\s<>]+\.md(?:\#[^\s<>]*)?)>"""
+    r"""|\b(?:href|src)\s*=\s*["']?([^\s"'<>]+)["']?""",
+    re.IGNORECASE,
+)
 
 Kind = Literal["wiki", "markdown", "embed"]
 
@@ -67,6 +72,14 @@ def links_of(text: str, first_line: int = 1) -> list[Link]:
 def code_links(text: str, first_line: int = 1) -> list[Link]:
     """What would be wiki links if it were not code, inline or in a block."""
     return _moved(markup_of(text).code_links, first_line)
+
+
+def written_links(text: str) -> list[Link]:
+    """Whatever has the form of a link, even where it is none: in code, HTML and comments, behind a backslash, in the
+    words of another link. Of `[words](address)` the place is `(address)`, of `href="address"` all of that."""
+    wiki = [_wiki(match, *match.span(), 1) for match in _WIKI.finditer(text)]
+    addresses = [_markdown(match[match.lastindex or 0], "", *match.span(), 1) for match in _ADDRESS.finditer(text)]
+    return [link for link in (*wiki, *addresses) if link is not None]
 
 
 def _moved(links: tuple[Link, ...], first_line: int) -> list[Link]:

@@ -111,3 +111,38 @@ def test_a_link_that_may_mean_the_target_is_hidden_as_well() -> None:
     ]
     found = Hiding(notes, VaultGraph(notes), {"source.md": {"one/pot.md"}}, "all").texts["source.md"]
     assert found.text == "The  and pot."
+
+
+DISGUISED = """\
+<a href="folder/target-note.md#part">here</a>, <!-- [[target-note]] -->, \\[[target-note]],
+![pic](folder/target-note.md), <folder/target-note.md>, [so **it
+[[target-note]]**](folder/target-note.md 'T') and [[other]].
+
+<div>
+[[Target Note|words]] <img src='other.md'>
+</div>
+
+```
+[[target-note]] [[other]]
+```
+"""
+
+
+def test_what_only_looks_like_a_link_does_not_tell_either() -> None:
+    notes = [Document("source.md", DISGUISED, "Source"), *NOTES[1:]]
+    hiding = Hiding(notes, VaultGraph(notes), {"source.md": {TARGET}}, "alias")
+    assert hiding.texts["source.md"].text == (
+        "<a >here</a>, <!--  -->, \\,\n![pic], , [so **it\n**] and [[other]].\n\n"
+        "<div>\n <img src='other.md'>\n</div>\n\n```\n [[other]]\n```\n"
+    )
+    assert hiding.scrubbed("so ![pic](folder/target-note.md)", "source.md") == "so ![pic]"
+    assert [edge.target for edge in VaultGraph(hiding.notes()).out_links("source.md")] == ["other.md"]
+
+
+def test_front_matter_does_not_tell_what_is_linked_to() -> None:
+    told = {"related": "[[Target Note]]", "up": [["target-note"], "[[other]]"], "see": {"also": "Aim"}, "year": 2026}
+    own = {"title": "Source", "aliases": ["Target Note"], "tags": ["aim"]}
+    notes = [Document("source.md", "[[target-note]]", "Source", metadata={**told, **own}), *NOTES[1:]]
+    found, *others = Hiding(notes, VaultGraph(notes), {"source.md": {TARGET}}, "alias").notes()
+    assert found.metadata == {"related": "", "up": [[""], "[[other]]"], "see": {"also": ""}, "year": 2026, **own}
+    assert others == NOTES[1:]
