@@ -1,6 +1,6 @@
 """Check a folder of notes, and data files against it: every problem with file and line. Runs and writes nothing.
 
-  python -m runner validate NOTES                       links that are broken or ambiguous
+  python -m runner validate NOTES                       links that are broken, ambiguous, or stand in code
   python -m runner validate NOTES queries.jsonl links.jsonl
   python -m runner validate +experiment=full_rag dataset=squad 'dataset.files=[dev.json]'
 
@@ -25,7 +25,7 @@ from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
 from runner.dry_run import dry_run
 from runner.errors import DataError, InputError
-from runner.vault.checking import check_links
+from runner.vault.checking import check_links, links_in_code
 from runner.vault.graph import VaultGraph
 
 
@@ -76,6 +76,7 @@ def _check_notes(folder: str) -> int:
     code = f"; {len(graph.in_code)} in code, which count as none" if graph.in_code else ""
     terminal.lines(
         *[f"{problem.severity}: {problem}" for problem in log.problems],
+        *links_in_code(folder, notes, graph),
         f"{folder}: {len(notes)} notes, {told}{code}",
     )
     return int(bool(log.errors))

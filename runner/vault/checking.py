@@ -34,6 +34,18 @@ def check_links(folder: str, notes: Sequence[Document], graph: VaultGraph, log: 
             log.warning(path, f"{texts[note][link.start : link.end]}: {reason}", link.line + above)
 
 
+def links_in_code(folder: str, notes: Sequence[Document], graph: VaultGraph) -> list[str]:
+    """Where code names a note as a link would, by file and line. They count as no links."""
+    texts = {note.id: note.text for note in notes}
+    named = sorted((each for each in graph.in_code if each.candidates), key=lambda each: each.source)
+    above = {note: _lines_above(str(Path(folder).expanduser() / note)) for note in {each.source for each in named}}
+    return [
+        f"in code: {Path(folder).expanduser() / each.source}:{each.link.line + above[each.source]}: "
+        f"{texts[each.source][each.link.start : each.link.end]}: no link; would lead to {' or '.join(each.candidates)}"
+        for each in named
+    ]
+
+
 def _why(loose: LooseLink, graph: VaultGraph) -> str:
     if loose.candidates:
         return f"ambiguous: {' or '.join(loose.candidates)}; write the path"
