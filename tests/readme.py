@@ -19,7 +19,7 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 CONF = ROOT / "conf"
 KOREAN = Path(__file__).with_name("readme_ko.yaml")
-READMES = {"en": ROOT / "README.md"}
+READMES = {"en": ROOT / "README.md", "ko": ROOT / "README.ko.md"}
 FIRST = (
     "experiment",
     "evaluation",
