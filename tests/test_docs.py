@@ -86,6 +86,17 @@ def units() -> Iterator[Unit]:
 UNITS = [unit for unit in units() if not ELSEWHERE.match(unit.first) and "…" not in unit.text]
 
 
+def test_what_is_not_run_here_is_known() -> None:
+    left = {unit.first for unit in units()} - {unit.first for unit in UNITS}
+    assert left == {
+        "--help",
+        "clean memory/store=redis memory.store.url=…",
+        "compare BASELINE CANDIDATE",
+        "generate corpus=notes out=made.jsonl",
+        "results outputs/FOLDER",
+    }
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Empty but for the files that the READMEs make, for commands in tables and text."""
