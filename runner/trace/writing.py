@@ -22,6 +22,9 @@ def write_traces(traces: Iterable[Trace], path: Path) -> None:
 
 
 def document(trace: Trace) -> dict[str, Any]:
+    """Fields that nobody knows stand where they were read."""
+    more = dict(trace.more)
+    task, outcome = more.pop("task", {}), more.pop("outcome", {})
     metadata = {
         **trace.metadata,
         "task_domain": trace.domain,
@@ -31,15 +34,16 @@ def document(trace: Trace) -> dict[str, Any]:
     return {
         "@context": CONTEXT,
         "@type": TYPE,
+        **more,
         "id": trace.id,
         "metadata": metadata,
-        "task": {"objective": trace.objective},
+        "task": {**task, "objective": trace.objective},
         "steps": [_step(step) for step in trace.steps],
-        "outcome": {"result_summary": trace.summary, "confidence": trace.confidence},
+        "outcome": {**outcome, "result_summary": trace.summary, "confidence": trace.confidence},
     }
 
 
 def _step(step: Step) -> dict[str, Any]:
-    tool = {} if step.tool is None else {"tool": {"name": step.tool}}
+    tool = {} if step.tool is None else {"tool": {**step.more.get("tool", {}), "name": step.tool}}
     content = {"content": step.content} if step.content else {}
     return {**step.more, "type": step.type, **content, **tool}
