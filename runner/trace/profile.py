@@ -46,7 +46,7 @@ def summing_to_one(weights: Weights) -> Weights:
     """Raises ValueError for weights that do not."""
     total = fsum(cast(Mapping[str, float], weights).values())
     if abs(total - 1) > ROUNDING:
-        raise ValueError(f"weights that sum to 1 (these sum to {total:g})")
+        raise ValueError(f"weights that sum to 1 (these sum to {total:.12g})")
     return weights
 
 

@@ -35,7 +35,7 @@ def test_the_table_of_weights() -> None:
 
 def test_weights_have_to_sum_to_one() -> None:
     assert problems(**WEIGHTS) == problems(**{**WEIGHTS, "outcome": 0.4 + 9e-10}) == []
-    for outcome, total in ((0.4 + 2e-9, "1"), (0.5, "1.1"), (0, "0.6")):
+    for outcome, total in ((0.4 + 2e-9, "1.000000002)"), (0.5, "1.1)"), (0, "0.6)")):
         (problem,) = problems(**{**WEIGHTS, "outcome": outcome})
         assert problem.startswith(f"profile.weights: expected weights that sum to 1 (these sum to {total}")
     with pytest.raises(ConfigError, match=r"profile mine: expected weights that sum to 1 \(these sum to 1.1\)"):
