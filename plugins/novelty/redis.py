@@ -75,7 +75,7 @@ class RedisNovelty:
         return {"embedder": getattr(self.embedder, "provenance", {})}
 
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
-        """Raises StopRunError where the server cannot be used, and InputError for a cache of other vectors."""
+        """Raises StopRunError where the server cannot be used, and InputError for vectors that do not fit."""
         if not self._past.has_vectors:
             self._past.ordered(traces)
             return dict.fromkeys(wanted, UNKNOWN_NOVELTY)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.errors import EvaluationError
+from runner.errors import InputError
 from runner.metrics.trace import novelty
 
 Vector = NDArray[np.float32]
@@ -85,7 +85,7 @@ class VectorCache:
         """Of length 1 (or 0), with zeros for the dimensions that it lacks, which changes no cosine."""
         dimensions = self._rows.shape[1]
         if len(vector) > dimensions:
-            raise EvaluationError(f"novelty.dimensions: {dimensions}, but the embedder's vectors have {len(vector)}")
+            raise InputError(f"novelty.dimensions: {dimensions}, but the embedder's vectors have {len(vector)}")
         length = float(np.linalg.norm(vector))
         placed = np.zeros(dimensions, dtype=np.float32)
         placed[: len(vector)] = vector / length if length else vector

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from plugins.embedder.none import NoEmbedder
 from plugins.novelty.local import LocalNovelty
-from runner.errors import DataError, EvaluationError
+from runner.errors import DataError, InputError
 from runner.protocols import Embedder
 from runner.store import Store
 from runner.trace.records import Trace
@@ -85,7 +85,7 @@ async def test_an_order_by_time_needs_times(make: Make, tmp_path: Path, embedder
 
 
 async def test_vectors_that_have_no_room(make: Make, tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match=r"novelty\.dimensions: 1, but the embedder's vectors have 2"):
+    with pytest.raises(InputError, match=r"novelty\.dimensions: 1, but the embedder's vectors have 2"):
         await told(make, tmp_path, [at("a")], dimensions=1)
 
 

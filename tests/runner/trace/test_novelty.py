@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from runner.errors import EvaluationError
+from runner.errors import InputError
 from runner.trace.novelty import VectorCache
 
 Vector = NDArray[np.float32]
@@ -56,7 +56,7 @@ def test_lengths_and_missing_dimensions_change_no_cosine() -> None:
     cache.add(vector(0.0, 20.0))
     assert cache.nearest(vector(0.0, 0.5, 0.0)) == 1.0
     assert cache.nearest(vector(0.0, 0.0)) == 0.0
-    with pytest.raises(EvaluationError, match=r"novelty\.dimensions: 3, but the embedder's vectors have 4"):
+    with pytest.raises(InputError, match=r"novelty\.dimensions: 3, but the embedder's vectors have 4"):
         cache.nearest(vector(1.0, 0.0, 0.0, 0.0))
 
 
