@@ -1,6 +1,10 @@
 """What summary.json says of a few reasoning traces, with numbers that were written by hand."""
 
+import json
+from pathlib import Path
 from typing import Any
+
+from tests.run_folders import dump, write_sweep_folder
 
 TRACE: dict[str, Any] = {
     "domains": {
@@ -42,3 +46,14 @@ ROW: dict[str, Any] = {
         "confidence": 0.5,
     },
 }
+
+
+def swept(folder: Path, profiles: tuple[str, str], *found: dict[str, Any]) -> Path:
+    write_sweep_folder(folder)
+    head = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+    for cell, profile, trace in zip(head["cells"], profiles, found, strict=True):
+        cell["overrides"] = [f"profile={profile}"]
+        path = folder / cell["folder"] / "summary.json"
+        dump(path, {**json.loads(path.read_text(encoding="utf-8")), "trace": trace})
+    dump(folder / "sweep.json", head)
+    return folder

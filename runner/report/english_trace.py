@@ -32,7 +32,7 @@ ENGLISH_TRACE: dict[str, str] = {
     "trace.profile": "Profile",
     "trace.tau": "Kendall's tau",
     "trace.sensitivity_explain": "Kendall's tau-b between the orders in which two profiles put the same traces: 1 the same order, 0 unrelated, −1 reversed.",
-    "trace.least": "{left} and {right} agree least ({tau}).",
+    "trace.least": "The orders of {left} and {right} agree least (tau {tau}).",
     "trace.agreement": "Agreement with ratings",
     "trace.coefficient": "Coefficient",
     "trace.spearman": "Spearman's rho",
@@ -48,7 +48,7 @@ ENGLISH_TRACE: dict[str, str] = {
     "trace.mixed": "Weights of {profile}",
     "trace.no_rules": "none",
     "trace.told": "What the agent told",
-    "trace.told_line": "{success}, confidence {confidence}, {steps} steps",
+    "trace.told_line": "{success}, confidence {confidence}, steps: {steps}",
     "trace.success.True": "success",
     "trace.success.False": "no success",
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.report import memory_figures, metric, trace_figures
+from runner.report import memory_figures, metric, trace_figures, trace_sweep
 from runner.report.drawing import Draw, distances, drawable, drawable_wording, figure_of, finish, line, save
 from runner.report.folder import RunFolder, open_run, read_json
 from runner.report.wording import LANGUAGES, Wording, wording_of
@@ -48,6 +48,7 @@ def draw_sweep(folder: Path, target: Path) -> list[Path]:
         f"metrics_against_{name}": lambda: _against(x, cells, say),
         "retention": lambda: memory_figures.retention(_told(cells, "memory"), say),
         "trace_scores": lambda: trace_figures.scores(_told(cells, "trace"), say),
+        "trace_orders": lambda: trace_figures.orders(trace_sweep.shared(_told(cells, "trace")), say),
     }
     return save(figures, target)
 

@@ -32,7 +32,7 @@ KOREAN_TRACE: dict[str, str] = {
     "trace.profile": "프로필",
     "trace.tau": "켄달 타우",
     "trace.sensitivity_explain": "두 프로필이 같은 추적들에 매긴 순위 사이의 켄달 타우-b입니다. 1이면 같은 순위, 0이면 무관, −1이면 뒤집힌 순위입니다.",
-    "trace.least": "순위가 가장 다른 두 프로필은 {left}, {right}입니다({tau}).",
+    "trace.least": "순위가 가장 다른 두 프로필은 {left}, {right}입니다(타우 {tau}).",
     "trace.agreement": "평점과의 일치",
     "trace.coefficient": "계수",
     "trace.spearman": "스피어만 로",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.report import html, metric, sweep_comparison, sweep_cost, sweep_gap
+from runner.report import html, metric, sweep_comparison, sweep_cost, sweep_gap, trace_sweep
 from runner.report.markdown import Markdown, bold, escape, quote, table
 from runner.report.metric_sections import slice_cell
 from runner.report.summary import replace_text
@@ -49,6 +49,7 @@ def _markdown(sweep: Sweep) -> str:
         *(block for view in sweep.views for block in (escape(view.note), _cells_table(sweep, view))),
         escape(f"{say('sweep.explain')} {sweep.bold_means}"),
         _failures(sweep),
+        *trace_sweep.sections(sweep),
         *sweep_comparison.sections(sweep),
         *sweep_gap.section(sweep),
         sweep_cost.section(sweep),

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from runner.report import metric
 from runner.report.document import Document, section
-from runner.report.markdown import escape, table
+from runner.report.markdown import Markdown, escape, table
 from runner.report.metric import Value
 from runner.report.wording import Wording
 
@@ -131,7 +131,7 @@ def agreement(found: Mapping[str, Any], say: Wording) -> Rows:
         [
             say(f"trace.{name}"),
             _three(entry[name], say),
-            metric.interval(entry[f"{name}_low"], entry[f"{name}_high"], 3),
+            Markdown(metric.interval(entry[f"{name}_low"], entry[f"{name}_high"], 3)),
         ]
         for name in ("spearman", "kendall")
         if entry

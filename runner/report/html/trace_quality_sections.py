@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from runner.report import trace_section
+from runner.report import trace_section, trace_sweep
 from runner.report.document import Document
 from runner.report.html.bars import interval_bar
 from runner.report.html.markup import Html, joined, paragraph, scrolled, table, tag
@@ -13,8 +10,7 @@ from runner.report.html.page import Section
 from runner.report.html.plot import WIDE, legend, plot
 from runner.report.metric import Value
 from runner.report.sweep import Sweep
-from runner.report.trace_section import points
-from runner.report.wording import Wording
+from runner.report.trace_section import Rows, points
 
 
 def traces(document: Document) -> Section | None:
@@ -35,29 +31,30 @@ def traces(document: Document) -> Section | None:
 
 
 def by_profile(sweep: Sweep) -> Section | None:
-    """The domains of all runs in one drawing, and their means in a table."""
-    say = sweep.say
-    runs: dict[str, Mapping[str, Any]] = {
-        " ".join(f"{name}={value}" for name, value in cell.params.items()) or cell.folder: cell.summary["trace"]
-        for cell in sweep.cells
-        if cell.status == "completed" and cell.summary.get("trace")
-    }
+    """The domains of all runs in one drawing, and their means in a table; what the weights change."""
+    say, runs = sweep.say, trace_sweep.runs_of(sweep)
     if not runs:
         return None
     title = say("trace.by_profile")
-    found = {name: dict(points(trace)) for name, trace in runs.items()}
-    domains = list(dict.fromkeys(domain for values in found.values() for domain in values))
-    lines = [[values.get(domain) or _nothing(domain) for domain in domains] for values in found.values()]
-    drawing = scrolled(plot(say("trace.domain"), domains, lines, WIDE), title)
-    rows = [[name, *(_mean(values.get(domain), say) for domain in domains)] for name, values in found.items()]
-    shown = table([say("sweep.folder"), *domains], rows, label=title, right=range(1, len(domains) + 1))
-    return Section(
-        "domains", title, joined([legend(list(found)), drawing, paragraph(say("trace.panel"), "note"), shown])
-    )
+    domains = trace_sweep.domains_of(runs)
+    found = [dict(points(trace)) for trace in runs.values()]
+    lines = [[values.get(domain) or _nothing(domain) for domain in domains] for values in found]
+    blocks = [
+        legend(list(runs)),
+        scrolled(plot(say("trace.domain"), domains, lines, WIDE), title),
+        paragraph(say("trace.panel"), "note"),
+        _numbers(trace_sweep.by_domain(sweep, runs, spread=False), title),
+    ]
+    rows, notes = trace_sweep.orders(sweep, runs)
+    if rows[1]:
+        heading = say("trace.sensitivity")
+        blocks += [tag("h3", heading), _numbers(rows, heading), *(paragraph(note, "note") for note in notes)]
+    return Section("domains", title, joined(blocks))
 
 
-def _mean(value: Value | None, say: Wording) -> str:
-    return say("none") if value is None or value.value is None else f"{value.value:.4f}"
+def _numbers(rows: Rows, label: str) -> Html:
+    headers, cells = rows
+    return table(headers, cells, label=label, right=range(1, len(headers)))
 
 
 def _nothing(domain: str) -> Value:

@@ -72,4 +72,4 @@ def test_figures_of_a_sweep(tmp_path: Path) -> None:
     for path in folder.glob("*/summary.json"):
         dump(path, {**json.loads(path.read_text(encoding="utf-8")), "trace": TRACE})
     report.write_sweep(folder)
-    assert "trace_scores" in {path.stem for path in figures.draw_sweep(folder, tmp_path / "f")}
+    assert {"trace_scores", "trace_orders"} <= {path.stem for path in figures.draw_sweep(folder, tmp_path / "f")}

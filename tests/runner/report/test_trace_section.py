@@ -55,11 +55,11 @@ def test_the_section_in_english(tmp_path: Path) -> None:
         "| medical | 0.500 | 0.250 | 1.000 |\n\n"
         "Kendall's tau-b between the orders in which two profiles put the same traces: 1 the same order, 0 unrelated, "
         "−1 reversed.\n\n"
-        "code and medical agree least (0.250).\n\n"
+        "The orders of code and medical agree least (tau 0.250).\n\n"
         "### Agreement with ratings\n\n"
         "| Coefficient | Value | 95 % interval |\n"
         "| --- | ---: | ---: |\n"
-        "| Spearman's rho | 0.800 | \\[0.100, 0.950\\] |\n"
+        "| Spearman's rho | 0.800 | [0.100, 0.950] |\n"
         "| Kendall's tau | 0.600 |  |\n\n"
         "6 traces have a rating.\n\n"
         "Far from the other traces of their domain (robust z above 3.5): a\\|b, c."
@@ -73,7 +73,7 @@ def test_the_section_in_korean(tmp_path: Path) -> None:
         "| 의료 | 5 | 0.6250 | 0.1000 | 0.7000 | 0.7500 |",
         "| 도구 다양성 | 12.5% |",
         "| 단일 단계 벌점: 생각 한 번뿐임(점수 0.1) | 2 | 25.0% |",
-        "순위가 가장 다른 두 프로필은 code, medical입니다(0.250).",
+        "순위가 가장 다른 두 프로필은 code, medical입니다(타우 0.250).",
         "평점이 있는 추적은 6개입니다.",
         "같은 도메인의 다른 추적들과 크게 다른 추적(로버스트 z 3.5 초과): a\\|b, c.",
     ):
@@ -112,7 +112,11 @@ def test_many_outliers_are_counted() -> None:
     [
         (
             EN,
-            ["code  0.5000  [0.2000, 0.9000]  n=3", "one tool only (−0.1): 4", "code and medical agree least (0.250)."],
+            [
+                "code  0.5000  [0.2000, 0.9000]  n=3",
+                "one tool only (−0.1): 4",
+                "The orders of code and medical agree least (tau 0.250).",
+            ],
         ),
         (KO, ["의료  0.6250  [0.1000, 0.7500]  n=5", "제로 다양성 벌점: 도구를 한 가지만 씀(−0.1): 4"]),
     ],
@@ -131,7 +135,7 @@ def test_how_a_trace_came_to_its_score() -> None:
         "Weights of code": "Complexity 0.8 × 0.25 + Novelty 0.5 × 0.4 + Tool Diversity 1 × 0.1 "
         "+ Outcome 0.5 × 0.2 = 0.6000",
         "Rules that fired": "one tool only (−0.1): 0.5000",
-        "What the agent told": "success, confidence 0.5, 4 steps",
+        "What the agent told": "success, confidence 0.5, steps: 4",
         "Scores": "Trace Score 0.50",
     }
     plain = {**ROW, "output": {**ROW["output"], "rules": [], "success": False}}

@@ -10,22 +10,11 @@ from runner.report.html.metric_sections import panels
 from runner.report.html.trace_quality_sections import by_profile, traces
 from runner.report.sweep import read_sweep
 from tests.run_folders import dump, estimate, row, write_run, write_sweep_folder
-from tests.trace_runs import ROW, TRACE
+from tests.trace_runs import ROW, TRACE, swept
 
 
 def page(folder: Path, trace: Any) -> Document:
     return Document.of(open_run(write_run(folder, {}, {"trace": trace})))
-
-
-def swept(folder: Path, profiles: tuple[str, str], *found: dict[str, Any]) -> Path:
-    write_sweep_folder(folder)
-    head = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
-    for cell, profile, trace in zip(head["cells"], profiles, found, strict=True):
-        cell["overrides"] = [f"profile={profile}"]
-        path = folder / cell["folder"] / "summary.json"
-        dump(path, {**json.loads(path.read_text(encoding="utf-8")), "trace": trace})
-    dump(folder / "sweep.json", head)
-    return folder
 
 
 def test_the_section_of_a_run(tmp_path: Path) -> None:
@@ -34,7 +23,7 @@ def test_the_section_of_a_run(tmp_path: Path) -> None:
     assert section.body.count("<table") == 5
     assert section.body.count("<svg") == 2  # a bar for each domain, none for the profiles of the same names
     assert '<td class="number">0.6250</td>' in section.body
-    assert "code and medical agree least (0.250)." in section.body
+    assert "The orders of code and medical agree least (tau 0.250)." in section.body
     assert "a|b, c" in section.body
 
 
@@ -58,6 +47,7 @@ def test_runs_of_a_sweep_by_domain(tmp_path: Path) -> None:
     assert (
         '<th scope="row">profile=code</th><td class="number">0.5000</td><td class="number">0.6250</td>' in section.body
     )
+    assert section.body.count("The orders of code and medical agree least (tau 0.250).") == 1
     assert section.body.count('class="whisker"') == 9  # three lines for each of three values
     assert any("a higher score under another profile does not mean better traces" in text for text in sweep.warnings)
 
