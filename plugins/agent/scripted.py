@@ -61,8 +61,9 @@ class ScriptedAgent:
                 yield partial(toolbox.search_all, query)
 
     def _judged(self, question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
-        """The call with the agent's own view of it, where the reranker has none."""
-        if call.sufficient is not None or call.error or not toolbox.candidates:
+        """The call with the agent's own view of it, where the reranker has none. One that found nothing changes no
+        view."""
+        if call.sufficient is not None or call.error or not call.found:
             return call
         asked = self._coverage.asked(question.text)
         looks = (self._coverage.of(asked, candidate.passage) for candidate in toolbox.candidates[:BEST])

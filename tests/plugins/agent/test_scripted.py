@@ -71,6 +71,14 @@ def test_a_section_is_opened_where_it_holds_what_is_missing() -> None:
     assert found.stopped == "sufficient"
 
 
+def test_a_section_without_anything_else_in_it_does_not_make_enough_of_what_was_not() -> None:
+    never = Says(lambda call, ids: Assessment((0,), False, 0.6, ("x",), "get_section"))
+    found = run("alerts arrive by mail", never, expand=0)
+    assert [call.tool for call in found.calls] == ["search_all", "get_section", "search_all"]
+    assert (found.calls[1].found, found.calls[1].sufficient) == ((), None)
+    assert (found.stopped, found.fallback, found.confidence) == ("calls_spent", "best_effort", 0.6)
+
+
 def test_steps_are_looked_for_where_the_question_asks_how() -> None:
     never = Says(lambda call, ids: Assessment(tuple(range(len(ids))), False, 0.6))
     found = run("about budget steps", never)
