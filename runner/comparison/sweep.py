@@ -173,10 +173,12 @@ def _quality(metrics: Sequence[SweptMetric]) -> SweptMetric:
     return min(metrics, key=rank)
 
 
-def _front(cells: Cells, quality: SweptMetric, seed: int) -> dict[str, Any]:
+def _front(cells: Cells, quality: SweptMetric, seed: int) -> dict[str, Any] | None:
+    """None where nothing sets the runs apart: all would be on it."""
     values = {cell.folder: cell.value for cell in quality.cells}
     near_best = {cell.folder for cell in quality.cells if cell.near_best}
-    return front(cells.snapshots, quality.name, values, near_best, seed=seed)
+    found = front(cells.snapshots, quality.name, values, near_best, seed=seed)
+    return None if quality.same and not any(cell["dominated_by"] for cell in found["cells"]) else found
 
 
 def _record(found: SweptMetric) -> dict[str, Any]:

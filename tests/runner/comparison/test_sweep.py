@@ -137,6 +137,11 @@ def test_what_is_the_same_in_all_runs_says_so(tmp_path: Path) -> None:
     assert found == {"mean_faithfulness": True, "mean_answer_relevancy": False}
 
 
+def test_no_front_where_nothing_sets_runs_apart(tmp_path: Path) -> None:
+    assert compared(write_swept(tmp_path / "s", {f"a={n}": {"faithfulness": LOW} for n in range(3)}))["pareto"] is None
+    assert compared(three(tmp_path / "t"))["pareto"] is not None
+
+
 def test_runs_that_stopped_are_compared_over_what_all_have_finished(tmp_path: Path) -> None:
     runs: dict[str, Mapping[str, Values]] = {
         "a=1": {"faithfulness": [0.0, 0.2, 0.4, None]},
