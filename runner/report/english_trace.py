@@ -47,6 +47,8 @@ ENGLISH_TRACE: dict[str, str] = {
     "trace.by_profile": "Scores by domain and run",
     "trace.mixed": "Weights of {profile}",
     "trace.no_rules": "none",
+    "trace.order": "The lowest scores first.",
+    "trace.cases_explain": "The lowest scores come first. A row opens to all that is known of the case.",
     "trace.told": "What the agent told",
     "trace.told_line": "{success}, confidence {confidence}, steps: {steps}",
     "trace.success.True": "success",

@@ -47,6 +47,8 @@ KOREAN_TRACE: dict[str, str] = {
     "trace.by_profile": "도메인과 실행별 점수",
     "trace.mixed": "{profile} 가중치",
     "trace.no_rules": "없음",
+    "trace.order": "점수가 낮은 순입니다.",
+    "trace.cases_explain": "점수가 낮은 사례부터 표시합니다. 행을 누르면 그 사례의 모든 내용을 볼 수 있습니다.",
     "trace.told": "에이전트가 보고한 내용",
     "trace.told_line": "{success}, 신뢰도 {confidence}, {steps}단계",
     "trace.success.True": "성공",

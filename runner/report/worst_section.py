@@ -26,7 +26,12 @@ def worst(document: Document) -> str:
         done = any(True for _ in document.folder.rows())
         return section(say("head.worst", count=COUNT), escape(say("worst.none"))) if done else ""
     blocks = [_case(number, row, document) for number, row in enumerate(found, start=1)]
-    return section(say("head.worst", count=len(found)), escape(say("worst.order")), *blocks)
+    return section(say("head.worst", count=len(found)), escape(_order(document)), *blocks)
+
+
+def _order(document: Document) -> str:
+    """No trace is a failing question, not even that of an agent without success."""
+    return document.say("trace.order" if document.summary.get("trace") else "worst.order")
 
 
 def _case(number: int, row: Mapping[str, Any], document: Document) -> str:

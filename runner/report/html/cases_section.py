@@ -28,7 +28,7 @@ def cases_section(document: Document, cases: Cases) -> tuple[Section, Mapping[st
         return Section("cases", say("html.cases"), paragraph(say("metrics.none"))), {}
     store = _store(document, cases)
     blocks = [
-        paragraph(say("html.cases.explain")),
+        paragraph(say("trace.cases_explain" if document.summary.get("trace") else "html.cases.explain")),
         *(paragraph(text, "left-out") for text in _left_out(cases, store, say)),
         _filters(cases, say),
         scrolled(_table(document, cases), say("html.cases")),

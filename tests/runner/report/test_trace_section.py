@@ -12,7 +12,7 @@ from runner.report.folder import open_run
 from runner.report.metric_sections import main
 from runner.report.summary import render
 from runner.report.wording import LANGUAGES, Wording
-from runner.report.worst_section import facts_of
+from runner.report.worst_section import facts_of, worst
 from tests.run_folders import dump, estimate, write_run
 from tests.trace_runs import ROW, TRACE
 
@@ -141,6 +141,12 @@ def test_how_a_trace_came_to_its_score() -> None:
     plain = {**ROW, "output": {**ROW["output"], "rules": [], "success": False}}
     found = dict(facts_of(plain, None, KO))
     assert found["적용된 규칙"] == "없음" and found["에이전트가 보고한 내용"] == "실패, 신뢰도 0.5, 4단계"
+
+
+def test_traces_are_no_questions_that_fail(tmp_path: Path) -> None:
+    for say, line in ((EN, "The lowest scores first."), (KO, "점수가 낮은 순입니다.")):
+        text = worst(document(tmp_path / say.language, language=say.language))
+        assert text.split("\n\n")[1] == line
 
 
 def test_scores_of_traces_have_no_grades(tmp_path: Path) -> None:
