@@ -22,6 +22,7 @@ SET_BY_RUNNER = frozenset(
     {"hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir", "hydra.output_subdir", "hydra.mode"}
 )
 WHERE = ("out=", "cache_dir=", "hydra.")
+ADDED = re.compile(r"\+profile@evaluation\.profiles\.([^=]+)=\1")  # by compose: a profile that somebody wrote
 NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
 FUNCTION = re.compile(
     r"(choice|range|glob|interval|sort|shuffle|tag|int|float|str|bool|json_str|extend_list)\(.*\)", re.S
@@ -206,12 +207,13 @@ def typed(override: str) -> str:
     return plain if quoted(plain) == override else override
 
 
-def command_of(overrides: Sequence[str], frozen: str | None) -> str:
-    """What to type to run the same: but for where results and stored files go, which is not part of it. `frozen`:
-    the file that the overrides are on top of."""
-    kept = [typed(word) for word in overrides if not word.lstrip("+").startswith(WHERE)]
+def command_of(overrides: Sequence[str], frozen: str | None, config_folders: Sequence[str] = ()) -> str:
+    """What to type to run the same: but for where results and stored files go, which is not part of it, and for what
+    is added to what was typed. `frozen`: the file that the overrides are on top of."""
+    kept = [typed(word) for word in overrides if not word.lstrip("+").startswith(WHERE) and not ADDED.fullmatch(word)]
     base = ["-cd", str(Path(frozen).parent), "-cn", Path(frozen).stem] if frozen else []
-    return " ".join(map(shell, ["python", "-m", "runner", *base, *kept]))
+    folders = [word for folder in config_folders for word in ("--config-dir", folder)]
+    return " ".join(map(shell, ["python", "-m", "runner", *base, *folders, *kept]))
 
 
 def shell(word: str) -> str:

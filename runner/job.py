@@ -51,6 +51,7 @@ class Job:
     label: str = ""
     wave: Wave = field(default_factory=Wave)
     before: Outcome | None = None
+    config_folders: Sequence[str] = ()
 
     @property
     def experiment(self) -> str:
@@ -90,6 +91,7 @@ def head_of(job: Job) -> dict[str, Any]:
         "fingerprint": run_fingerprint(job.cfg),
         "frozen": source_of(job.folder.parent if job.sweep_id else job.folder),
         "overrides": list(job.overrides),
+        **({"config_folders": list(job.config_folders)} if job.config_folders else {}),
         "choices": dict(job.choices),
         "config": without_credentials(resolved(job.cfg)),
         "versions": versions(),

@@ -71,7 +71,17 @@ def task(cfg: DictConfig) -> None:
     if before is not None and before.status == "failed":  # in an earlier wave
         return
     overrides = list(hydra.overrides.task)
-    job = Job(cfg, folder, overrides, choices, sweep["id"] if sweep else None, label, wave, before)
+    job = Job(
+        cfg,
+        folder,
+        overrides,
+        choices,
+        sweep["id"] if sweep else None,
+        label,
+        wave,
+        before,
+        _config_folders(hydra.searchpath),
+    )
     outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     try:
         outcome = execute(job)
@@ -160,6 +170,13 @@ def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
 
 
 # --- before and after -----------------------------------------------------------------------------
+
+
+def _config_folders(places: Sequence[str]) -> list[str]:
+    """Folders of YAML that somebody wrote, as seen from where the command was given."""
+    folders = [Path(place.removeprefix("file://")) for place in places if place.startswith("file://")]
+    here = Path.cwd()
+    return [str(folder.relative_to(here) if folder.is_relative_to(here) else folder) for folder in folders]
 
 
 def _names(plan: Plan) -> list[str]:

@@ -53,7 +53,7 @@ def command(source: Source, frozen: Frozen) -> str:
     run = source.first.opened.run
     told = list(map(str, run.get("overrides") or ()))
     given = [f"{word.partition('=')[0]}={together[word]}" if word in together else word for word in told]
-    return portable_text(arguments.command_of(given, run.get("frozen")))
+    return portable_text(arguments.command_of(given, run.get("frozen"), run.get("config_folders") or ()))
 
 
 def _key(override: str) -> str:

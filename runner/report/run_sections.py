@@ -32,7 +32,8 @@ def head(document: Document) -> str:
 
 
 def command(document: Document) -> str:
-    return command_of(list(map(str, document.run.get("overrides") or ())), document.run.get("frozen"))
+    run = document.run
+    return command_of(list(map(str, run.get("overrides") or ())), run.get("frozen"), run.get("config_folders") or ())
 
 
 def notes(document: Document) -> list[tuple[str, bool]]:

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from runner.arguments import command_of
 from runner.config import NOT_IN_FINGERPRINT
 from runner.report.folder import identities, is_sweep, open_run, open_sweep, read_json
 from runner.report.metric import MAIN, RETRIEVAL
@@ -147,8 +148,7 @@ def _swept(summary: Mapping[str, Any]) -> str:
 
 def _run_description(run: Mapping[str, Any], summary: Mapping[str, Any], baselines: str) -> str:
     """Markdown: what the scores are worth, how it ended, how to run it again."""
-    overrides = [name for name in run.get("overrides") or () if not name.startswith(("out=", "hydra."))]
-    lines = [f"    python -m runner {' '.join(overrides)}"]
+    lines = [f"    {command_of(run.get('overrides') or (), run.get('frozen'), run.get('config_folders') or ())}"]
     if run.get("error_message"):
         lines.insert(0, f"{run['status']}: {run['error_message']}")
     if baselines != "none":

@@ -83,6 +83,8 @@ def test_a_profile_of_ones_own_is_one_file() -> None:
     assert list(rows("auto")[0]["output"]["scores"]) == [*PROFILES, "legal"]
     assert main([*words, "profile=legal", "out=legal"]) == 0
     assert {row["output"]["profile"] for row in rows("legal")} == {"legal"}
+    told = Path("legal/summary.md").read_text(encoding="utf-8").partition("```sh\n")[2].partition("\n")[0]
+    assert told == f"python -m runner {' '.join(words)} profile=legal"
     assert main([*words[2:], "out=without"]) == 0
     assert rows("without")[0]["output"]["profile"] == "default"
 

@@ -93,5 +93,8 @@ def test_a_command_is_told_as_it_was_typed() -> None:
     told = command_of([quoted(word) for word in [*where, *words]], None)
     assert shlex.split(told) == ["python", "-m", "runner", *words]
     assert told.endswith("judge=가나")
+    added = ["+profile@evaluation.profiles.물류=물류", "+profile@evaluation.profiles.mine=code"]
+    told = command_of(["profile=물류", *added], None, ["내 설정"])
+    assert told == "python -m runner --config-dir '내 설정' profile=물류 +profile@evaluation.profiles.mine=code"
     frozen = command_of(["k=3"], "experiments/기록 1/frozen.yaml")
     assert frozen == "python -m runner -cd 'experiments/기록 1' -cn frozen k=3"
