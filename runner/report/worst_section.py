@@ -39,8 +39,16 @@ def _case(number: int, row: Mapping[str, Any], document: Document) -> str:
     place = lost_at(row)
     reason = say.name("lost_at", place) if place else say.name("status", str(row.get("status")))
     title = str(row.get("id")) if not place and row.get("status") == "ok" else f"{row.get('id')}: {reason}"
-    facts = [f"- {bold(name)}: {escape(text)}" for name, text in facts_of(row, document.k, say)]
+    facts = [_fact(name, text) for name, text in facts_of(row, document.k, say)]
     return "\n\n".join([f"### {number}. {escape(shorten(title, 200))}", "\n".join(facts)])
+
+
+def _fact(name: str, text: str) -> str:
+    """An item of a list; one of several lines holds a list of them."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) < 2:
+        return f"- {bold(name)}: {escape(text)}"
+    return "\n".join([f"- {bold(name)}:", *(f"  - {escape(line)}" for line in lines)])
 
 
 def facts_of(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tuple[str, str]]:

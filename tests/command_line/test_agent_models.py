@@ -82,7 +82,8 @@ def test_three_calls_for_each_question_and_an_answer(words: list[str], server: M
     assert tokens == pytest.approx(sum(part["input_tokens"] + part["output_tokens"] for part in spent))
     told = Path("o/summary.md").read_text(encoding="utf-8")
     assert "## What the agent did" in told and "| the best answer from what is there | 6 | 75.0% | 6 | 0 |" in told
-    assert "1\\. search\\_all(query=" in told or "1\\. search_all(query=" in told
+    assert "- **What the agent did**:\n  - 1\\. search_all(query=“" in told
+    assert "\n  - 2\\. search_all(query=“" in told
     assert "What each call was worth" in Path("o/report.html").read_text(encoding="utf-8")
 
 
