@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -113,7 +113,7 @@ class CrossEncoderReranker:
     @cached_property
     def _tokenizer(self) -> Any:
         _, tokenizers = _packages()
-        found = tokenizers.Tokenizer.from_file(str(self._files[0]))
+        found = _read(self._files[0], tokenizers.Tokenizer.from_file)
         found.enable_truncation(self.max_length)
         token = (found.padding or {}).get("pad_token") or next(filter(found.token_to_id, PADDING), PADDING[0])
         found.enable_padding(pad_id=found.token_to_id(token) or 0, pad_token=token)  # to no fixed length
@@ -124,7 +124,10 @@ class CrossEncoderReranker:
         onnxruntime, _ = _packages()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self.threads or 0
-        return onnxruntime.InferenceSession(str(self._files[1]), options, providers=["CPUExecutionProvider"])
+        return _read(
+            self._files[1],
+            lambda path: onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]),
+        )
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """float64 [n_pairs], 0..1"""
@@ -152,6 +155,14 @@ def _probability(logits: NDArray[np.float64]) -> NDArray[np.float64]:
         raise InputError(f"reranker.model: the model has {logits.shape[1]} outputs a pair; a reranker has 1 or 2")
     logit = logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
     return np.asarray(np.exp(-np.logaddexp(0.0, -logit)))
+
+
+def _read(path: Path, reader: Callable[[str], Any]) -> Any:
+    try:
+        return reader(str(path))
+    except Exception as error:  # neither package has a narrower one in common
+        reason = " ".join(str(error).split())
+        raise InputError(f"reranker.model: {path} cannot be read: {reason}") from error
 
 
 def _clean(text: str) -> str:

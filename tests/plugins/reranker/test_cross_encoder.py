@@ -157,3 +157,13 @@ def test_what_is_missing_is_told_before_a_run(tmp_path: Path, monkeypatch: pytes
         rerank(CrossEncoderReranker(model=folder))
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert "pip install 'runner[cross-encoder]'" in told(folder)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "model.onnx"])
+def test_files_that_are_damaged_are_named(name: str, tmp_path: Path) -> None:
+    folder = model_folder(tmp_path)
+    (tmp_path / name).write_bytes(b"{}")
+    with pytest.raises(InputError) as caught:
+        rerank(CrossEncoderReranker(model=folder))
+    assert str(caught.value).startswith(f"reranker.model: {tmp_path / name} cannot be read: ")
+    assert "\n" not in str(caught.value)
