@@ -27,6 +27,7 @@ from runner.comparison.gap import gaps
 from runner.comparison.snapshots import Bools, Snapshot
 from runner.comparison.verdicts import ALPHA, Verdict, adjusted, is_test, main_metrics, verdict
 from runner.metrics.direction import direction, span
+from runner.metrics.trace import DIMENSIONS
 from runner.paired import Paired
 from runner.references import NAMES
 
@@ -85,7 +86,7 @@ def compare_sweep(
         "apart": [name for name in compared if name not in cells.snapshots],
         "left_out": [name for name in statuses if name not in compared and name not in NAMES],
         "metrics": [_record(found) for found in metrics],
-        "pareto": _front(cells, _quality(metrics), seed) if metrics else None,
+        "pareto": _front(cells, quality, seed) if (quality := _quality(metrics)) else None,
         **({"gaps": gaps(cells.snapshots, beside, names, seed=seed)} if beside else {}),
     }
 
@@ -162,15 +163,16 @@ def _is_far(lead: Paired, p: float, matters: float) -> bool:
     return p < ALPHA and not lead.low <= 0 <= lead.high and abs(lead.difference) >= matters
 
 
-def _quality(metrics: Sequence[SweptMetric]) -> SweptMetric:
-    """Faithfulness, else nDCG, else recall, else the first; one in which the runs differ before any other."""
+def _quality(metrics: Sequence[SweptMetric]) -> SweptMetric | None:
+    """Faithfulness, else nDCG, else recall, else the first; one in which the runs differ before any other. The
+    dimensions of a trace are no qualities by themselves."""
     order = ("mean_faithfulness", "ndcg", "recall")
 
     def rank(found: SweptMetric) -> tuple[bool, int]:
         places = [place for place, name in enumerate(order) if found.name.startswith(name)]
         return found.same, places[0] if places else len(order)
 
-    return min(metrics, key=rank)
+    return min((found for found in metrics if found.name not in DIMENSIONS), key=rank, default=None)
 
 
 def _front(cells: Cells, quality: SweptMetric, seed: int) -> dict[str, Any] | None:
