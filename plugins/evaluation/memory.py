@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -15,7 +15,7 @@ from runner.health import check_health
 from runner.memory.context import BuiltContext, ContextBuilder
 from runner.memory.probing import ProbeCase, Seen, guard, reference
 from runner.memory.protocols import Memory, Scenarios
-from runner.memory.records import Conversation
+from runner.memory.records import Conversation, Probe
 from runner.memory.replay import Moment, Replay
 from runner.memory.scoring import counted, facts_lost_at, labelled, names
 from runner.memory.sums import sums
@@ -87,7 +87,9 @@ class MemoryEvaluation:
                         await replay.forget()
 
     async def prepare(self, cases: Sequence[ProbeCase], workspace: Workspace) -> Preparation:
-        asked = Counter(case.conversation.id for case in cases)
+        asked: defaultdict[str, list[Probe]] = defaultdict(list)
+        for case in cases:
+            asked[case.conversation.id].append(case.probe)
         self._replays = {id: Replay(self.memory, self._conversations[id], probes) for id, probes in asked.items()}
         turns = [len(self._conversations[id].turns) for id in asked]
         return Preparation({"conversations": {"n": len(turns), "turns": sum(turns), "probes": len(cases)}})

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from runner.errors import StopRunError
 from runner.memory.protocols import Memory
-from runner.memory.records import ChatTurn, Conversation, Probe, Remembered, SessionKey
+from runner.memory.records import ChatTurn, Conversation, Probe, Remembered, SessionKey, Upkeep
 from runner.records import Timing
 from runner.stopwatch import stopwatch
 
@@ -18,7 +18,8 @@ from runner.stopwatch import stopwatch
 class Moment:
     """What a memory gave for a probe when `turns` had been said. `updates[n]`: how many updates had been made when
     n turns had been said. `taken_in`: the number of the last turn that a summary has taken in, 0 for none. `since` is
-    what keeping the memory came to since the probe before."""
+    what keeping the memory came to since the turn of the probe before, whether that was asked of the same memory or
+    not: what all probes are told is what one going through of the conversation costs."""
 
     remembered: Remembered
     turns: Sequence[ChatTurn]
@@ -49,12 +50,27 @@ class _Progress:
 
     key: SessionKey
     generation: str = ""  # of the session in the store, where the memory keeps one
-    updates: list[int] = field(default_factory=lambda: [0])
-    told: Kept = field(default_factory=Kept)  # of what probes have been told so far, in all
+    marks: list[_Mark] = field(default_factory=lambda: [_Mark()])  # after so many turns
 
     @property
     def said(self) -> int:
-        return len(self.updates) - 1
+        return len(self.marks) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """How far the Upkeep of a session had come: lengths of its lists, and its counts."""
+
+    appends: int = 0
+    timed: int = 0
+    updates: int = 0
+    violations: int = 0
+    failures: int = 0
+
+    @classmethod
+    def of(cls, upkeep: Upkeep) -> _Mark:
+        appends, timed = len(upkeep.appends_ms), len(upkeep.updates_ms)
+        return cls(appends, timed, upkeep.updates, upkeep.violations, upkeep.failures)
 
 
 class Replay:
@@ -63,9 +79,12 @@ class Replay:
     not depend on how fast turns follow each other.
     """
 
-    def __init__(self, memory: Memory, conversation: Conversation, probes: int) -> None:
-        """`probes`: after so many the session is deleted."""
-        self._memory, self._conversation, self._probes = memory, conversation, probes
+    def __init__(self, memory: Memory, conversation: Conversation, asked: Sequence[Probe]) -> None:
+        """`asked`: the probes that may come. After as many the session is deleted."""
+        self._memory, self._conversation, self._left = memory, conversation, len(asked)
+        due = sorted(asked, key=lambda probe: probe.after_turn)
+        before = (0, *(probe.after_turn for probe in due))
+        self._before = {probe.id: turn for probe, turn in zip(due, before, strict=False)}
         self._turn = asyncio.Lock()
         self._progress: _Progress | None = None
 
@@ -77,10 +96,11 @@ class Replay:
                 remembered = await self._memory.read(progress.key, probe.question)
             taken_in = await self._check(progress)
             turns = self._conversation.turns[: progress.said]
-            updates = tuple(progress.updates)
-            moment = Moment(remembered, turns, updates, taken_in, self._since(progress), watch.timing)
-            self._probes -= 1
-            if self._probes == 0:
+            updates = tuple(mark.updates for mark in progress.marks)
+            since = self._since(progress, self._before[probe.id])
+            moment = Moment(remembered, turns, updates, taken_in, since, watch.timing)
+            self._left -= 1
+            if self._left == 0:
                 await self.forget()
             return moment
 
@@ -101,7 +121,7 @@ class Replay:
             await self._memory.append(progress.key, spoken, self._conversation.language)
             progress.generation = progress.generation or await self._generation(progress)
             await self._memory.update(progress.key)
-            progress.updates.append(self._memory.upkeep(progress.key).updates)
+            progress.marks.append(_Mark.of(self._memory.upkeep(progress.key)))
         return progress
 
     async def _generation(self, progress: _Progress) -> str:
@@ -117,15 +137,12 @@ class Replay:
             )
         return state.last_turn
 
-    def _since(self, progress: _Progress) -> Kept:
-        upkeep, told = self._memory.upkeep(progress.key), progress.told
-        progress.told = now = Kept(
-            tuple(upkeep.appends_ms), tuple(upkeep.updates_ms), upkeep.updates, upkeep.violations, upkeep.failures
-        )
+    def _since(self, progress: _Progress, turn: int) -> Kept:
+        upkeep, before, now = self._memory.upkeep(progress.key), progress.marks[turn], progress.marks[-1]
         return Kept(
-            now.appends_ms[len(told.appends_ms) :],
-            now.updates_ms[len(told.updates_ms) :],
-            now.updates - told.updates,
-            now.violations - told.violations,
-            now.failures - told.failures,
+            tuple(upkeep.appends_ms[before.appends : now.appends]),
+            tuple(upkeep.updates_ms[before.timed : now.timed]),
+            now.updates - before.updates,
+            now.violations - before.violations,
+            now.failures - before.failures,
         )

@@ -53,7 +53,7 @@ async def _walk(
 
 @asynccontextmanager
 async def _replay(memory: Memory, cases: Sequence[ProbeCase]) -> AsyncIterator[Replay]:
-    replay = Replay(memory, cases[0].conversation, len(cases))
+    replay = Replay(memory, cases[0].conversation, [case.probe for case in cases])
     try:
         yield replay
     finally:

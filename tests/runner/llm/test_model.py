@@ -286,14 +286,14 @@ async def test_what_was_paid_for_and_cannot_be_stored_ends_the_run_and_is_counte
     server: ModelsServer, tmp_path: Path
 ) -> None:
     def respond(body: dict[str, Any]) -> None:
-        with sqlite3.connect(tmp_path / "models.sqlite") as database:  # somebody takes the table away
-            database.execute("ALTER TABLE reply RENAME TO gone")
+        with sqlite3.connect(tmp_path / "models.sqlite") as database:  # somebody wants nothing written
+            database.execute("CREATE TRIGGER no BEFORE INSERT ON reply BEGIN SELECT RAISE(ABORT, 'not here'); END")
         database.close()
 
     server.respond = respond
     door = models(server.url, tmp_path, budget={"requests": 5})
     async with door.opened("0"):
-        with pytest.raises(StopRunError, match=r"models\.sqlite: no such table: reply"):
+        with pytest.raises(StopRunError, match=r"models\.sqlite: not here"):
             await door.model("test:m", "judge").chat(question("1"))
         assert door.usage("0")["usage_total"]["live"]["requests"] == 1
 

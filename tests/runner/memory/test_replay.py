@@ -35,15 +35,19 @@ def shown(moment: Any) -> list[str]:
     return [turn.user for turn in moment.remembered.recent]
 
 
+def asked(*turns: int) -> list[Probe]:
+    return [Probe(f"p{number}", "?", turn) for number, turn in enumerate(turns)]
+
+
 LETTERS = talk(*"abcdefgh")
 
 
 async def test_a_probe_sees_what_was_said_until_then_and_no_turn_is_said_twice() -> None:
     memory = Logged()
-    replay = Replay(memory, LETTERS, probes=3)
+    probes = asked(3, 5)
+    replay = Replay(memory, LETTERS, probes)
     async with memory.opened():
-        first = await replay.at(Probe("p", "?", 3))
-        second = await replay.at(Probe("q", "?", 5))
+        first, second = [await replay.at(probe) for probe in probes]
         assert (shown(first), shown(second)) == (list("abc"), list("abcde"))
         assert [turn.user for turn in second.turns] == list("abcde")
         assert memory.said == list("abcde")
@@ -52,10 +56,11 @@ async def test_a_probe_sees_what_was_said_until_then_and_no_turn_is_said_twice()
 
 async def test_an_earlier_moment_begins_anew_in_another_session() -> None:
     memory = Logged()
-    replay = Replay(memory, LETTERS, probes=9)
+    early, late, last = asked(2, 4, 6)
+    replay = Replay(memory, LETTERS, [early, late, last])
     async with memory.opened():
-        await replay.at(Probe("p", "?", 4))
-        moment = await replay.at(Probe("q", "?", 2))
+        await replay.at(late)
+        moment = await replay.at(early)
         assert shown(moment) == list("ab")
         assert memory.said == list("abcdab")
         assert len(set(memory.keys)) == 2
@@ -65,21 +70,23 @@ async def test_an_earlier_moment_begins_anew_in_another_session() -> None:
 
 async def test_probes_that_come_together_are_served_in_their_order() -> None:
     memory = Logged()
-    replay = Replay(memory, LETTERS, probes=8)
+    probes = asked(*range(1, 9))
+    replay = Replay(memory, LETTERS, probes)
     async with memory.opened():
-        moments = await asyncio.gather(*(replay.at(Probe(str(turn), "?", turn)) for turn in range(1, 9)))
+        moments = await asyncio.gather(*(replay.at(probe) for probe in probes))
     assert [len(moment.turns) for moment in moments] == list(range(1, 9))
     assert memory.said == list("abcdefgh")
 
 
 async def test_the_session_is_deleted_after_the_last_probe_or_when_it_is_given_up() -> None:
     memory = Logged()
-    replay, other = Replay(memory, LETTERS, probes=2), Replay(memory, LETTERS, probes=5)
+    first, second, third = asked(1, 1, 2)
+    replay, other = Replay(memory, LETTERS, [first, second]), Replay(memory, LETTERS, [first, second, third])
     async with memory.opened():
-        await replay.at(Probe("p", "?", 1))
-        await other.at(Probe("p", "?", 1))
+        await replay.at(first)
+        await other.at(first)
         assert await memory.sessions_kept() == 2
-        await replay.at(Probe("q", "?", 1))
+        await replay.at(second)
         assert await memory.sessions_kept() == 1
         await other.forget()
         await other.forget()
@@ -89,10 +96,10 @@ async def test_the_session_is_deleted_after_the_last_probe_or_when_it_is_given_u
 async def test_updates_are_told_by_the_turn_after_which_they_were_made() -> None:
     """With a window of 2 and updates of 2 turns, summaries are written after turns 4, 6 and 8."""
     memory = RecursiveSummaryMemory(store=LocalStore(), summariser=ExtractiveSummariser(), window=2, update_every=2)
-    replay = Replay(memory, LETTERS, probes=2)
+    probes = asked(5, 8)
+    replay = Replay(memory, LETTERS, probes)
     async with memory.opened():
-        early = await replay.at(Probe("p", "?", 5))
-        late = await replay.at(Probe("q", "?", 8))
+        early, late = [await replay.at(probe) for probe in probes]
     assert list(late.updates) == [0, 0, 0, 0, 1, 1, 2, 2, 3]
     assert [late.updates_since(turn) for turn in (1, 4, 5, 8)] == [3, 2, 2, 0]
     assert early.updates_since(1) == 1
@@ -101,18 +108,32 @@ async def test_updates_are_told_by_the_turn_after_which_they_were_made() -> None
     assert late.since.failures == 0
 
 
+async def test_what_probes_are_told_of_the_upkeep_does_not_depend_on_who_was_asked_before() -> None:
+    """Of three probes, two after the same turn, each is asked of a memory of its own."""
+    probes = asked(5, 5, 8)
+    told = []
+    for probe in probes:
+        memory = RecursiveSummaryMemory(store=LocalStore(), summariser=ExtractiveSummariser(), window=2, update_every=2)
+        replay = Replay(memory, LETTERS, probes)
+        async with memory.opened():
+            told.append((await replay.at(probe)).since)
+            await replay.forget()
+    assert [(len(since.appends_ms), since.updates) for since in told] == [(5, 1), (0, 0), (3, 2)]
+
+
 @pytest.mark.parametrize("after", [3, 4])
 async def test_a_session_that_ends_in_the_middle_ends_the_run(after: int) -> None:
     """Its time is over after turn 3, when nothing or another turn is said."""
     memory = Logged()
     now = 0.0
     memory.sessions.store.clock = lambda: now  # type: ignore[attr-defined]
-    replay = Replay(memory, LETTERS, probes=2)
+    first, second = asked(3, after)
+    replay = Replay(memory, LETTERS, [first, second])
     async with memory.opened():
-        await replay.at(Probe("p", "?", 3))
+        await replay.at(first)
         now = 25 * 3600.0
         with pytest.raises(StopRunError, match=rf"^the store let go of conversation talk before its turn {after} "):
-            await replay.at(Probe("q", "?", after))
+            await replay.at(second)
 
 
 async def test_what_is_wrong_with_a_memory_is_raised_for_the_probe() -> None:
@@ -123,4 +144,4 @@ async def test_what_is_wrong_with_a_memory_is_raised_for_the_probe() -> None:
     memory = Broken()
     async with memory.opened():
         with pytest.raises(ValueError, match="no room"):
-            await Replay(memory, LETTERS, probes=1).at(Probe("p", "?", 1))
+            await Replay(memory, LETTERS, asked(1)).at(*asked(1))

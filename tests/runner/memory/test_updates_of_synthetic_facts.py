@@ -14,7 +14,7 @@ from runner.memory.replay import Replay
 
 async def current(conversation: Conversation) -> list[float | None]:
     memory = RecursiveSummaryMemory(store=LocalStore(), summariser=ExtractiveSummariser())
-    replay, context = Replay(memory, conversation, len(conversation.probes)), ContextBuilder(encoding="estimate")
+    replay, context = Replay(memory, conversation, conversation.probes), ContextBuilder(encoding="estimate")
     found = []
     async with memory.opened():
         for probe in conversation.probes:
