@@ -11,14 +11,17 @@ from runner.records import Corpus
 GuideType = Literal["how_to", "troubleshooting", "reference", "concept"]
 
 _NUMBERED = re.compile(
-    r"^\s*(?:\(?\d{1,2}[.)]|[①-⑳]|(?:step|단계)\s*\d{1,2}\b|\d{1,2}\s*단계)", re.MULTILINE | re.IGNORECASE
+    r"^\s*(?:\(?\d{1,2}[.)](?!\d)|[①-⑳]|(?:step|단계)\s*\d{1,2}\b|\d{1,2}\s*단계)", re.MULTILINE | re.IGNORECASE
 )
-_IN_ORDER = re.compile(
-    r"\bfirst\b.*\b(?:then|next|finally)\b|먼저.*(?:다음|그런 다음|이어서|마지막)", re.IGNORECASE | re.DOTALL
+_IN_ORDER = re.compile(  # where a sentence or a clause begins, or "you first …": not "the first … until then"
+    r"(?:^|[.:!?]\s+|\n\s*\n|\b(?:you|must|should|can|to)\s+)first\b"
+    r".*(?:[.,;:]\s+|\band |\n\s*\n)(?:then|next|finally)\b"
+    r"|먼저.*(?:다음|그런 다음|이어서|마지막)",
+    re.IGNORECASE | re.DOTALL,
 )
 _TROUBLE = re.compile(
     r"\b(?:troubleshoot\w*|errors?|fail(?:s|ed|ure)?|problems?|not work\w*|cannot|can['’]t)\b"
-    r"|오류|에러|문제|실패|안 ?(?:되|돼|될|됨|보)|장애",
+    r"|오류|에러|문제|실패|장애|(?<![가-힣])안 ?(?:되|돼|될|됨|된|됩)|(?<![가-힣])안 보",
     re.IGNORECASE,
 )
 _CONCEPT = re.compile(

@@ -15,6 +15,7 @@ from runner.records import Chunk, Corpus, Document
         "Step 1: open\nStep 2: close",
         "① 열기\n② 닫기",
         "First open the page and then press save.",
+        "You must first get it:\n\nget foo\n\nThen build it.",
         "먼저 설정을 열고, 그런 다음 저장합니다.",
     ],
 )
@@ -23,7 +24,18 @@ def test_steps_to_follow(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1. Only one.", "Kept for 13 months.", "먼저 온 사람이 앉습니다.", "2024. 1. 5에 시작"]
+    "text",
+    [
+        "",
+        "1. Only one.",
+        "Kept for 13 months.",
+        "먼저 온 사람이 앉습니다.",
+        "2024. 1. 5에 시작",
+        "1.5 million\n2.4 million",
+        "13.1 Where\n13.2 Who",
+        "The first edition was sold, then lost.",
+        "First of all it is next to the house.",
+    ],
 )
 def test_no_steps(text: str) -> None:
     assert not has_steps(text)
@@ -34,6 +46,10 @@ def test_no_steps(text: str) -> None:
     [
         ("로그인이 안 될 때", "1. 엽니다\n2. 닫습니다", "troubleshooting"),
         ("Error E-102", "text", "troubleshooting"),
+        ("화면이 안 보여요", "text", "troubleshooting"),
+        ("보안 설정", "1. 엽니다\n2. 닫습니다", "how_to"),
+        ("안보 정책", "1. 엽니다\n2. 닫습니다", "how_to"),
+        ("제안되는 예산", "1. 엽니다\n2. 닫습니다", "how_to"),
         ("SSO 개요", "1. 엽니다\n2. 닫습니다", "concept"),
         ("What is a budget?", "text", "concept"),
         ("Create a budget", "1. Open\n2. Save", "how_to"),
