@@ -56,7 +56,8 @@ def _nothing_done(error: RunnerError, cfg: DictConfig) -> str:
     """What a budget was spent on that did not reach to the first case."""
     if not isinstance(error, BudgetSpentError):
         return ""
-    checks = (cfg.get("judge") or {}).get("health")
+    judge = cfg.get("judge") or {}
+    checks = judge.get("health") and ("model" in judge or "judges" in judge)  # one that asks models
     first = "; the judge is first checked with control items (judge.health=false leaves them out)" if checks else ""
     return f" before the first case was done{first}"
 
