@@ -7,6 +7,8 @@ ENGLISH_TRACE: dict[str, str] = {
     "metric.novelty": "Novelty",
     "metric.diversity": "Tool Diversity",
     "metric.outcome": "Outcome",
+    "ran.profile": "Profile",
+    "ran.novelty": "Novelty",
     "trace.title": "Reasoning traces",
     "trace.objective": "Objective",
     "trace.domains": "Scores by domain",

@@ -7,6 +7,8 @@ KOREAN_TRACE: dict[str, str] = {
     "metric.novelty": "참신성",
     "metric.diversity": "도구 다양성",
     "metric.outcome": "결과",
+    "ran.profile": "프로필",
+    "ran.novelty": "참신성",
     "trace.title": "추론 추적",
     "trace.objective": "목표",
     "trace.domains": "도메인별 점수",

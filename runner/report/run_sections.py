@@ -19,6 +19,7 @@ CHOICES = (
     "dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "scenario", "memory",
     "memory/summariser", "memory/store", "generator", "judge",
 )  # fmt: skip
+WEIGHED = frozenset({"trace_weights", "memory_weights"})  # parts of the identity of runs whose scores hang on a profile
 BETWEEN = ("append", "update")  # stages that happen between cases, not once in each
 
 
@@ -64,6 +65,8 @@ def facts(document: Document) -> list[tuple[str, str]]:
         "status": say.name("status", str(run.get("status"))),
         "evaluation": run.get("evaluation_type"),
         **{name: choices.get(name) for name in CHOICES},
+        "profile": choices.get("profile") if WEIGHED & set(data) else None,
+        "novelty": _novelty(run, choices.get("novelty")),
         "models": models_line(run, say),
         "k": None if k is None else str(k),
         "cases": cases_line(document.summary, say) if document.summary else None,
@@ -76,6 +79,12 @@ def facts(document: Document) -> list[tuple[str, str]]:
         "updated": run.get("updated_at"),
     }
     return [(say(f"ran.{name}"), str(value)) for name, value in values.items() if value]
+
+
+def _novelty(run: Mapping[str, Any], choice: str | None) -> str | None:
+    """With the order of traces, which is part of the result."""
+    settings = (run.get("config") or {}).get("novelty") or {}
+    return f"{choice} (order={settings.get('order')})" if choice and settings else choice
 
 
 def _digests(identity: Mapping[str, str]) -> str:

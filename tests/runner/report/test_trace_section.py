@@ -10,6 +10,7 @@ from runner.report import trace_section
 from runner.report.document import Document
 from runner.report.folder import open_run
 from runner.report.metric_sections import main
+from runner.report.run_sections import facts
 from runner.report.summary import render
 from runner.report.wording import LANGUAGES, Wording
 from runner.report.worst_section import facts_of, worst
@@ -141,6 +142,18 @@ def test_how_a_trace_came_to_its_score() -> None:
     plain = {**ROW, "output": {**ROW["output"], "rules": [], "success": False}}
     found = dict(facts_of(plain, None, KO))
     assert found["적용된 규칙"] == "없음" and found["에이전트가 보고한 내용"] == "실패, 신뢰도 0.5, 4단계"
+
+
+def test_what_scores_hang_on_stands_beside_what_ran(tmp_path: Path) -> None:
+    run = {
+        "choices": {"profile": "medical", "novelty": "local"},
+        "config": {"novelty": {"order": "time"}},
+        "identity": {"trace_weights": "f967d21e87c8"},
+    }
+    found = dict(facts(Document.of(open_run(write_run(tmp_path / "r", run)))))
+    assert (found["Profile"], found["Novelty"]) == ("medical", "local (order=time)")
+    unweighed = dict(facts(Document.of(open_run(write_run(tmp_path / "s", {"choices": {"profile": "auto"}})))))
+    assert not {"Profile", "Novelty"} & set(unweighed)
 
 
 def test_traces_are_no_questions_that_fail(tmp_path: Path) -> None:
