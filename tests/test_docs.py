@@ -19,6 +19,8 @@ import pytest
 
 from runner.cli import COMMANDS, main
 from runner.manual import manual
+from runner.trace import score_trace
+from runner.trace.reading import trace_of
 from tests import readme
 from tests.services.models_server import ModelsServer
 
@@ -186,6 +188,15 @@ def test_the_scenario_of_the_readme_can_be_run(language: str, tmp_path: Path, mo
     assert main(line) == 0
     found = json.loads(Path("o/summary.json").read_text(encoding="utf-8"))
     assert found["metrics"]["facts_present"]["value"] == found["metrics"]["stale_present"]["value"] == 1.0
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_trace_of_the_readme_can_be_scored(language: str) -> None:
+    (example,) = re.findall(r"```json\n(.*\"steps\".*)\n```", README[language])
+    trace = trace_of(json.loads(example))
+    # .405 x .2 + .5 x .25 + 1 x .1 + .92 x .45, less .1 for one tool only
+    assert score_trace(trace).score == pytest.approx(0.62)
+    assert (trace.rating, trace.created_at is None, trace.language) == (4.0, False, None)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
