@@ -99,9 +99,9 @@ def _options(cases: Cases, kind: str, say: Wording) -> Iterable[Html]:
     choice = cases.choices[kind]
     counts = Counter(choice.numbers)
     yield _option("", say("html.cases.all"), len(cases))
-    if kind == "outcome":
-        failing = sum(counts[number] for number, name in enumerate(choice.names) if name not in RIGHT)
-        yield _option("failing", say("html.cases.failing"), failing)
+    failing = [number for number, name in enumerate(choice.names) if name not in RIGHT]
+    if kind == "outcome" and len(failing) != 1:  # one way to fail is a choice by itself
+        yield _option("failing", say("html.cases.failing"), sum(counts[number] for number in failing))
     for number, name in enumerate(choice.names):
         yield _option(number, _told(kind, name, say) or say("none"), counts[number])
 

@@ -78,6 +78,7 @@ def test_a_trace_ends_with_success_or_without(tmp_path: Path) -> None:
     results = data["choices"]["outcome"]
     assert dict(zip(results["names"], results["bad"], strict=True)) == {"success": False, "no success": True}
     assert ">right<" not in section.body
+    assert "no success (1)" in section.body and "failing (" not in section.body
     assert "<p>The lowest scores come first. " in section.body
     assert [title for _, title in data["columns"]][1:3] == ["Result", "Trace Score"]
     panel = panels(document).body
