@@ -48,7 +48,7 @@ class LocalNovelty:
             max_elements=past.max_elements, dimensions=past.dimensions, ttl_ms=self.ttl_ms, clock=lambda: time_ms
         )
         found = {}
-        for trace, vector in past.vectors(traces, wanted, workspace):
+        async for trace, vector in past.vectors(traces, wanted, workspace):
             time_ms = moment_ms(trace)
             value = cache.novelty(vector)
             if trace.id in wanted:

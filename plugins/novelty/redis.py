@@ -92,7 +92,7 @@ class RedisNovelty:
         found = {}
         try:
             await link.vitals()
-            for trace, vector in self._past.vectors(traces, wanted, workspace):
+            async for trace, vector in self._past.vectors(traces, wanted, workspace):
                 time_ms = moment_ms(trace)
                 value = await cache.novelty(vector, _mark(trace))
                 if trace.id in wanted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from runner.errors import DataError, Problem
 from runner.protocols import Embedder, Workspace
+from runner.threads import in_thread
 from runner.trace.records import Trace
 
 Order = Literal["file", "time"]
@@ -45,19 +46,20 @@ class Past:
     def has_vectors(self) -> bool:
         return bool(getattr(self.embedder, "has_vectors", True))
 
-    def vectors(
+    async def vectors(
         self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace
-    ) -> Iterator[tuple[Trace, Vector]]:
+    ) -> AsyncIterator[tuple[Trace, Vector]]:
         """In order, the wanted traces and those that one of them is held against; what is not is not embedded. An
         embedder is fitted on all traces, so that which are wanted changes nothing. Raises DataError for traces
         without a time that need one."""
         ordered = self.ordered(traces)
-        self.embedder.prepare(_Texts(traces, ordered), workspace)
+        await in_thread(self.embedder.prepare, _Texts(traces, ordered), workspace)
         is_rehearsed = getattr(self.embedder, "is_rehearsed", False)
         places = iter(self._needed(traces, ordered, wanted))
         while batch := [traces[place] for place in islice(places, BATCH)]:
-            rows = self.embedder.embed([trace.text for trace in batch], "passage")
-            yield from zip(batch, rows[:, : self.dimensions] if is_rehearsed else rows, strict=True)
+            rows = await in_thread(self.embedder.embed, [trace.text for trace in batch], "passage")
+            for trace, row in zip(batch, rows[:, : self.dimensions] if is_rehearsed else rows, strict=True):
+                yield trace, row
 
     def ordered(self, traces: Sequence[Trace]) -> Sequence[int]:
         """Places in `traces`. Raises DataError for traces without a time that need one."""
