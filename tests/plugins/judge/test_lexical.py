@@ -110,7 +110,8 @@ async def test_relevancy_of_an_answer_that_adds_nothing():
 async def test_an_unknown_rubric_names_the_known_ones():
     with pytest.raises(EvaluationError) as raised:
         await LexicalJudge().judge("tone", {"answer": "x"})
-    assert str(raised.value) == "judge: lexical has no rubric 'tone'; known: answer_relevancy, faithfulness, memory"
+    known = "answer_relevancy, faithfulness, link_reason, memory"
+    assert str(raised.value) == f"judge: lexical has no rubric 'tone'; known: {known}"
     with pytest.raises(EvaluationError, match="did you mean 'faithfulness'"):
         await LexicalJudge().judge("faithfullness", {"answer": "x"})
 
@@ -145,3 +146,12 @@ async def test_any_answer_scores_between_0_and_1_and_twice_the_same(answer, text
     assert first.score is not None
     assert 0 <= first.score <= 1
     assert await faithfulness(answer, contexts) == first
+
+
+async def test_a_reason_of_a_link_is_held_against_both_texts():
+    fields = {"anchor": "썰물에는 배가 끊긴다", "context": "물레곶에서", "target": "물때\n\n썰물 시각"}
+    found = await LexicalJudge().judge("link_reason", {**fields, "reason": "둘 다 “썰물”과 “정기권”을 다룬다"})
+    assert found.score == 0.5
+    assert found.reasoning == "In the text and in the note: 썰물. In neither: 정기권."
+    found = await LexicalJudge().judge("link_reason", {**fields, "reason": ""})
+    assert (found.score, found.reasoning) == (0.0, "In the text and in the note: nothing that it names.")
