@@ -100,7 +100,8 @@ def snapshot_of(opened: RunFolder) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "kind": KIND,
-        "run": {name: run.get(name) for name in RUN},
+        "run": {name: run.get(name) for name in RUN}
+        | {"k": summary.get("k", run.get("k"))},  # evaluation.topk of links
         "config": run.get("config") or {},
         "identity": identity,
         "depends": {name: list(depends_on(name, identity)) for name in metrics},

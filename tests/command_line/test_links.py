@@ -65,6 +65,15 @@ def test_without_graph_there_is_no_graph_anywhere() -> None:
     assert not any("link to" in hit.get("reason", "") for row in rows("g/1") for hit in row["output"]["retrieved"])
 
 
+def test_what_is_cut_off_at_another_topk_is_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "evaluation.topk=1,3", "evaluation.judge_reason=false", "out=t"]) == 0
+    told = capsys.readouterr().out
+    assert "Not compared: Recall@k, nDCG@k, MRR, because they are cut off at another k" in told
+    assert "Compared with evaluation.topk=1" not in told
+    snapshots = [json.loads(Path(f"t/{number}/snapshot.json").read_text("utf-8")) for number in range(2)]
+    assert [snapshot["run"]["k"] for snapshot in snapshots] == [1, 3]
+
+
 def test_a_run_tells_the_same_twice() -> None:
     for out in ("a", "b"):
         assert main([*RUN, "deterministic=true", f"out={out}"]) == 0
