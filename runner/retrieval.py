@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from runner.threads import in_thread
 from runner.trajectory import trajectory_record
 
 PROBE = 1000  # queries that are searched alone, on the clock; the others in batches
+UNNAMED = re.compile(r"context-\d+")  # a context that was given as a text alone: nobody knows of which document
 TIMED_OUT = "the query was not answered within timeout_ms"
 
 
@@ -178,8 +180,10 @@ class Retrieval:
         gold = {id for id, grade in query.relevance.items() if grade > 0}
         gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
         if gold_rank is not None and refused is not None:  # what counts for an answer is what its generator saw
-            seen = any(self.corpus.document_of(context.id) in gold for context in found.contexts)
-            gold_rank = min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
+            named = [context.id for context in found.contexts if not UNNAMED.fullmatch(context.id)]
+            if named or not found.contexts:
+                seen = any(self.corpus.document_of(id) in gold for id in named)
+                gold_rank = min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
         return diagnosis.lost_at(
             answerable=query.answerable,
             gold_in_corpus=not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),

@@ -2,7 +2,7 @@
 
   python -m runner validate NOTES                       links that are broken, ambiguous, or stand in code
   python -m runner validate NOTES queries.jsonl links.jsonl
-  python -m runner validate +experiment=full_rag dataset=squad 'dataset.files=[dev.json]'
+  python -m runner validate +experiment=full_rag dataset=squad 'dataset.path=[dev.json]'
 
 A file with `source_note` in its first line is one of links, any other one of queries. Exit code 1 when a line would be
 skipped; links of notes are warnings.

@@ -42,6 +42,7 @@ CALIBRATION_ENGLISH: dict[str, str] = {
     "calibration.person_close": "The judge agrees with people about as well as one person agrees with the others.",
     "calibration.person_behind": "The judge agrees with people less well than one person agrees with the others.",
     "calibration.person_ahead": "The judge agrees with people better than one person agrees with the others.",
+    "calibration.opposed": "The judge and people disagree: what people rate higher, the judge rates lower.",
     "calibration.unrelated": "Nothing shows that the judge and people agree at all: the interval of the correlation reaches 0.",
     "calibration.labels_unrelated": "Nothing shows that people agree with each other: such labels cannot tell how good a judge is.",
     "calibration.undefined": "No correlation can be told: all scores, or all ratings, are the same.",

@@ -42,6 +42,7 @@ CALIBRATION_KOREAN: dict[str, str] = {
     "calibration.person_close": "판정기는 한 사람이 나머지 사람들과 일치하는 만큼 사람들과 일치합니다.",
     "calibration.person_behind": "판정기는 한 사람이 나머지 사람들과 일치하는 것보다 사람들과 덜 일치합니다.",
     "calibration.person_ahead": "판정기는 한 사람이 나머지 사람들과 일치하는 것보다 사람들과 더 잘 일치합니다.",
+    "calibration.opposed": "판정기와 사람의 평가가 반대입니다. 사람이 높게 매긴 답일수록 판정기는 낮게 매깁니다.",
     "calibration.unrelated": "판정기와 사람이 일치한다는 근거가 없습니다. 상관의 구간이 0에 걸쳐 있습니다.",
     "calibration.labels_unrelated": "사람들끼리 일치한다는 근거가 없습니다. 이런 라벨로는 판정기의 좋고 나쁨을 알 수 없습니다.",
     "calibration.undefined": "점수나 평가가 모두 같아서 상관을 구할 수 없습니다.",

@@ -77,18 +77,26 @@ def findings(entry: Mapping[str, Any], say: Wording) -> Iterator[str]:
     pearson, people, bias = entry["pearson"], entry["people"] or {}, entry["bias"]
     difference, alpha = (people.get("one_left_out") or {}).get("difference") or {}, people.get("alpha") or {}
     within = (entry["within_system"] or {}).get("pearson") or {}
-    if pearson["value"] is None:
-        yield say("calibration.undefined")
-    elif pearson["low"] is not None and pearson["low"] <= 0:
-        yield say("calibration.unrelated")
+    disagreement = _disagreement(pearson)
+    if disagreement is not None:
+        yield say(f"calibration.{disagreement}")
     if alpha.get("low") is not None and alpha["low"] <= 0:
         yield say("calibration.labels_unrelated")
-    elif difference.get("low") is not None:
+    elif difference.get("low") is not None and disagreement is None:
         yield say(f"calibration.person_{('ahead', 'close', 'behind')[1 - _sign(difference)]}")
     if within.get("value") is not None and pearson["low"] is not None and within["value"] < pearson["low"]:
         yield say("calibration.separates")
     if bias["low"] is not None:
         yield say(f"calibration.{('kind', 'fair', 'harsh')[1 - _sign(bias)]}", bias=f"{abs(bias['value']):.2f}")
+
+
+def _disagreement(pearson: Mapping[str, Any]) -> str | None:
+    """Why the judge cannot be said to agree with people; None where it does, or no interval is known."""
+    if pearson["value"] is None:
+        return "undefined"
+    if pearson["low"] is None or pearson["low"] > 0:
+        return None
+    return "opposed" if pearson["high"] < 0 else "unrelated"
 
 
 def _sign(estimate: Mapping[str, float]) -> int:

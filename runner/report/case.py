@@ -27,7 +27,7 @@ def case_view(folder: Path) -> RenderableType:
         return Text(document.say("metrics.none"))
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, style="bold")
-    table.add_column()
+    table.add_column(overflow="fold")  # rich would cut wide letters that do not fit with an ellipsis
     say = document.say
     parts = (history(row, say), facts_of(row, document.k, say), _contexts(row, say), judgements(row, say))
     for name, text in (fact for part in parts for fact in part):

@@ -122,10 +122,9 @@ def grade_of(value: Value) -> str | None:
 
 def grade(value: float | None) -> str | None:
     """excellent above 0.8, good from 0.6, fair from 0.4, needs_work below; rounded first, so that a
-    mean that is 0.6 but for the last bit is 0.6."""
-    if value is None:
+    mean that is 0.6 but for the last bit is 0.6. None beyond 0..1, where nobody knows how far the metric goes."""
+    if value is None or not 0 <= (value := round(value, 9)) <= 1:
         return None
-    value = round(value, 9)
     if value > 0.8:
         return "excellent"
     return "good" if value >= 0.6 else "fair" if value >= 0.4 else "needs_work"

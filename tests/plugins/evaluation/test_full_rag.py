@@ -165,6 +165,9 @@ def test_what_counts_for_an_answer_is_what_its_generator_saw(tmp_path: Path) -> 
     given = Given(contexts=(Context("a", "Alpha is first."), Context("c", "Gamma is third.")))
     found, _, _ = row(tmp_path, query(given=given, answers=("Delta",)))
     assert (found.metrics["recall_at_k"], found.labels["lost_at"]) == (1, "below_k")
+    texts = Given(contexts=(Context("context-1", "Beta is second."),))  # nobody knows of which documents they are
+    found, _, _ = row(tmp_path, query(given=texts, answers=("Delta",)))
+    assert found.labels["lost_at"] not in ("none", "below_k")
 
 
 def test_a_right_refusal_is_no_failure_of_generation(tmp_path: Path) -> None:

@@ -110,6 +110,7 @@ def test_labels_that_are_not_from_the_run(tmp_path: Path) -> None:
         ({"people": {"alpha": estimate(0.03)}}, ["labels_unrelated", "separates", "harsh"]),
         ({"people": None}, ["separates", "harsh"]),
         ({"pearson": estimate(0.04), "people": None, "within_system": None}, ["unrelated", "harsh"]),
+        ({"pearson": estimate(-0.6)}, ["opposed", "harsh"]),
         ({"pearson": estimate(None), "people": None, "within_system": None}, ["undefined", "harsh"]),
         ({"pearson": estimate(0.9, None), "people": None}, ["harsh"]),
     ],

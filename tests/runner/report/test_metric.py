@@ -20,6 +20,8 @@ EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
         (0.4, "fair"),
         (0.3999, "needs_work"),
         (0.0, "needs_work"),
+        (22.35, None),
+        (-0.1, None),
         (None, None),
     ],
 )
