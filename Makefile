@@ -9,7 +9,7 @@ install:  ## A virtual environment with everything that the tests need
 	python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]'
 
 test:  ## All tests
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n logical --dist loadfile
 
 test-llm:  ## Tests against a small real model, served by llama.cpp (the first time compiles it: 10 minutes)
 	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF' LLAMA_CPP_BUILD_JOBS=2 \

@@ -163,7 +163,7 @@ def _assert_shown(shown: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_readme_holds_the_two_commands(language: str) -> None:
     setup = "python3 -m venv .venv && .venv/bin/pip install -e"
     assert f"{setup} . && .venv/bin/python -m runner +experiment=full_rag k=3,5,10\n" in README[language]
-    assert f"{setup} '.[test]' && .venv/bin/python -m pytest\n" in README[language]
+    assert f"{setup} '.[test]' && .venv/bin/python -m pytest -n logical --dist loadfile\n" in README[language]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
