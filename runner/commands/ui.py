@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import socket
+import sqlite3
 import sys
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from typing import NoReturn
 
 from runner import terminal
@@ -14,6 +16,12 @@ from runner.commands import Parser
 from runner.errors import InputError
 from runner.tracking.mlflow_client import configured_uri, environment, shown, sqlite_file
 
+SHOWN = 5  # experiments
+NEWEST = """
+SELECT experiments.name, experiments.experiment_id FROM experiments JOIN runs USING (experiment_id)
+WHERE experiments.lifecycle_stage = 'active' AND runs.lifecycle_stage = 'active'
+GROUP BY experiments.experiment_id ORDER BY max(runs.start_time) DESC LIMIT ?
+"""
 NO_JOBS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # four more processes that browsing does not need
 
 
@@ -30,8 +38,23 @@ def main(argv: Sequence[str]) -> int:
         return 0
     _demand_store(uri)
     _demand_port(options.host, options.port)
-    terminal.note(f"MLflow UI on http://{options.host}:{options.port} (Ctrl-C ends it)")
+    address = f"http://{options.host}:{options.port}"
+    terminal.note(f"MLflow UI on {address} (Ctrl-C ends it)")
+    for name, experiment in newest_experiments(uri):
+        terminal.note(f"  {name}: {address}/#/experiments/{experiment}/runs")
     return _become_server(uri, options.host, options.port)
+
+
+def newest_experiments(uri: str) -> list[tuple[str, str]]:
+    """(name, id) of the experiments with the newest runs, newest first, so that nobody has to look for them; none
+    where the store is no SQLite file."""
+    database = sqlite_file(uri)
+    if database is None:
+        return []
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)) as store:
+        rows = store.execute(NEWEST, (SHOWN,)).fetchall()
+        return [(str(name), str(id)) for name, id in rows]
+    return []
 
 
 def _become_server(uri: str, host: str, port: int) -> NoReturn:

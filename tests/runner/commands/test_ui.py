@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from plugins.tracking.mlflow import MlflowTracking
 from runner.commands import ui
 from runner.errors import InputError
 
@@ -43,6 +44,19 @@ def test_a_port_in_use(mlflow_store: str) -> None:
 def test_a_port_that_is_none(port: str) -> None:
     with pytest.raises(InputError, match=rf"--port: expected a port from 1 to 65535, found '{port}'"):
         ui.main(["--port", port])
+
+
+def test_experiments_with_the_newest_runs_are_named_first(tmp_path: Path) -> None:
+    from mlflow import MlflowClient
+
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    MlflowTracking(uri=uri).prepare()
+    client = MlflowClient(uri)
+    older, newer, _ = (client.create_experiment(name) for name in ("older", "newer", "empty"))
+    for experiment, start in ((newer, 2000), (older, 1000), (newer, 500)):
+        client.create_run(experiment, start_time=start)
+    assert ui.newest_experiments(uri) == [("newer", newer), ("older", older)]
+    assert ui.newest_experiments("postgresql://localhost/x") == []
 
 
 def test_it_serves_until_it_is_told_to_stop(mlflow_store: str, closed_port: int) -> None:
