@@ -24,7 +24,8 @@ def sweep_panels(folder: Path) -> list[RenderableType]:
     title = say("sweep.panel", id=sweep.head.get("id", ""))
     tables = [_table(sweep, view, title if number == 0 else "") for number, view in enumerate(sweep.views)]
     notes = [Text(warning, style="bold red") for warning in sweep.warnings]
-    notes += [Text(note, style="dim") for note in [sweep.bold_means, *_notes(sweep)]]
+    legend = [sweep.bold_means] if sweep.metrics else []
+    notes += [Text(note, style="dim") for note in [*legend, *_notes(sweep)]]
     return [
         *(part for parts in tables for part in parts),
         *notes,
