@@ -66,7 +66,7 @@ def test_the_table_holds_every_experiment() -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_a_run_is_sampled_told_compared_held_to_rules_and_gone_on_with(name: str, mlflow_store: str) -> None:
     usual = [f"+experiment={name}", *TABLE[name].usual]
-    assert main([*usual, f"tracking.uri={mlflow_store}", f"tracking.experiment={name}", "out=a"]) == 0
+    assert main([*usual, f"tracking.uri={mlflow_store}", f"tracking.experiment=every {name}", "out=a"]) == 0
     told = summary("a")
     scored = [metric for metric in told["metrics"].values() if metric["n_scored"] > 1]
     assert scored and all(metric["ci_low"] <= metric["value"] <= metric["ci_high"] for metric in scored)
@@ -91,7 +91,7 @@ def _is_tracked(uri: str, experiment: str) -> None:
     from mlflow import MlflowClient
 
     client = MlflowClient(uri)
-    found = client.get_experiment_by_name(experiment)
+    found = client.get_experiment_by_name(f"every {experiment}")
     assert found is not None
     (run,) = client.search_runs([found.experiment_id])
     files = {artifact.path for artifact in client.list_artifacts(run.info.run_id)}

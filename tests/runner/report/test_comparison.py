@@ -83,7 +83,8 @@ def made(
     finder = Finder(folder)
     sides = [finder.open(str(folder / "baseline"))]
     for number, change in enumerate(changes):
-        run_folder(folder / f"candidate-{number}", candidate_rows(), change, timing)
+        cutoff = {"k": change["k"]} if "k" in change else {}
+        run_folder(folder / f"candidate-{number}", candidate_rows(), change, {**timing, **cutoff})
         sides.append(finder.open(str(folder / f"candidate-{number}")))
     regression = Regression(rules=list(rules), must_not_break=["q-00", "q-03", "q-17"])
     found = compare_all(sides[0], sides[1:], regression, seed=1, allow_incomparable=allow)
