@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
@@ -23,7 +24,7 @@ from runner.metadata import read_json, write_json
 from runner.progress import progress, waiting
 from runner.protocols import Case, JudgeChecking, Opened
 from runner.records import Preparation, Row
-from runner.store import Store
+from runner.store import Store, fingerprint
 
 PREPARATION = ".preparation.json"  # what preparing told when it was first done for the rows of the journal
 
@@ -69,9 +70,17 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
 
 
 def kept_preparation(folder: Path) -> Preparation | None:
+    """None where there is none, or where the file is not as it was written."""
     found = read_json(folder / PREPARATION) or {}
-    facts, timing = found.get("facts"), found.get("timing")
-    return Preparation(facts, timing) if isinstance(facts, dict) and isinstance(timing, dict) else None
+    told, seal = found.get("told"), found.get("seal")
+    if not isinstance(told, dict) or seal != fingerprint(told):
+        return None
+    return Preparation(**told)
+
+
+def keep_preparation(preparation: Preparation, folder: Path) -> None:
+    told = json.loads(json.dumps({"facts": preparation.facts, "timing": preparation.timing}))
+    write_json(folder / PREPARATION, {"told": told, "seal": fingerprint(told)})
 
 
 async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparation, Stop | None]:
@@ -89,7 +98,7 @@ async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparatio
             fresh = await _prepared(service, models, checks=kept is None)
             if kept is None:
                 preparation = fresh
-                write_json(service.job.folder / PREPARATION, {"facts": fresh.facts, "timing": fresh.timing})
+                keep_preparation(fresh, service.job.folder)
             stop = await _run(service, models)
     except asyncio.CancelledError:
         stop = INTERRUPTED

@@ -7,8 +7,8 @@ from omegaconf import OmegaConf
 from runner.engine import Stop
 from runner.job import Job, Outcome
 from runner.journal import Journal
-from runner.records import Row
-from runner.serving import Service
+from runner.records import Preparation, Row
+from runner.serving import PREPARATION, Service, keep_preparation, kept_preparation
 from runner.waves import Wave
 
 
@@ -55,3 +55,15 @@ def test_a_run_is_closed_for_a_reason_of_its_own_or_for_that_of_the_sweep(tmp_pa
     expected = Stop(3, "the sweep ended early: run 1: the budget is spent")
     assert service(tmp_path, wave=closing, before=Outcome("running", 0, wave=3)).job.stop == expected
     assert service(tmp_path, wave=closing).job.stop == expected
+
+
+def test_what_preparing_told_is_taken_as_it_was_written_or_not_at_all(tmp_path: Path) -> None:
+    told = Preparation({"index": {"n": 3, "by length": {2: 1, 10: 2}}}, {"index_s": 0.25})
+    assert kept_preparation(tmp_path) is None
+    keep_preparation(told, tmp_path)
+    kept = kept_preparation(tmp_path)
+    assert kept is not None
+    assert (kept.facts["index"]["by length"], kept.timing) == ({"2": 1, "10": 2}, {"index_s": 0.25})
+    path = tmp_path / PREPARATION
+    path.write_text(path.read_text(encoding="utf-8").replace("0.25", '{"id": {}}'), encoding="utf-8")
+    assert kept_preparation(tmp_path) is None
