@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.services.models_server import ModelsServer, serving_models
+from tests.services.ports import free_port
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -108,5 +109,4 @@ def server(_models_server: ModelsServer) -> ModelsServer:
 @pytest.fixture
 def closed_port() -> int:
     """A loopback port on which nothing listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    return free_port()

@@ -11,7 +11,7 @@ import sys
 import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -297,6 +297,14 @@ class Terminal:
         shown, found, self.seen = self.seen.partition(text.encode())
         return (shown + found).decode()
 
+    def interrupt(self) -> None:
+        """As a person does: once more where nothing happens. Python loses a signal between showing a prompt and
+        waiting for a key."""
+        while self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(5)
+
     def ended(self) -> tuple[int, str]:
         _, err = self.process.communicate(timeout=30)
         return self.process.returncode, err.decode()
@@ -331,7 +339,7 @@ def test_people_get_a_prompt_and_sources_and_ctrl_d_ends_well() -> None:
 def test_ctrl_c_at_the_prompt_ends_the_chat() -> None:
     with terminal() as shown:
         shown.until("> ")
-        shown.process.send_signal(signal.SIGINT)
+        shown.interrupt()
         assert shown.ended() == (130, "interrupted\n")
 
 

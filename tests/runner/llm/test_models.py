@@ -1,7 +1,6 @@
 """All models of a run together."""
 
 import asyncio
-import socket
 from pathlib import Path
 from threading import Thread
 
@@ -134,13 +133,10 @@ async def test_requests_in_flight_are_limited_over_all_models_of_a_server(server
     assert server.counts.max_in_flight == 3
 
 
-def test_no_network_is_needed_to_open_a_door(tmp_path: Path) -> None:
-    """Nobody listens there."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+def test_no_network_is_needed_to_open_a_door(tmp_path: Path, closed_port: int) -> None:
 
     async def main() -> None:
-        door = models(f"http://127.0.0.1:{port}/v1", tmp_path)
+        door = models(f"http://127.0.0.1:{closed_port}/v1", tmp_path)
         door.model("test:m", "judge")
         async with door.opened():
             pass
