@@ -21,7 +21,6 @@ from runner.metadata import without_credentials
 from runner.provider_files import placed
 from runner.references import chosen, reference_overrides
 from runner.store import fingerprint
-from runner.trace.profile import AUTO, shipped
 
 ENTRY_POINTS = "runner.conf"
 OPEN = ("provider.",)  # mappings in which any name may stand
@@ -163,6 +162,8 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
 
 def _profiles_of_others(overrides: Sequence[str]) -> list[str]:
     """Those that are not the program's own, for evaluations that hold all profiles by name."""
+    from runner.trace.profile import AUTO, shipped
+
     known = known_groups(search_path(overrides))
     others = [name for name in known.get("profile", ()) if name not in (AUTO, *shipped())]
     place = "profile@evaluation.profiles"

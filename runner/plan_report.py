@@ -11,7 +11,6 @@ from rich.text import Text
 from runner.llm.projection import Projection
 from runner.llm.rehearsal import Expected
 from runner.planning import CellPlan, Planned
-from runner.report.projection import projection_view
 
 WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
@@ -58,6 +57,8 @@ def plan_view(planned: Planned, language: str) -> list[RenderableType]:
 
 def _projected(planned: Planned, language: str) -> Iterator[RenderableType]:
     """Runs of one command are in use alike, unless that is what is swept."""
+    from runner.report.projection import projection_view
+
     views: dict[str, tuple[Projection, list[int | None]]] = {}
     for cell in planned.cells:
         if cell.projection is not None:
