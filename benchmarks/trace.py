@@ -149,9 +149,7 @@ def scan() -> None:
 async def shared_scan() -> None:
     """The same cache in a Valkey on this machine: one request a vector."""
     server = acquire()
-    address: dict[str, Any] = {"url": f"unix://{server.socket}", "cluster": False, "timeout_ms": 5000, "retries": 0}
-    address |= dict.fromkeys(("username", "password_env", "ca_file"))
-    link = RedisServer(setting="novelty", **address).link(name="it", full="")
+    link = RedisServer(setting="novelty", url=f"unix://{server.socket}", retries=0).link(name="it", full="")
     try:
         cache = SharedVectorCache(link, SharedPlace("benchmark", "{}", 60_000), VectorCache())
         times = []

@@ -246,10 +246,13 @@ def _schema(target: str) -> Schema:
     components, groups = set(), set()
     open_ended = False
     for name, parameter in inspect.signature(cls).parameters.items():
+        hint = hints.get(name, Any)
+        if typing.get_origin(hint) is typing.Unpack:
+            fields.update(_unpacked(*typing.get_args(hint)))
+            continue
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             open_ended = True
             continue
-        hint = hints.get(name, Any)
         if _is_component(hint):
             components.add(name)
         elif typing.get_origin(hint) is dict and _is_component(typing.get_args(hint)[1]):
@@ -258,6 +261,12 @@ def _schema(target: str) -> Schema:
         fields[name] = (_plain(hint), default)
     config = ConfigDict(extra="allow" if open_ended else "forbid", strict=True, arbitrary_types_allowed=True)
     return Schema(create_model("Settings", __config__=config, **fields), frozenset(components), frozenset(groups))
+
+
+def _unpacked(settings: Any) -> dict[str, tuple[Any, Any]]:
+    """The settings of a TypedDict that several components take (`**server: Unpack[RedisSettings]`)."""
+    hints = typing.get_type_hints(settings, include_extras=True)
+    return {name: (hint, ... if name in settings.__required_keys__ else None) for name, hint in hints.items()}
 
 
 def _are_components(value: Any) -> bool:

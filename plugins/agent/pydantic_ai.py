@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from pydantic import BaseModel, Field
 
@@ -14,11 +14,12 @@ from runner.agent.told import told
 from runner.agent.toolbox import CallsSpentError, Toolbox
 from runner.errors import EvaluationError, InputError, Problem, StopRunError
 from runner.llm.fencing import Item, fenced
-from runner.llm.messages import ChatReply, ChatRequest, Function, Message
+from runner.llm.messages import ChatReply, Function, Message
 from runner.llm.metering import metering
 from runner.llm.models import Models
-from runner.llm.prompts import Prompt, prompt, read_prompt
+from runner.llm.prompts import Prompt, prompt_called
 from runner.llm.rehearsal import REHEARSED
+from runner.llm.sampling import Sampling, SamplingSettings
 from runner.protocols import Workspace
 from runner.records import Corpus, Query
 from runner.text.language import Language, detect_language
@@ -80,22 +81,19 @@ class PydanticAiAgent:
         *,
         models: Models,
         model: str = "openai:gpt-5-nano",
-        temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
-        max_tokens: Annotated[int, Field(ge=1)] = 1024,
-        seed: int | None = None,
         max_result_tokens: Annotated[int, Field(ge=20)] = 150,
         prompt: str | None = None,
+        **sampling: Unpack[SamplingSettings],
     ) -> None:
         self._models, self._model = models, models.model(model, "agent")
-        self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
+        self.sampling = Sampling(**sampling)
         self.max_result_tokens = max_result_tokens
-        self.prompt_path = prompt
+        self._prompt = prompt
 
     @cached_property
     def prompt(self) -> Prompt:
         """Raises InputError when it is a file that cannot be used."""
-        path = self.prompt_path
-        return prompt("agent") if path is None else read_prompt(path, "agent.prompt")
+        return prompt_called(self._prompt or "agent", ("agent",), "agent.prompt")
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -130,15 +128,7 @@ class PydanticAiAgent:
         return toolbox.finished(run.stopped(), **run.facts)
 
     async def chat(self, messages: tuple[Message, ...], functions: tuple[Function, ...]) -> ChatReply:
-        return await self._model.chat(
-            ChatRequest(
-                messages,
-                max_tokens=self.max_tokens,
-                temperature=self.temperature,
-                seed=self.seed,
-                functions=functions,
-            )
-        )
+        return await self._model.chat(self.sampling.request(messages, functions=functions))
 
     @property
     def is_rehearsed(self) -> bool:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any, Unpack
 
 from runner.errors import ReplyError
 from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatReply, ChatRequest, Message
 from runner.llm.models import Models
 from runner.llm.prompts import Prompt, prompt_called
+from runner.llm.sampling import Sampling, SamplingSettings
 from runner.records import Answer, Context, Query
 from runner.text.citations import citations
 from runner.text.language import Language, detect_language
@@ -38,13 +37,11 @@ class OpenaiGenerator:
         *,
         models: Models,
         model: str = "openai:gpt-4o-mini",
-        temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
-        max_tokens: Annotated[int, Field(ge=1)] = 1024,
-        seed: int | None = None,
         prompt: str | None = None,
+        **sampling: Unpack[SamplingSettings],
     ) -> None:
         self.model = models.model(model, "generator")
-        self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
+        self.sampling = Sampling(**sampling)
         self.prompt = prompt
         self._prompts: dict[str, Prompt] = {}
 
@@ -82,7 +79,7 @@ class OpenaiGenerator:
             Message("system", self.prompt_for(query).system(language, refusal=REFUSAL[language])),
             Message("user", fenced({**before, "contexts": contexts, "question": query.text}, language)),
         )
-        return ChatRequest(messages, max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed)
+        return self.sampling.request(messages)
 
     async def _asked(self, request: ChatRequest) -> ChatReply:
         """A reply with text, or with a refusal."""

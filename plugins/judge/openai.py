@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Unpack
 
 from pydantic import Field
 
@@ -16,6 +16,7 @@ from runner.llm import graded
 from runner.llm.messages import ChatRequest
 from runner.llm.models import Models
 from runner.llm.rubrics import Rubric, rubrics
+from runner.llm.sampling import Sampling, SamplingSettings
 from runner.llm.votes import combined, gathered
 from runner.records import Judgement
 from runner.text.claims import claims
@@ -54,16 +55,14 @@ class OpenaiJudge:
         model: str = "openai:gpt-4o-mini",
         mode: Literal["score", "claims"] = "score",
         repeats: Annotated[int, Field(ge=1, le=20)] = 1,
-        temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
-        max_tokens: Annotated[int, Field(ge=1)] = 1024,
-        seed: Annotated[int, Field(ge=0)] | None = None,
         on_failure: Literal["zero", "exclude"] = "zero",
         health: bool = True,
         rubrics: dict[str, str | None] | None = None,
+        **sampling: Unpack[SamplingSettings],
     ) -> None:
         self._model = models.model(model, "judge")
         self.mode, self.repeats = mode, repeats
-        self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
+        self.sampling = Sampling(**sampling)
         self.on_failure, self.health = on_failure, health
         self._replaced = {name: path for name, path in (rubrics or {}).items() if path is not None}
 
@@ -113,13 +112,8 @@ class OpenaiJudge:
         self, rubric: Rubric, mode: str, fields: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Judgement]
     ) -> Judgement:
         replies = math.ceil(len(fields["claims"]) / VERDICTS_A_REPLY) if mode == "claims" else 1
-        first = ChatRequest(
-            rubric.messages(mode, fields),
-            max_tokens=self.max_tokens * replies,
-            temperature=self.temperature,
-            seed=self.seed,
-            schema=rubric.modes[mode].reply_schema,
-        )
+        asked = self.sampling.request(rubric.messages(mode, fields), rubric.modes[mode].reply_schema)
+        first = replace(asked, max_tokens=asked.max_tokens * replies)
         requests = {str(repeat + 1): self._repeated(first, repeat) for repeat in range(self.repeats)}
         votes = await gathered({label: self._model.structured(each, read) for label, each in requests.items()})
         if self.repeats == 1:
@@ -128,7 +122,7 @@ class OpenaiJudge:
         return combined(votes, statistics.fmean, graded.merged(votes.values(), graded.weights_of(fields)) or details)
 
     def _repeated(self, request: ChatRequest, repeat: int) -> ChatRequest:
-        return replace(request, seed=None if self.seed is None else self.seed + repeat, repeat=repeat)
+        return replace(request, seed=None if request.seed is None else request.seed + repeat, repeat=repeat)
 
 
 # --- reading replies; a ValueError says why a reply cannot be used ------------------------------------

@@ -6,13 +6,13 @@ import json
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 
 from runner.errors import Problem
 from runner.memory.redis_server import RedisServer
-from runner.memory.store_settings import Hours, Url, Variable
+from runner.memory.store_settings import Hours, RedisSettings
 from runner.metrics.trace import UNKNOWN_NOVELTY
 from runner.protocols import CachedEmbedder, Embedder, Workspace
 from runner.store import fingerprint
@@ -39,27 +39,12 @@ class RedisNovelty:
         order: Order = "file",
         name: Annotated[str, Field(min_length=1)] | None = None,
         idle_hours: Hours = 24.0,
-        url: Url = "redis://127.0.0.1:6379/0",
-        cluster: bool = False,
-        username: str | None = None,
-        password_env: Variable | None = None,
-        ca_file: str | None = None,
-        timeout_ms: Annotated[int, Field(ge=1)] = 5000,
-        retries: Annotated[int, Field(ge=0, le=10)] = 3,
+        **server: Unpack[RedisSettings],
     ) -> None:
         self.embedder, self.ttl_ms, self.order, self.name = embedder, ttl_ms, order, name
         self._idle_ms = max(1, round(idle_hours * 3_600_000))
         self._past = Past(embedder, order, max_elements, dimensions)
-        self._server = RedisServer(
-            setting="novelty",
-            url=url,
-            cluster=cluster,
-            username=username,
-            password_env=password_env,
-            ca_file=ca_file,
-            timeout_ms=timeout_ms,
-            retries=retries,
-        )
+        self._server = RedisServer(setting="novelty", **server)
 
     def preflight(self) -> Sequence[Problem]:
         fitted = self.name is not None and self._past.has_vectors and not isinstance(self.embedder, CachedEmbedder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Unpack, cast
 
 from pydantic import Field
 
@@ -14,8 +14,9 @@ from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.metering import metering
 from runner.llm.models import Models
-from runner.llm.prompts import Prompt, prompt, read_prompt
+from runner.llm.prompts import Prompt, prompt_called
 from runner.llm.rehearsal import MadeUpError
+from runner.llm.sampling import Sampling, SamplingSettings
 from runner.llm.tokens import count_tokens
 from runner.memory.shortening import shortened
 from runner.protocols import Workspace
@@ -50,22 +51,19 @@ class OpenaiReranker:
         *,
         models: Models,
         model: str = "openai:gpt-5-nano",
-        temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
-        max_tokens: Annotated[int, Field(ge=1)] = 1024,
-        seed: int | None = None,
         max_candidate_tokens: Annotated[int, Field(ge=20)] = 400,
         prompt: str | None = None,
+        **sampling: Unpack[SamplingSettings],
     ) -> None:
         self._models, self._model = models, models.model(model, "reranker")
-        self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
+        self.sampling = Sampling(**sampling)
         self.max_candidate_tokens = max_candidate_tokens
-        self.prompt_path = prompt
+        self._prompt = prompt
 
     @cached_property
     def prompt(self) -> Prompt:
         """Raises InputError when it is a file that cannot be used."""
-        path = self.prompt_path
-        return prompt("rerank") if path is None else read_prompt(path, "reranker.prompt")
+        return prompt_called(self._prompt or "rerank", ("rerank",), "reranker.prompt")
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -104,9 +102,7 @@ class OpenaiReranker:
             "candidates": list(map(self._shown, candidates)),
         }
         messages = Message("system", self.prompt.system(language)), Message("user", fenced(data, language))
-        return ChatRequest(
-            messages, max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed, schema=SCHEMA
-        )
+        return self.sampling.request(messages, SCHEMA)
 
     def _shown(self, candidate: Candidate) -> Context:
         kind, section = candidate.metadata.get("doc_type"), candidate.metadata.get("section")

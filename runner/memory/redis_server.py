@@ -21,13 +21,13 @@ class RedisServer:
     component in conf that asks."""
 
     setting: str
-    url: str
-    cluster: bool
-    username: str | None
-    password_env: str | None
-    ca_file: str | None
-    timeout_ms: int
-    retries: int
+    url: str = "redis://127.0.0.1:6379/0"
+    cluster: bool = False
+    username: str | None = None
+    password_env: str | None = None
+    ca_file: str | None = None
+    timeout_ms: int = 5000
+    retries: int = 3
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)

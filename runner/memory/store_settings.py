@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
+from typing_extensions import TypedDict
 
 from runner.llm.address import KEY, LONGEST_NAME, NAME, NOT_SHOWN
 
@@ -58,3 +59,15 @@ def _variable(name: str) -> str:
 Hours = Annotated[float, Field(gt=0, le=87_600)]
 Url = Annotated[str, AfterValidator(_url)]
 Variable = Annotated[str, AfterValidator(_variable)]
+
+
+class RedisSettings(TypedDict, total=False):
+    """Where a Redis is, and who asks: what each means stands at RedisServer, which has the defaults, too."""
+
+    url: Url
+    cluster: bool
+    username: str | None
+    password_env: Variable | None
+    ca_file: str | None
+    timeout_ms: Annotated[int, Field(ge=1)]
+    retries: Annotated[int, Field(ge=0, le=10)]

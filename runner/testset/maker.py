@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -20,8 +20,10 @@ from runner.errors import ConfigError, CorpusError, EvaluationError, Problem, St
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.model import Model
 from runner.llm.models import Models
+from runner.llm.sampling import Sampling
 from runner.progress import progress
 from runner.records import Corpus, DataProblem
+from runner.report.wording import LANGUAGES
 from runner.testset import check
 from runner.testset.drafts import SCHEMA, Draft, drafts_of, messages, source
 from runner.testset.duplicates import duplicates
@@ -98,7 +100,7 @@ class QuestionMaker:
     ) -> None:
         self.models, self.model = models, _model(models, model)
         self.corpus, self.chunker, self.strict, self.out = corpus, chunker, strict, out
-        self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
+        self.sampling = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed)
         self.wish = Wish(
             per_chunk=questions_per_chunk,
             max_chunks=max_chunks_sample,
@@ -120,9 +122,7 @@ class QuestionMaker:
             "difficulty": list(wish.difficulties),
             "unanswerable_share": wish.share,
             "language": wish.language or "auto",
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            "seed": self.seed,
+            **asdict(self.sampling),
         }
 
     def ordered(self) -> Made:
@@ -197,9 +197,7 @@ class QuestionMaker:
         return await self.model.structured(self.request(asked, check.COMPARE_SCHEMA), check.is_same_of)
 
     def request(self, messages: tuple[Message, ...], schema: Mapping[str, Any]) -> ChatRequest:
-        return ChatRequest(
-            messages, max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed, schema=schema
-        )
+        return self.sampling.request(messages, schema)
 
     async def _each(
         self, label: str, items: Sequence[T], ask: Callable[[T], Awaitable[R]], made: Made
@@ -218,7 +216,7 @@ class QuestionMaker:
                     made.failures.append(str(error))
                 shown.advance(failed=results[place] is None)
 
-        with progress(len(items), label, self.models.spent) as shown:
+        with progress(len(items), label, self.models.spent, LANGUAGES["en"]) as shown:
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(self.models.max_concurrency, len(items))):

@@ -1,9 +1,10 @@
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, Unpack
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from runner.components import build, check, identity, load
 from runner.errors import ConfigError
@@ -19,6 +20,17 @@ class RoundWheel:
 
     def turn(self) -> int:
         return self.spokes
+
+
+class Paint(TypedDict, total=False):
+    colour: Literal["red", "blue"]
+    coats: Annotated[int, Field(ge=1)]
+
+
+class PaintedWheel(RoundWheel):
+    def __init__(self, *, spokes: int, **paint: Unpack[Paint]) -> None:
+        super().__init__(spokes=spokes)
+        self.paint = paint
 
 
 class Cart:
@@ -191,3 +203,14 @@ def test_arguments_of_any_name_are_allowed_where_the_class_takes_them() -> None:
     node = OmegaConf.create({"_target_": f"{__name__}.open_ended", "anything": 1})
     assert check(node)[0] == []
     assert build(node).root == {"anything": 1}
+
+
+def test_settings_that_several_classes_take_are_checked_like_their_own() -> None:
+    painted = f"wheel: {{_target_: {__name__}.PaintedWheel, colour: red, coats: 2}}"
+    assert problems(painted) == []
+    assert build(config(painted).evaluation).root.front.paint == {"colour": "red", "coats": 2}
+    assert problems(painted.replace("red", "rde").replace("coats: 2", "coats: 0, coat: 1")) == [
+        "wheel.colour: expected 'red' or 'blue', got 'rde'; did you mean 'red'?",
+        "wheel.coats: expected greater than or equal to 1, got 0",
+        "wheel.coat: unknown setting; did you mean 'coats'?",
+    ]

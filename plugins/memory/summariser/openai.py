@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 
 from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.models import Models
-from runner.llm.prompts import Prompt, prompt, read_prompt
+from runner.llm.prompts import Prompt, prompt, prompt_called
+from runner.llm.sampling import Sampling, SamplingSettings
 from runner.llm.tokens import count_tokens
 from runner.memory.context import rendered
 from runner.memory.records import Bounds, ChatTurn, Entity, Summary
@@ -50,22 +51,19 @@ class OpenaiSummariser:
         *,
         models: Models,
         model: str = "openai:gpt-5-nano",
-        temperature: Annotated[float, Field(ge=0, le=2)] | None = 0.0,
-        max_tokens: Annotated[int, Field(ge=1)] = 2048,
-        seed: int | None = None,
         max_turn_tokens: Annotated[int, Field(ge=1)] = 1500,
         prompt: str | None = None,
+        **sampling: Unpack[SamplingSettings],
     ) -> None:
         self.model = models.model(model, "summariser")
-        self.temperature, self.max_tokens, self.seed = temperature, max_tokens, seed
+        self.sampling = Sampling(**SamplingSettings(max_tokens=2048) | sampling)
         self.max_turn_tokens = max_turn_tokens
-        self.prompt_path = prompt
+        self._prompt = prompt
 
     @cached_property
     def prompt(self) -> Prompt:
         """Raises InputError when it is a file that cannot be used."""
-        path = self.prompt_path
-        return prompt("summary") if path is None else read_prompt(path, "memory.summariser.prompt")
+        return prompt_called(self._prompt or "summary", ("summary",), "memory.summariser.prompt")
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -108,9 +106,7 @@ class OpenaiSummariser:
     ) -> ChatRequest:
         limits = {"max_sentences": str(bounds.max_sentences), "max_tokens": str(bounds.max_tokens)}
         messages = Message("system", prompt.system(language, **limits)), Message("user", fenced(data, language))
-        return ChatRequest(
-            messages, max_tokens=self.max_tokens, temperature=self.temperature, seed=self.seed, schema=schema
-        )
+        return self.sampling.request(messages, schema)
 
 
 # --- reading replies; a ValueError says why a reply cannot be used ------------------------------------

@@ -1,6 +1,7 @@
 """A cache that lasts, and a server that is guarded, foreign or gone."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 from plugins.embedder.none import NoEmbedder
 from plugins.novelty.redis import RedisNovelty
 from runner.errors import ConfigError, InputError, StopRunError
+from runner.memory import redis_server
 from runner.protocols import Embedder
 from runner.store import Store
 from runner.trace.records import Trace
@@ -152,4 +154,5 @@ def test_configuration_writes_out_every_setting_and_its_default() -> None:
         "_target_": "plugins.novelty.redis.RedisNovelty",
         "embedder": "${embedder}",
         **RedisNovelty.__init__.__kwdefaults__,
+        **{field.name: field.default for field in fields(redis_server.RedisServer) if field.name != "setting"},
     }
