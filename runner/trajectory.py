@@ -14,35 +14,27 @@ Stopped = Literal["sufficient", "calls_spent", "nothing_new", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What a reranker made of the candidates so far. `ranked`: places in the list of candidates, best first, without
-    repeats; those it left out are of no use. `confidence` 0..1. `sufficient` None: it only orders. Tokens and cost
-    are of the models it asked; `cost_usd` None: price unknown."""
+    """What a reranker made of the candidates so far. `ranked`: their ids, best first, without repeats; those it left
+    out are of no use. `confidence` 0..1. `sufficient` None: it only orders."""
 
-    ranked: tuple[int, ...]
-    sufficient: bool | None = None
-    confidence: float | None = None
-    missing: tuple[str, ...] = ()
-    next_action: NextAction | None = None
-    refined_query: str | None = None
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """One call. `found`: ids of chunks that came back, best first; `ranked`: all candidates so far as the reranker
-    ordered them. Tokens and cost are of the models asked for this step; `cost_usd` None: price unknown."""
-
-    tool: Tool
-    arguments: Mapping[str, Any]
-    found: tuple[str, ...]
     ranked: tuple[str, ...]
     sufficient: bool | None = None
     confidence: float | None = None
     missing: tuple[str, ...] = ()
     next_action: NextAction | None = None
     refined_query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call. `found`: ids of chunks that came back, best first; `said`: what was made of all candidates after it,
+    the order they have where nobody said anything. Tokens and cost are of the models asked for this step; `cost_usd`
+    None: price unknown."""
+
+    tool: Tool
+    arguments: Mapping[str, Any]
+    found: tuple[str, ...]
+    said: Assessment
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
@@ -63,24 +55,27 @@ class Trajectory:
 
 
 def trajectory_record(trajectory: Trajectory) -> dict[str, Any]:
-    """As JSON; what has its default is left out."""
+    """As JSON; what has its default is left out, and what was said of a call stands among what it is."""
     return {**_told(trajectory), "calls": [_told(call) for call in trajectory.calls]}
 
 
 def trajectory_of(record: Mapping[str, Any]) -> Trajectory:
     """What `trajectory_record` wrote."""
-    calls = tuple(ToolCall(**_with_tuples(call)) for call in record["calls"])
-    return Trajectory(**{**record, "calls": calls})
+    return Trajectory(**{**record, "calls": tuple(map(_call_of, record["calls"]))})
 
 
-def _with_tuples(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+def _call_of(record: Mapping[str, Any]) -> ToolCall:
+    values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
+    said = {each.name: values.pop(each.name) for each in fields(Assessment) if each.name in values}
+    return ToolCall(**values, said=Assessment(**said))
 
 
-def _told(part: ToolCall | Trajectory) -> dict[str, Any]:
-    values = {each.name: (getattr(part, each.name), each.default) for each in fields(part)}
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, (value, default) in values.items()
-        if value != default and (value or name != "facts")
-    }
+def _told(part: Trajectory | ToolCall | Assessment) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for each in fields(part):
+        value = getattr(part, each.name)
+        if isinstance(value, Assessment):
+            told |= _told(value)
+        elif value != each.default and (value or each.name != "facts"):
+            told[each.name] = list(value) if isinstance(value, tuple) else value
+    return told

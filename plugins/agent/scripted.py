@@ -36,7 +36,7 @@ class ScriptedAgent:
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
         call = self._judged(question, toolbox, toolbox.search_all(question.text))
-        while not call.sufficient:
+        while not call.said.sufficient:
             if not toolbox.calls_left:
                 return toolbox.finished("calls_spent")
             step = next(self._steps(question, toolbox, call), None)
@@ -47,12 +47,13 @@ class ScriptedAgent:
 
     def _steps(self, question: Query, toolbox: Toolbox, call: ToolCall) -> Iterator[Step]:
         """What could be done next, best first."""
-        wanted = call.refined_query
-        if call.next_action == "search_again" and wanted and wanted not in toolbox.asked:
+        said = call.said
+        wanted = said.refined_query
+        if said.next_action == "search_again" and wanted and wanted not in toolbox.asked:
             yield partial(toolbox.search_all, wanted)
         opened = {each.arguments["chunk_id"] for each in toolbox.calls if each.tool == "get_section"}
         for chunk in [candidate.id for candidate in toolbox.candidates[:BEST]]:
-            if chunk not in opened and (call.next_action == "get_section" or _is_told_beside(toolbox, chunk, call)):
+            if chunk not in opened and (said.next_action == "get_section" or _is_told_beside(toolbox, chunk, call)):
                 yield partial(toolbox.get_section, chunk)
         if asks_for_steps(question.text) and _may_have_steps(toolbox):
             yield partial(toolbox.search_by_metadata, question.text, has_steps=True)
@@ -63,7 +64,7 @@ class ScriptedAgent:
     def _judged(self, question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
         """The call with the agent's own view of it, where the reranker has none. One that found nothing changes no
         view."""
-        if call.sufficient is not None or call.error or not call.found:
+        if call.said.sufficient is not None or call.error or not call.found:
             return call
         asked = self._coverage.asked(question.text)
         looks = (self._coverage.of(asked, candidate.passage) for candidate in toolbox.candidates[:BEST])
@@ -73,7 +74,7 @@ class ScriptedAgent:
 
 def _is_told_beside(toolbox: Toolbox, id: str, call: ToolCall) -> bool:
     """Whether a chunk of its section that is not found yet holds a word that is missing."""
-    missing = all_forms(content_words(" ".join(call.missing)))
+    missing = all_forms(content_words(" ".join(call.said.missing)))
     found = {each.id for each in toolbox.candidates}
     beside = [each for each in toolbox.shelf.section(id) if each.id not in found]
     return any(not missing.isdisjoint(all_forms(content_words(each.passage))) for each in beside)

@@ -73,7 +73,7 @@ class CrossEncoderReranker:
         order = np.argsort(-relevance, kind="stable")
         confidence = float(relevance[order[0]])
         sufficient = None if self.sufficient_from is None else confidence >= self.sufficient_from
-        return Assessment(tuple(order.tolist()), sufficient, confidence)
+        return Assessment(tuple(candidates[place].id for place in order), sufficient, confidence)
 
     # --- the model ------------------------------------------------------------------------------------
 

@@ -31,4 +31,5 @@ class LexicalReranker:
             return Assessment((), False, 0.0, tuple(word.text for word in about.words))
         best = max(useful[:BEST], key=lambda place: covered[place].confidence)
         confidence = covered[best].confidence
-        return Assessment(tuple(useful), confidence >= 1, confidence, covered[best].missing)
+        ranked = tuple(candidates[place].id for place in useful)
+        return Assessment(ranked, confidence >= 1, confidence, covered[best].missing)

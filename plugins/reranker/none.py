@@ -18,4 +18,4 @@ class NoReranker:
         """Nothing."""
 
     def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
-        return Assessment(tuple(sorted(range(len(candidates)), key=lambda place: -candidates[place].relevance)))
+        return Assessment(tuple(each.id for each in sorted(candidates, key=lambda each: -each.relevance)))

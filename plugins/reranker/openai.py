@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, Unpack, cast
 
@@ -12,7 +11,6 @@ from pydantic import Field
 from runner.agent.candidate import Candidate
 from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatRequest, Message
-from runner.llm.metering import metering
 from runner.llm.models import Models
 from runner.llm.prompts import Prompt, prompt_called
 from runner.llm.rehearsal import MadeUpError
@@ -79,18 +77,15 @@ class OpenaiReranker:
     def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
         """For a thread beside the event loop. Raises what `Model.structured` does."""
         request = self.request(question, candidates, asked)
+        ids = tuple(each.id for each in candidates)
 
         def read(reply: Mapping[str, Any]) -> Assessment:
-            return _assessment(reply, len(candidates), asked)
+            return _assessment(reply, ids, asked)
 
-        with metering() as meter:
-            try:
-                found = self._models.blocking(self._model.structured(request, read))
-            except MadeUpError:
-                found = Assessment(tuple(range(len(candidates))), sufficient=True, confidence=1.0)
-        return replace(
-            found, input_tokens=meter.input_tokens, output_tokens=meter.output_tokens, cost_usd=meter.cost_usd
-        )
+        try:
+            return self._models.blocking(self._model.structured(request, read))
+        except MadeUpError:
+            return Assessment(ids, sufficient=True, confidence=1.0)
 
     def request(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> ChatRequest:
         language = _language(question)
@@ -119,8 +114,8 @@ def _language(question: Query) -> Language:
 # --- reading a reply; a ValueError says why it cannot be used -------------------------------------------
 
 
-def _assessment(reply: Mapping[str, Any], n_candidates: int, asked: Sequence[str]) -> Assessment:
-    ranked = _places(reply.get("ranked_indices"), n_candidates)
+def _assessment(reply: Mapping[str, Any], ids: Sequence[str], asked: Sequence[str]) -> Assessment:
+    ranked = tuple(ids[place] for place in _places(reply.get("ranked_indices"), len(ids)))
     sufficient = reply.get("is_sufficient")
     if not isinstance(sufficient, bool):
         raise ValueError(f"is_sufficient: expected true or false, got {sufficient!r}")
@@ -160,7 +155,7 @@ def _missing(value: Any) -> tuple[str, ...]:
     return tuple(each.strip() for each in value if each.strip())
 
 
-def _action(value: Any, ranked: Sequence[int]) -> NextAction | None:
+def _action(value: Any, ranked: Sequence[str]) -> NextAction | None:
     if value is not None and value not in ACTIONS:
         raise ValueError(f"next_action: expected {', '.join(ACTIONS)} or null, got {value!r}")
     if value == "get_section" and not ranked:

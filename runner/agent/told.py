@@ -11,7 +11,7 @@ from runner.llm.tokens import count_tokens
 from runner.memory.shortening import shortened
 from runner.records import Context
 from runner.text.language import Language
-from runner.trajectory import ToolCall
+from runner.trajectory import Assessment, ToolCall
 
 SHOWN = 10  # results
 
@@ -19,7 +19,7 @@ SHOWN = 10  # results
 def told(call: ToolCall, toolbox: Toolbox, language: Language, max_tokens: int) -> str:
     """The best results so far, each cut to `max_tokens`, what is made of them, and how many calls are left."""
     results = [_shown(candidate, max_tokens) for candidate in toolbox.candidates[:SHOWN]]
-    said = _assessment(call)
+    said = _assessment(call.said)
     parts: dict[str, str | Sequence[Item]] = {
         **({"error": call.error} if call.error else {}),
         "results": results,
@@ -29,19 +29,19 @@ def told(call: ToolCall, toolbox: Toolbox, language: Language, max_tokens: int) 
     return fenced(parts, language)
 
 
-def _assessment(call: ToolCall) -> str:
+def _assessment(said: Assessment) -> str:
     """Empty where the reranker only orders."""
-    if call.sufficient is None:
+    if said.sufficient is None:
         return ""
-    lines = [f"sufficient: {str(call.sufficient).lower()}"]
-    if call.confidence is not None:
-        lines.append(f"confidence: {call.confidence:.2f}")
-    if call.missing:
-        lines.append(f"missing: {'; '.join(call.missing)}")
-    if call.next_action is not None:
-        lines.append(f"advice: {call.next_action}")
-    if call.refined_query is not None:
-        lines.append(f"refined_query: {call.refined_query}")
+    lines = [f"sufficient: {str(said.sufficient).lower()}"]
+    if said.confidence is not None:
+        lines.append(f"confidence: {said.confidence:.2f}")
+    if said.missing:
+        lines.append(f"missing: {'; '.join(said.missing)}")
+    if said.next_action is not None:
+        lines.append(f"advice: {said.next_action}")
+    if said.refined_query is not None:
+        lines.append(f"refined_query: {said.refined_query}")
     return "\n".join(lines)
 
 

@@ -24,9 +24,9 @@ class CallsSpentError(EvaluationError):
 
 class Toolbox:
     """Each call counts, one that fails, too; the one after the last raises CallsSpentError. After each call that finds
-    something the reranker sees all candidates so far; the ToolCall tells what it said. Where a tool or the reranker
-    fails, `error` of the ToolCall says so: nothing is raised but what ends the run. Calls from several threads are
-    made one after the other. `first`: what a search for the question itself finds, where that is known.
+    something the reranker sees all candidates so far; `said` of the ToolCall is what it said. Where a tool or the
+    reranker fails, `error` of the ToolCall says so: nothing is raised but what ends the run. Calls from several threads
+    are made one after the other. `first`: what a search for the question itself finds, where that is known.
     `relevance` of chunks to the question, 0 for others: what other searches find is not relevant to what they asked.
     """
 
@@ -94,7 +94,7 @@ class Toolbox:
 
     @property
     def assessment(self) -> Assessment | None:
-        """The last one; its places count in the candidates in the order they were found."""
+        """The last one."""
         return self._assessment
 
     @property
@@ -105,14 +105,12 @@ class Toolbox:
 
     def assess(self, **changes: Any) -> ToolCall:
         """What an agent finds itself of the last call (`sufficient`, `confidence`, `missing` …), in place of what the
-        reranker said. `ranked`, if given, are ids."""
+        reranker said."""
         with self._lock:
-            ranked = changes.pop("ranked", None)
-            if ranked is not None:
-                self._ranked = tuple(dict.fromkeys(id for id in ranked if id in self._found))
-            places = tuple(list(self._found).index(id) for id in self._ranked)
-            self._assessment = replace(self._assessment or Assessment(places), **{**changes, "ranked": places})
-            self._calls[-1] = replace(self._calls[-1], ranked=self._ranked, **changes)
+            ranked = changes.pop("ranked", self._ranked)
+            self._ranked = tuple(dict.fromkeys(id for id in ranked if id in self._found))
+            self._assessment = replace(self._calls[-1].said, ranked=self._ranked, **changes)
+            self._calls[-1] = replace(self._calls[-1], said=self._assessment)
             return self._calls[-1]
 
     def note(self, *, input_tokens: int = 0, output_tokens: int = 0, cost_usd: float | None = 0.0) -> None:
@@ -144,7 +142,7 @@ class Toolbox:
         with self._lock:
             if self.calls_left <= 0:
                 raise CallsSpentError(f"no call is left of {self.max_calls}; answer from what is there")
-            call = ToolCall(tool, arguments, (), self._ranked)
+            call = ToolCall(tool, arguments, (), Assessment(self._ranked))
             self._calls.append(call)
             found, error = _tried(find)
             call = replace(call, found=tuple(each.id for each in found or ()), error=error)
@@ -164,22 +162,12 @@ class Toolbox:
         asked = self.asked
         with metering() as meter:
             said, error = _tried(lambda: self._reranker.rerank(self.question, candidates, asked))
+        self._spent = _sum(self._spent, (meter.input_tokens, meter.output_tokens, meter.cost_usd))
         if said is None:  # what was ranked before stays in front of what came now
-            self._spent = _sum(self._spent, (meter.input_tokens, meter.output_tokens, meter.cost_usd))
             self._ranked = tuple(dict.fromkeys((*self._ranked, *call.found)))
-            return replace(call, ranked=self._ranked, error=error)
-        self._assessment = said
-        self._ranked = tuple(candidates[place].id for place in said.ranked)
-        self._spent = _sum(self._spent, (said.input_tokens, said.output_tokens, said.cost_usd))
-        return replace(
-            call,
-            ranked=self._ranked,
-            sufficient=said.sufficient,
-            confidence=said.confidence,
-            missing=said.missing,
-            next_action=said.next_action,
-            refined_query=said.refined_query,
-        )
+            return replace(call, said=Assessment(self._ranked), error=error)
+        self._assessment, self._ranked = said, said.ranked
+        return replace(call, said=said)
 
     def _charged(self, call: ToolCall) -> ToolCall:
         spent = _sum((call.input_tokens, call.output_tokens, call.cost_usd), self._spent)

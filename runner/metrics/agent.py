@@ -18,7 +18,7 @@ def trajectory_values(
     """`tool_calls`, and what one question adds to `sufficiency_precision` (mean over questions for which the agent
     said in the end that it had enough) and `sufficiency_recall` (mean over questions for which it had): enough is a
     gold document among what it ranked. None where nobody said whether there was enough."""
-    told = [call for call in trajectory.calls if call.sufficient is not None]
+    told = [call.said for call in trajectory.calls if call.said.sufficient is not None]
     if not told:
         return {"tool_calls": float(len(trajectory.calls))}
     said = bool(told[-1].sufficient)

@@ -23,7 +23,7 @@ from runner.data.problems import ProblemLog
 from runner.errors import DataError
 from runner.text.language import detect_language
 from runner.trace.records import Step, StepType, Trace
-from runner.trajectory import ToolCall, Trajectory, trajectory_of
+from runner.trajectory import Assessment, ToolCall, Trajectory, trajectory_of
 
 ROWS = "per_item.jsonl"
 NOT_LOST = "none"
@@ -59,8 +59,8 @@ def steps_of(calls: Sequence[ToolCall]) -> Iterator[Step]:
         kind: StepType = "error_recovery" if recovers else "tool_call"
         yield Step(kind, "", call.tool, {"input": dict(call.arguments)})
         yield Step("observation", call.error or f"found: {', '.join(call.found) or '-'}")
-        if call.sufficient is not None:
-            yield Step("thought", _thought(call))
+        if call.said.sufficient is not None:
+            yield Step("thought", _thought(call.said))
         before = call
 
 
@@ -68,13 +68,13 @@ def _asked(call: ToolCall) -> tuple[Any, ...]:
     return call.tool, dict(call.arguments)
 
 
-def _thought(call: ToolCall) -> str:
+def _thought(said: Assessment) -> str:
     """As the reranker told it, in its own terms."""
     told = {
-        "sufficient": "yes" if call.sufficient else "no",
-        "missing": ", ".join(call.missing),
-        "next": call.next_action,
-        "query": call.refined_query,
+        "sufficient": "yes" if said.sufficient else "no",
+        "missing": ", ".join(said.missing),
+        "next": said.next_action,
+        "query": said.refined_query,
     }
     return "; ".join(f"{name}: {value}" for name, value in told.items() if value)
 

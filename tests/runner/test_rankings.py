@@ -18,7 +18,7 @@ from runner.protocols import Workspace
 from runner.rankings import Rankings, documents, rank_all
 from runner.records import Context, Corpus, Given, Query, Ranking, Turn
 from runner.stopwatch import note
-from runner.trajectory import ToolCall, Trajectory
+from runner.trajectory import Assessment, ToolCall, Trajectory
 from tests.corpora import corpus_of, question, workspace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,7 +117,9 @@ def test_a_second_run_reads_the_same_and_searches_nothing(tmp_path: Path) -> Non
 def test_what_an_agent_did_is_kept_with_its_ranking(tmp_path: Path) -> None:
     class Deciding(Scripted):
         def _rank(self, query: Query, depth: int) -> Ranking:
-            call = ToolCall("search_all", {"query": query.text}, ("없다",), (), confidence=0.0, error="\ud800")
+            call = ToolCall(
+                "search_all", {"query": query.text}, ("없다",), Assessment((), confidence=0.0), error="\ud800"
+            )
             told = Trajectory((call,), "sufficient", "not_found", "찾지 못했습니다") if query.id == "하나" else None
             return replace(super()._rank(query, depth), trajectory=told)
 
@@ -126,7 +128,7 @@ def test_what_an_agent_did_is_kept_with_its_ranking(tmp_path: Path) -> None:
     assert read.reused
     told = read["하나"].ranking.trajectory
     assert told is not None
-    assert (told.calls[0].arguments, told.calls[0].confidence, told.message) == (
+    assert (told.calls[0].arguments, told.calls[0].said.confidence, told.message) == (
         {"query": "b#0"},
         0.0,
         "찾지 못했습니다",

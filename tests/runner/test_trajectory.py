@@ -5,21 +5,24 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.trajectory import ToolCall, Trajectory, trajectory_of, trajectory_record
+from runner.trajectory import Assessment, ToolCall, Trajectory, trajectory_of, trajectory_record
 
-LITTLE = Trajectory((ToolCall("search_all", {"query": "q"}, ("a#0",), ("a#0",)),), "sufficient")
+LITTLE = Trajectory((ToolCall("search_all", {"query": "q"}, ("a#0",), Assessment(("a#0",))),), "sufficient")
 ids = st.lists(st.text(max_size=3), max_size=3).map(tuple)
 calls = st.builds(
     ToolCall,
     tool=st.sampled_from(["search_all", "search_by_metadata", "get_section"]),
     arguments=st.dictionaries(st.text(max_size=3), st.text(max_size=3) | st.booleans(), max_size=2),
     found=ids,
-    ranked=ids,
-    sufficient=st.none() | st.booleans(),
-    confidence=st.none() | st.floats(0, 1),
-    missing=ids,
-    next_action=st.sampled_from([None, "get_section", "search_again"]),
-    refined_query=st.none() | st.text(max_size=3),
+    said=st.builds(
+        Assessment,
+        ranked=ids,
+        sufficient=st.none() | st.booleans(),
+        confidence=st.none() | st.floats(0, 1),
+        missing=ids,
+        next_action=st.sampled_from([None, "get_section", "search_again"]),
+        refined_query=st.none() | st.text(max_size=3),
+    ),
     input_tokens=st.integers(0, 9),
     output_tokens=st.integers(0, 9),
     cost_usd=st.none() | st.floats(0, 1),

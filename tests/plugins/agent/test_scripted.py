@@ -36,25 +36,25 @@ def steps(found: Trajectory) -> list[tuple[Any, ...]]:
 
 
 def test_what_is_sufficient_needs_one_call() -> None:
-    found = run("amount", Says(lambda call, ids: Assessment((0,), True, 0.9)))
+    found = run("amount", Says(lambda call, ids: Assessment((ids[0],), True, 0.9)))
     assert steps(found) == [("search_all", "amount")]
     assert (found.stopped, found.fallback, found.confidence) == ("sufficient", None, 0.9)
 
 
 def test_the_reranker_says_what_to_do_next() -> None:
     said = [
-        Assessment((0,), False, 0.6, ("x",), "search_again", "amount"),
-        Assessment((0, 1), False, 0.6, ("x",), "get_section"),
-        Assessment((1,), True, 0.9),
+        Assessment(("guide#0",), False, 0.6, ("x",), "search_again", "amount"),
+        Assessment(("guide#0", "guide#2"), False, 0.6, ("x",), "get_section"),
+        Assessment(("guide#2",), True, 0.9),
     ]
     found = run("about", Says(lambda call, ids: said[call - 1]))
     assert steps(found) == [("search_all", "about"), ("search_all", "amount"), ("get_section", "guide#0")]
     assert found.calls[-1].found == ("guide#0", "guide#1", "guide#2", "guide#3")
-    assert (found.stopped, found.calls[-1].ranked) == ("sufficient", ("guide#2",))
+    assert (found.stopped, found.calls[-1].said.ranked) == ("sufficient", ("guide#2",))
 
 
 def test_a_refined_query_that_was_asked_before_is_not_asked_again() -> None:
-    again = Assessment((0,), False, 0.6, (), "search_again", "amount")
+    again = Assessment(("guide#2",), False, 0.6, (), "search_again", "amount")
     found = run("amount", Says(lambda call, ids: again), expand=0)
     assert steps(found) == [("search_all", "amount")]
     assert (found.stopped, found.fallback) == ("nothing_new", "best_effort")
@@ -63,7 +63,7 @@ def test_a_refined_query_that_was_asked_before_is_not_asked_again() -> None:
 def test_a_section_is_opened_where_it_holds_what_is_missing() -> None:
     def lacks(call: int, ids: Sequence[str]) -> Assessment:
         enough = "guide#2" in ids
-        return Assessment(tuple(range(len(ids))), enough, 0.9 if enough else 0.6, () if enough else ("amount",))
+        return Assessment(tuple(ids), enough, 0.9 if enough else 0.6, () if enough else ("amount",))
 
     found = run("create a budget to open", Says(lacks))
     assert steps(found) == [("search_all", "create a budget to open"), ("get_section", "guide#1")]
@@ -72,15 +72,15 @@ def test_a_section_is_opened_where_it_holds_what_is_missing() -> None:
 
 
 def test_a_section_without_anything_else_in_it_does_not_make_enough_of_what_was_not() -> None:
-    never = Says(lambda call, ids: Assessment((0,), False, 0.6, ("x",), "get_section"))
+    never = Says(lambda call, ids: Assessment((ids[0],), False, 0.6, ("x",), "get_section"))
     found = run("alerts arrive by mail", never, expand=0)
     assert [call.tool for call in found.calls] == ["search_all", "get_section", "search_all"]
-    assert (found.calls[1].found, found.calls[1].sufficient) == ((), None)
+    assert (found.calls[1].found, found.calls[1].said.sufficient) == ((), None)
     assert (found.stopped, found.fallback, found.confidence) == ("calls_spent", "best_effort", 0.6)
 
 
 def test_steps_are_looked_for_where_the_question_asks_how() -> None:
-    never = Says(lambda call, ids: Assessment(tuple(range(len(ids))), False, 0.6))
+    never = Says(lambda call, ids: Assessment(tuple(ids), False, 0.6))
     found = run("about budget steps", never)
     assert found.calls[0].found == ("guide#0",)
     assert found.calls[1].tool == "search_by_metadata"
@@ -89,7 +89,7 @@ def test_steps_are_looked_for_where_the_question_asks_how() -> None:
 
 
 def test_other_words_are_tried_and_three_calls_are_all() -> None:
-    never = Says(lambda call, ids: Assessment(tuple(range(len(ids))), False, 0.6))
+    never = Says(lambda call, ids: Assessment(tuple(ids), False, 0.6))
     found = run("alerts wizardry", never)
     assert steps(found) == [
         ("search_all", "alerts wizardry"),
@@ -107,10 +107,10 @@ def test_a_question_of_which_no_chunk_holds_a_word() -> None:
 
 def test_a_reranker_that_does_not_tell_leaves_sufficiency_to_the_words() -> None:
     enough = run("alerts arrive by mail", NoReranker())
-    assert (enough.stopped, enough.confidence, enough.calls[0].sufficient) == ("sufficient", 1.0, True)
+    assert (enough.stopped, enough.confidence, enough.calls[0].said.sufficient) == ("sufficient", 1.0, True)
     lacking = run("alerts of AWS", NoReranker())
-    assert lacking.calls[0].sufficient is False
-    assert lacking.calls[0].missing == ("AWS",)
+    assert lacking.calls[0].said.sufficient is False
+    assert lacking.calls[0].said.missing == ("AWS",)
     alerts, aws = log(1 + 5.5 / 1.5), log(1 + 6.5 / 0.5)  # in one of the six chunks, and in none
     assert lacking.confidence == pytest.approx(2 * alerts / (alerts + aws) * 0.4)  # the name is another one
     assert (lacking.fallback, lacking.message) == ("not_found", "not found\n- [Help](/help)")

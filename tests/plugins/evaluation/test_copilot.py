@@ -21,7 +21,7 @@ from runner.memory.records import Conversation, Fact, Probe, Remembered, Session
 from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Judgement, Query, Ranking, Scores
 from runner.retrieval import Retrieval
 from runner.store import Store
-from runner.trajectory import ToolCall, Trajectory
+from runner.trajectory import Assessment, ToolCall, Trajectory
 from tests.runner.memory.talks import talk
 
 TEXTS = {"budget": "Budgets warn at 80 %.", "export": "Reports are exported as CSV.", "seats": "Seats cost $5."}
@@ -52,7 +52,7 @@ class ByName:
     def _ranking(self, text: str) -> Ranking:
         ids = tuple(f"{id}#0" for id in TEXTS if id in text)
         scores = tuple(1.0 - place / 10 for place in range(len(ids)))
-        call = ToolCall("search_all", {}, ids, ids)
+        call = ToolCall("search_all", {}, ids, Assessment(ids))
         told = Trajectory((call,), "sufficient") if ids else Trajectory((call,), "calls_spent", "not_found", MENU, 0.1)
         return Ranking(ids, scores, scores, trajectory=told if self.is_agent else None)
 

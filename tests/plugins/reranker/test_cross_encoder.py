@@ -85,14 +85,14 @@ def rerank(reranker: CrossEncoderReranker) -> Assessment:
 @pytest.mark.parametrize("batch_size", [1, 2, 16])
 def test_by_hand(name: str, batch_size: int, tmp_path: Path) -> None:
     found = rerank(CrossEncoderReranker(model=model_folder(tmp_path, name=name), batch_size=batch_size))
-    assert found.ranked == (1, 3, 2, 4, 0)  # 4, 3, 0, 0, -3; equal ones as they were found
+    assert found.ranked == ("b#0", "d#0", "c#0", "e#0", "a#0")  # 4, 3, 0, 0, -3; equal ones as they were found
     assert found.confidence == pytest.approx(logistic(4))
     assert found.sufficient is True
 
 
 def test_two_outputs_are_one(tmp_path: Path) -> None:
     found = rerank(CrossEncoderReranker(model=model_folder(tmp_path, labels=2)))
-    assert found.ranked == (1, 3, 2, 4, 0)
+    assert found.ranked == ("b#0", "d#0", "c#0", "e#0", "a#0")
     assert found.confidence == pytest.approx(logistic(4))  # softmax of (-2, 2)
 
 
@@ -107,7 +107,7 @@ def test_long_candidates_lose_their_end(tmp_path: Path) -> None:
     long = Candidate("a#0", "메뉴 " * 20 + "예약 " * 20)
     short = Candidate("b#0", "예약 " * 3 + "메뉴 " * 50)
     found = reranker.rerank(QUESTION, [long, short], ())
-    assert found.ranked == (1, 0)
+    assert found.ranked == ("b#0", "a#0")
     assert found.confidence == pytest.approx(logistic(6))
     endless = Query("q", "방법 " * 100, True, {})
     assert reranker.rerank(endless, [short], ()).confidence == pytest.approx(logistic(6))

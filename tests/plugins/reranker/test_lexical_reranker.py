@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,20 +30,20 @@ def found(name: str, relevance: float = 0.0) -> Candidate:
 
 def test_order_and_sufficiency() -> None:
     said = assessed("How do budget alerts arrive?", found("c"), found("b"), found("a"))
-    assert said == Assessment((2, 1), True, 1.0, ())  # a holds all, b one of three words, c none
+    assert said == Assessment(("a#0", "b#0"), True, 1.0, ())  # a holds all, b one of three words, c none
 
 
 def test_relevance_and_coverage_count_alike() -> None:
     share = TWO / (TWO + 2 * ONE)
     question = "How do budget alerts arrive?"
-    assert assessed(question, found("a"), found("b", 1 - share + 0.01)).ranked == (1, 0)
-    assert assessed(question, found("a"), found("b", 1 - share - 0.01)).ranked == (0, 1)
-    assert assessed(question, found("b"), found("b")).ranked == (0, 1)
+    assert assessed(question, found("a"), found("b", 1 - share + 0.01)).ranked == ("b#0", "a#0")
+    assert assessed(question, found("a"), found("b", 1 - share - 0.01)).ranked == ("a#0", "b#0")
+    assert assessed(question, found("b"), replace(found("b"), id="z#0")).ranked == ("b#0", "z#0")
 
 
 def test_what_lacks_too_much_is_not_sufficient_and_says_what_is_missing() -> None:
     said = assessed("How do budget alerts arrive?", found("b"))
-    assert (said.ranked, said.sufficient, said.missing) == ((0,), False, ("alerts", "arrive"))
+    assert (said.ranked, said.sufficient, said.missing) == (("b#0",), False, ("alerts", "arrive"))
     assert said.confidence == pytest.approx(2 * TWO / (TWO + 2 * ONE))
     assert (said.next_action, said.refined_query) == (None, None)
 

@@ -8,5 +8,5 @@ from runner.trajectory import Assessment
 
 def test_the_most_relevant_first_and_ties_as_they_were_found() -> None:
     candidates = [Candidate(id, id, relevance=relevance) for id, relevance in (("a", 0.2), ("b", 0.9), ("c", 0.9))]
-    assert NoReranker().rerank(Query("q", "q", True, {}), candidates, ["q"]) == Assessment((1, 2, 0))
+    assert NoReranker().rerank(Query("q", "q", True, {}), candidates, ["q"]) == Assessment(("b", "c", "a"))
     assert NoReranker().rerank(Query("q", "q", True, {}), [], []) == Assessment(())

@@ -28,6 +28,7 @@ CANDIDATES = (
     Candidate("guide#0", "콘솔을 엽니다.", "절감 가이드", {"doc_type": "guide", "section": "시작 > 준비"}),
     Candidate("guide#1", "1. 인스턴스를 고릅니다.", "절감 가이드"),
 )
+BEST = ("guide#1", "faq#0")  # in what follows
 ASKED = ("EC2 비용 줄이는 방법?",)
 GOOD = {
     "ranked_indices": [3, 1],
@@ -50,18 +51,15 @@ def reranker(door: Models, **settings: Any) -> OpenaiReranker:
 
 def test_the_reply_is_an_assessment(server: ModelsServer, tmp_path: Path) -> None:
     says(server, GOOD)
-    prices = {"usd_per_million": {"*": {"input": 1.0, "output": 10.0}}}
-    found = reranker(models(server.url, tmp_path, provider_prices=prices)).rerank(QUESTION, CANDIDATES, ASKED)
-    assert replace(found, input_tokens=0, output_tokens=0, cost_usd=0.0) == Assessment(
-        ranked=(2, 0),
+    found = reranker(models(server.url, tmp_path)).rerank(QUESTION, CANDIDATES, ASKED)
+    assert found == Assessment(
+        ranked=BEST,
         sufficient=False,
         confidence=0.85,
         missing=("조건",),
         next_action="search_again",
         refined_query="EC2 예약 인스턴스 절감",
     )
-    assert found.input_tokens > 100
-    assert found.cost_usd == pytest.approx((found.input_tokens + 10 * found.output_tokens) / 1e6)
 
 
 def test_what_the_model_sees(server: ModelsServer, tmp_path: Path) -> None:
@@ -97,11 +95,11 @@ def test_english_questions_get_the_english_prompt(server: ModelsServer, tmp_path
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"is_sufficient": True}, Assessment((2, 0), True, 0.85, ("조건",))),  # then there is nothing left to do
-        ({"next_action": None, "missing": None}, Assessment((2, 0), False, 0.85)),
-        ({"next_action": "get_section"}, Assessment((2, 0), False, 0.85, ("조건",), "get_section")),
+        ({"is_sufficient": True}, Assessment(BEST, True, 0.85, ("조건",))),  # then there is nothing left to do
+        ({"next_action": None, "missing": None}, Assessment(BEST, False, 0.85)),
+        ({"next_action": "get_section"}, Assessment(BEST, False, 0.85, ("조건",), "get_section")),
         ({"ranked_indices": [], "next_action": None, "confidence": 0}, Assessment((), False, 0.0, ("조건",))),
-        ({"confidence": 1}, Assessment((2, 0), False, 1.0, ("조건",), "search_again", "EC2 예약 인스턴스 절감")),
+        ({"confidence": 1}, Assessment(BEST, False, 1.0, ("조건",), "search_again", "EC2 예약 인스턴스 절감")),
     ],
 )
 def test_replies_that_say_less(
@@ -109,7 +107,7 @@ def test_replies_that_say_less(
 ) -> None:
     says(server, {**GOOD, **changes})
     found = reranker(models(server.url, tmp_path)).rerank(QUESTION, CANDIDATES, ASKED)
-    assert replace(found, input_tokens=0, output_tokens=0, cost_usd=0.0) == replace(expected, cost_usd=0.0)
+    assert found == expected
 
 
 @pytest.mark.parametrize(
@@ -155,8 +153,7 @@ def test_a_reply_that_is_repaired(server: ModelsServer, tmp_path: Path) -> None:
 
     server.respond = respond
     found = reranker(models(server.url, tmp_path)).rerank(QUESTION, CANDIDATES, ASKED)
-    assert found.ranked == (2, 0)
-    assert found.input_tokens > 400  # of all four requests
+    assert found.ranked == BEST
 
 
 async def test_many_questions_are_asked_side_by_side(server: ModelsServer, tmp_path: Path) -> None:
@@ -177,7 +174,7 @@ def test_a_plan_counts_one_request_a_question(tmp_path: Path) -> None:
     one = reranker(door)
     with door.rehearsing(rehearsal, "0"):
         found = one.rerank(QUESTION, CANDIDATES, ASKED)
-    assert (found.ranked, found.sufficient) == ((0, 1, 2), True)
+    assert (found.ranked, found.sufficient) == (("faq#0", "guide#0", "guide#1"), True)
     (expected,) = rehearsal.expected.values()
     assert expected.live == 1
 
@@ -192,7 +189,7 @@ def test_a_plan_sees_what_is_stored_as_a_run_does(server: ModelsServer, tmp_path
         one.rerank(other, CANDIDATES, ASKED)
     rehearsal = Rehearsal()
     with door.rehearsing(rehearsal, "0"):
-        assert one.rerank(QUESTION, CANDIDATES, ASKED) == found  # with what it cost
+        assert one.rerank(QUESTION, CANDIDATES, ASKED) == found
         with pytest.raises(ReplyError, match="holds no JSON"):
             one.rerank(other, CANDIDATES, ASKED)
     assert rehearsal.n_made_up == 0

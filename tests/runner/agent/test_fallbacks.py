@@ -10,7 +10,7 @@ FALLBACKS = Fallbacks(MESSAGES, {"ko": [("비용", "/cost"), ("문의", "/help")
 
 
 def said(confidence: float | None, sufficient: bool | None) -> Assessment:
-    return Assessment((0,), sufficient, confidence)
+    return Assessment(("a#0",), sufficient, confidence)
 
 
 @pytest.mark.parametrize(

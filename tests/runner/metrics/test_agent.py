@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from runner.metrics.agent import AgentSums, recall_of, trajectory_labels, trajectory_values
-from runner.trajectory import ToolCall, Trajectory, trajectory_record
+from runner.trajectory import Assessment, ToolCall, Trajectory, trajectory_record
 
 
 def call(*ranked: str, sufficient: bool | None = None, **more: Any) -> ToolCall:
-    return ToolCall("search_all", {"query": "q"}, ranked, ranked, sufficient=sufficient, **more)
+    return ToolCall("search_all", {"query": "q"}, ranked, Assessment(ranked, sufficient), **more)
 
 
 def document_of(id: str) -> str:

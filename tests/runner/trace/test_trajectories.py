@@ -9,11 +9,12 @@ from runner.errors import DataError
 from runner.trace import score_trace
 from runner.trace.records import Step, Trace
 from runner.trace.trajectories import is_run, read_trajectories, steps_of
-from runner.trajectory import ToolCall, Trajectory, trajectory_record
+from runner.trajectory import Assessment, ToolCall, Trajectory, trajectory_record
 
 
-def call(query: str, found: str = "", **others: Any) -> ToolCall:
-    return ToolCall("search_all", {"query": query}, tuple(found.split()), tuple(found.split()), **others)
+def call(query: str, found: str = "", error: str | None = None, **said: Any) -> ToolCall:
+    ids = tuple(found.split())
+    return ToolCall("search_all", {"query": query}, ids, Assessment(ids, **said), error=error)
 
 
 def row(id: str, trajectory: Trajectory | None, lost_at: str | None = "none", **output: Any) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def test_calls_are_steps() -> None:
         ),
         call("환불 기한", error="the index is busy"),
         call("환불 기한", error="the index is busy"),
-        ToolCall("get_section", {"id": "a#0"}, (), (), sufficient=True),
+        ToolCall("get_section", {"id": "a#0"}, (), Assessment((), sufficient=True)),
     ]
     assert list(steps_of(calls)) == [
         Step("tool_call", "", "search_all", {"input": {"query": "환불"}}),
