@@ -99,8 +99,9 @@ def synthetic(n_passages: int, n_queries: int) -> tuple[Corpus, list[Query]]:
 
 
 def keyword(source: Source, folder: Path) -> Cost:
-    retriever = KeywordRetriever(tokenizer=AutoTokenizer())
-    return ours(retriever, Store(folder, {id(retriever): "keyword"}), source)
+    tokenizer = AutoTokenizer()
+    retriever = KeywordRetriever(tokenizer=tokenizer)
+    return ours(retriever, Store(folder, {id(retriever): "keyword", id(tokenizer): "auto"}), source)
 
 
 def plain_bm25s(source: Source, folder: Path) -> Cost:
@@ -185,10 +186,10 @@ def ours(retriever: Retriever, store: Store, source: Source) -> Cost:
 def sweep(source: Source, folder: Path) -> tuple[float, float, float]:
     """Seconds to rank all queries for the first k, to open that ranking for the next, and to read it all."""
     corpus, queries = source.load()
-    embedder = LsaEmbedder()
-    parts = KeywordRetriever(tokenizer=AutoTokenizer()), SemanticRetriever(embedder=embedder)
+    embedder, tokenizer = LsaEmbedder(), AutoTokenizer()
+    parts = KeywordRetriever(tokenizer=tokenizer), SemanticRetriever(embedder=embedder)
     hybrid = HybridRetriever(keyword=parts[0], semantic=parts[1])
-    identities = {id(part): type(part).__name__ for part in (*parts, embedder, hybrid)}
+    identities = {id(part): type(part).__name__ for part in (*parts, embedder, tokenizer, hybrid)}
     hybrid.index(corpus, Store(folder, identities))
     seconds = []
     for _ in range(2):
