@@ -16,6 +16,7 @@ from runner.compose import compose_cells
 from runner.planning import plan_cells
 from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer
+from tests.services.redis_server import VARIABLE, serving_redis
 from tests.small_data import write_jsonl
 
 SWEEP = ["none", "window", "recursive_summary", "retrieved_turns", "combined", "full_history"]
@@ -218,3 +219,29 @@ def test_a_store_that_is_killed_ends_the_run_and_the_same_command_finishes_it(se
     assert len(asked) - len(set(asked)) <= 2  # what was answered is not asked again; two were under way
     assert server.count > before
     assert not servers_of(os.getpid())
+
+
+@pytest.mark.parametrize(("how", "deaf"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)])
+def test_an_interrupted_run_leaves_no_session_behind(server: ModelsServer, how: signal.Signals, deaf: bool) -> None:
+    """`deaf`: to Ctrl-C, as a shell starts what runs in the background."""
+    server.respond, server.latency_s = remembering, 0.05
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    pipe, before = subprocess.PIPE, signal.getsignal(signal.SIGINT)
+    with serving_redis() as redis:
+        store = ["memory/store=redis", f"memory.store.url={redis.url}", f"memory.store.password_env={VARIABLE}"]
+        command = [sys.executable, "-m", "runner", *scenario(conversations=8), *modelled(server), *store]
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN if deaf else before)
+            environment |= {VARIABLE: os.environ[VARIABLE]}
+            process = subprocess.Popen(command, env=environment, stderr=pipe, stdout=pipe, text=True)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        while server.count < 5:
+            time.sleep(0.01)
+        assert redis.asked("KEYS", "*")
+        process.send_signal(how)
+        said = process.communicate(timeout=60)[1]
+        assert process.returncode == 130, said
+        assert redis.asked("KEYS", "*") == []
+    run = read("o/run.json")
+    assert (run["status"], run["exit_code"]) == ("partial", 130)
