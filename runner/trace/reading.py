@@ -25,7 +25,7 @@ from typing import Any, TypeGuard, get_args
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields
-from runner.data.jsonl import placed_jsonl
+from runner.data.jsonl import described, placed_jsonl
 from runner.data.problems import ProblemLog, listed, why_empty
 from runner.errors import DataError
 from runner.trace.records import Step, StepType, Trace
@@ -64,6 +64,8 @@ def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[t
 
 def trace_of(data: Mapping[str, Any]) -> Trace:
     """One trace that is at hand as an object. Raises DataError with everything that is wrong with it."""
+    if not isinstance(data, Mapping):
+        raise DataError(f"this is no trace: expected an object, found {described(data)}")
     log = ProblemLog()
     trace = read_trace(Fields(data, "trace", None, log))
     if trace is None:
