@@ -62,8 +62,9 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def run(words: Sequence[str]) -> int:
-    from runner import arguments
+    from runner import arguments, terminal
     from runner.compose import plan_of, unused
+    from runner.report.wording import LANGUAGES
     from runner.sweep import launch
 
     line = arguments.read(words)
@@ -71,7 +72,7 @@ def run(words: Sequence[str]) -> int:
         return _ask_hydra(line, words)
     plan = plan_of(line)
     for name in unused(plan.cells):
-        sys.stderr.write(f"note: {name} is set but no run of this command uses it\n")
+        terminal.note(LANGUAGES[plan.cells[0].cfg.report.language]("progress.unused", name=name))
     if plan.cells[0].cfg.dry_run:
         from runner.dry_run import dry_run
 

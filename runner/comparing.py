@@ -20,6 +20,7 @@ from runner.compose import Cell
 from runner.errors import ConfigError, DataError, InputError, Problem, RunnerError
 from runner.job import Job, Outcome
 from runner.metadata import read_json, write_json
+from runner.writing import from_here
 
 if TYPE_CHECKING:
     from runner.comparison.sides import Place, Side
@@ -151,8 +152,7 @@ def _compared(job: Job, outcome: Outcome, baseline: Mapping[str, Any]) -> Outcom
 def _own(folder: Path) -> Side:
     from runner.comparison.sides import Place, open_place
 
-    here = Path.cwd()
-    return open_place(Place(folder, str(folder.relative_to(here) if folder.is_relative_to(here) else folder)))
+    return open_place(Place(folder, str(from_here(folder))))
 
 
 def why(record: Record) -> str:

@@ -16,6 +16,7 @@ from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Expected
 from runner.plan_report import QUESTION, cost_line
 from runner.planning import Planned, plan_cells
+from runner.report.wording import LANGUAGES
 
 
 def agree_on_cost(cells: Sequence[Cell]) -> None:
@@ -54,13 +55,14 @@ def _check(planned: Planned, models: Models) -> None:
 
 def _beyond(total: Expected, cfg: DictConfig) -> list[str]:
     """Limits that what is planned will pass."""
+    say = LANGUAGES[cfg.report.language]
     planned = {
         "usd": None if total.nano_usd is None else total.nano_usd / 1e9,
         "tokens": total.input_tokens + total.output_tokens,
         "requests": total.live,
     }
     return [
-        f"note: budget.{name}={cfg.budget[name]} will be spent before the end"
+        say("progress.beyond", name=name, limit=cfg.budget[name])
         for name, amount in planned.items()
         if amount is not None and cfg.budget[name] is not None and amount > cfg.budget[name]
     ]

@@ -11,6 +11,7 @@ from runner.compose import Plan
 from runner.config import validate
 from runner.preflight import preflight
 from runner.records import CaseSet
+from runner.report.wording import LANGUAGES
 from runner.run import selected
 
 
@@ -18,14 +19,15 @@ def dry_run(plan: Plan) -> int:
     """0 when the data of every cell is sound, 1 when a record would be skipped. Raises as loading does."""
     preflight(plan.runs)
     look_up(plan.cells)
+    say = LANGUAGES[plan.cells[0].cfg.report.language]
     seen: dict[str, int] = {}
     for cell in plan.runs:
         options = validate(cell.cfg)
         case_set: CaseSet[Any] = build(cell.cfg.evaluation).root.load()
         chosen = selected(case_set.cases, options)
         lines = [f"{problem.severity}: {problem}" for problem in case_set.problems]
-        lines.append(f"{cell.experiment}: {len(chosen)} of {len(case_set.cases)} cases would run")
+        lines.append(say("dry_run.cases", experiment=cell.experiment, n=len(chosen), total=len(case_set.cases)))
         seen.setdefault("\n".join(lines), any(problem.severity == "error" for problem in case_set.problems))
     terminal.lines(*seen)
-    terminal.note(f"dry run: {len(plan.runs)} run(s) composed and checked, nothing was run")
+    terminal.note(say("dry_run.one") if len(plan.runs) == 1 else say("dry_run.many", n=len(plan.runs)))
     return int(any(seen.values()))

@@ -21,6 +21,7 @@ from runner.records import Judgements, Row, Scores, Status, Timing
 from runner.stopwatch import Watch, deadline, stopwatch
 
 Record = Callable[[Row], None]
+Tell = Callable[[float, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,17 @@ async def run_cases(
     cases: Iterable[Case],
     limits: Limits,
     record: Record,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> Stop | None:
     """Run every case and hand each row to `record`; None when all were run. A case whose error ends the run
-    has no row, those in flight beside it end as they would have. `tell` gets a line when nothing moves."""
+    has no row, those in flight beside it end as they would have. `tell` gets, when nothing moves, for how many
+    seconds, and the cases in flight."""
     crew = _Crew(evaluation, cases, limits, record)
     workers = [asyncio.create_task(crew.work()) for _ in range(limits.concurrency)]
     try:
-        async with patient(lambda: crew.flight.ended, lambda quiet_s: tell(crew.in_flight(quiet_s)), limits.patience_s):
+        async with patient(
+            lambda: crew.flight.ended, lambda quiet_s: tell(quiet_s, crew.flight.slowest()), limits.patience_s
+        ):
             await asyncio.gather(*workers)
     except asyncio.CancelledError:
         for worker in workers:
@@ -96,8 +100,8 @@ class _Crew:
             place.since = self.flight.ended = time.perf_counter()
             await asyncio.sleep(0)  # a case without I/O would otherwise hold the loop, and Ctrl-C with it
 
-    def in_flight(self, quiet_s: float) -> str:
-        return f"no case ended for {quiet_s:.0f} s; in flight: {self.flight.slowest()}"
+    def telling(self, tell: Tell) -> Callable[[float], None]:
+        return lambda quiet_s: tell(quiet_s, self.flight.slowest())
 
 
 async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: float, place: Place | None = None) -> Row:

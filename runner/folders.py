@@ -15,6 +15,7 @@ from pathlib import Path
 from runner.compose import Plan
 from runner.errors import ConfigError, InputError, Problem
 from runner.metadata import read_json
+from runner.writing import from_here
 
 
 @contextmanager
@@ -22,7 +23,7 @@ def run_folder(plan: Plan) -> Iterator[Path]:
     """The run or sweep folder, locked for this process."""
     out = plan.cells[0].cfg.out
     if out is not None:
-        folder = Path(out)
+        folder = from_here(Path(out))
         _check_is_ours(folder, plan)
     else:
         folder = _unfinished(plan) or _new(plan)

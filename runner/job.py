@@ -13,6 +13,7 @@ from runner.config import evaluation_name, resolved, run_fingerprint
 from runner.engine import Stop
 from runner.frozen import source_of
 from runner.metadata import SCHEMA, git_state, now, read_json, versions, without_credentials, write_json
+from runner.report.wording import LANGUAGES, Wording
 from runner.waves import WAVES, Wave
 
 OUTCOME = ".outcome.json"
@@ -64,8 +65,15 @@ class Job:
 
     @property
     def title(self) -> str:
-        wave = "" if self.wave.sums_up else f", wave {self.wave.number} of {WAVES}"
-        return f"{self.label}{self.experiment}{wave}"
+        title = f"{self.label}{self.experiment}"
+        if self.wave.sums_up:
+            return title
+        return self.say("progress.wave", title=title, number=self.wave.number, waves=WAVES)
+
+    @property
+    def say(self) -> Wording:
+        """In the language of its report."""
+        return LANGUAGES[self.cfg.report.language]
 
     @property
     def stop(self) -> Stop:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from runner import terminal
+from runner.report.wording import Wording
 
 PLAIN_SECONDS = 10.0
 
@@ -25,8 +26,8 @@ class Progress(Protocol):
 class Plain:
     """A line at most every ten seconds, and one at the end."""
 
-    def __init__(self, total: int, label: str, spent: Spent) -> None:
-        self.total, self.label, self.spent = total, label, spent
+    def __init__(self, total: int, label: str, spent: Spent, say: Wording) -> None:
+        self.total, self.label, self.spent, self.say = total, label, spent, say
         self.done = self.failed = 0
         self.started = self.shown = time.monotonic()
 
@@ -42,9 +43,11 @@ class Plain:
         terminal.note(f"{self.label}: {text}")
 
     def _line(self, now: float) -> str:
-        left = (now - self.started) / self.done * (self.total - self.done)
-        eta = f"{left:.0f} s left" if self.done < self.total else f"{now - self.started:.1f} s"
-        parts = [f"{self.done}/{self.total} cases", f"{self.failed} failed", self.spent(), eta]
+        say, passed = self.say, now - self.started
+        left = passed / self.done * (self.total - self.done)
+        eta = say("progress.left", seconds=left) if self.done < self.total else say("progress.took", seconds=passed)
+        cases = say("progress.cases", done=self.done, total=self.total)
+        parts = [cases, say("progress.failed", failed=self.failed), self.spent(), eta]
         return f"{self.label}: {', '.join(part for part in parts if part)}"
 
 
@@ -61,7 +64,7 @@ class Bar:
 
 
 @contextmanager
-def waiting(label: str) -> Iterator[Callable[[str], None]]:
+def waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
     """For work that has no count: a spinner on a terminal; elsewhere a line once it took long. Yields what
     writes a line beside it."""
     started = time.monotonic()
@@ -75,13 +78,13 @@ def waiting(label: str) -> Iterator[Callable[[str], None]]:
         yield terminal.note
     seconds = time.monotonic() - started
     if seconds >= PLAIN_SECONDS:
-        terminal.note(f"{label}: {seconds:.0f} s")
+        terminal.note(say("progress.took_long", label=label, seconds=seconds))
 
 
 @contextmanager
-def progress(total: int, label: str, spent: Spent) -> Iterator[Progress]:
+def progress(total: int, label: str, spent: Spent, say: Wording) -> Iterator[Progress]:
     if total == 0 or not sys.stderr.isatty():
-        yield Plain(total, label, spent)
+        yield Plain(total, label, spent, say)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -91,10 +94,10 @@ def progress(total: int, label: str, spent: Spent) -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("[red]{task.fields[failed]} failed"),
+        TextColumn(f"[red]{say('progress.failed', failed='{task.fields[failed]}')}"),
         TextColumn("{task.fields[spent]}"),
         TimeElapsedColumn(),
-        TextColumn("ETA"),
+        TextColumn(say("progress.eta")),
         TimeRemainingColumn(),
     )
     with RichProgress(*columns, console=Console(stderr=True), refresh_per_second=8) as bar:

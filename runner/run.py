@@ -16,6 +16,7 @@ from runner import terminal
 from runner.comparing import conclude
 from runner.components import build
 from runner.config import RunOptions, validate
+from runner.data.spool import Part
 from runner.engine import INTERRUPTED, Stop
 from runner.errors import BudgetSpentError, InputError, RunnerError, TrackingError, did_you_mean
 from runner.job import Job, Outcome, head_of
@@ -24,6 +25,7 @@ from runner.llm.models import models_among
 from runner.metadata import now, read_json, write_json
 from runner.protocols import Case
 from runner.records import CaseSet, DataProblem
+from runner.report.wording import Wording
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
 from runner.score_identity import score_identity
 from runner.serving import PREPARATION, Service, serve
@@ -31,7 +33,8 @@ from runner.store import code_digest, fingerprint
 from runner.writing import in_words
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
-ASKING = {"models": "retriever", "generator": "generator", "judge": "judge"}  # what asks models, by its identity
+ROWS = "per_item.jsonl"
+ASKING = ("models", "generator", "judge")  # identities of what asks models; the first is that of the retriever
 
 
 def execute(job: Job) -> Outcome:
@@ -69,27 +72,26 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     built = build(job.cfg.evaluation)
     case_set: CaseSet[Any] = built.root.load()
     if job.before is None:
-        _say(case_set.problems)
+        _tell(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
     cases = selected(case_set.cases, options)
-    path = job.folder / "per_item.jsonl"
     head["identity"] = dict(case_set.identity)
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
     head |= score_identity(built, head["config"]) | _reference(built.parts.values())
     code = fingerprint([code_digest(), built.identities[id(built.root)]])
-    _claim(path, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
+    _claim(job, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
-    with Journal(path, retry_failed=job.before is None and not job.wave.is_closing) as journal:
+    with Journal(job.folder / ROWS, retry_failed=job.before is None and not job.wave.is_closing) as journal:
         service = Service(job, options, built, cases, journal, started)
         preparation, stop = serve(service)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
             return _passed(stop, elapsed_s), None
-        finished = Finished(case_set, cases, preparation, stop, elapsed_s)
+        finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = summary_of(job, head, options, built, finished, journal)
-        reasons = write_errors(errors, case_set.problems, journal.rows(case.id for case in cases))
+        reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
     outcome = outcome_of(summary, options, stop, reasons)
     head.update({name: summary[name] for name in GENERATION})
     summary["status"] = outcome.status
@@ -115,52 +117,52 @@ def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     if not cases:
         raise InputError("the data set has no usable case; errors.jsonl lists what was wrong")
     if options.case is not None:
-        found = [case for case in cases if case.id == options.case]
+        ids = [case.id for case in cases]
+        found = [place for place, id in enumerate(ids) if id == options.case]
         if not found:
-            near = did_you_mean(options.case, [case.id for case in cases][:10_000])
+            near = did_you_mean(options.case, ids[:10_000])
             raise InputError(f"case: no case has the id '{options.case}'{near if 'did you mean' in near else ''}")
-        return found
+        return Part(cases, found)
     if options.sample is None:
         return cases
     wanted = options.sample if isinstance(options.sample, int) else max(1, round(options.sample * len(cases)))
     if wanted >= len(cases):
         return cases
-    return [cases[index] for index in sorted(random.Random(options.seed).sample(range(len(cases)), wanted))]
+    return Part(cases, sorted(random.Random(options.seed).sample(range(len(cases)), wanted)))
 
 
-def _say(problems: Sequence[DataProblem]) -> None:
+def _tell(problems: Sequence[DataProblem], say: Wording) -> None:
     shown = [problem for problem in problems if problem.severity == "error"]
     for problem in shown[:5]:
-        terminal.note(f"skipped {problem}")
+        terminal.note(say("progress.skipped", problem=problem))
     if len(shown) > 5:
-        terminal.note(f"skipped {len(shown) - 5} more; errors.jsonl lists all")
+        terminal.note(say("progress.skipped_more", count=len(shown) - 5))
 
 
-def _claim(journal: Path, origin: Mapping[str, Any]) -> None:
+def _claim(job: Job, origin: Mapping[str, Any]) -> None:
     """Rows of other settings, data or code, or of unknown origin, must not be mixed with rows of this run."""
+    journal = job.folder / ROWS
     before = read_json(journal.with_name(PROVENANCE)) or {}
     if before != origin:
         journal.with_name(PREPARATION).unlink(missing_ok=True)
     if journal.exists() and before != origin:
         aside = journal.with_name(f"per_item.before-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
         journal.rename(aside)
-        terminal.note(
-            f"starting over: {' and '.join(_changed(before, origin))} changed since {journal.parent} was written "
-            f"(the earlier rows are kept in {aside.name})"
-        )
+        what = job.say("progress.and").join(job.say(f"progress.{name}") for name in _changed(before, origin))
+        terminal.note(job.say("progress.starting_over", what=what, folder=job.folder, aside=aside.name))
     write_json(journal.with_name(PROVENANCE), origin)
 
 
 def _changed(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list[str]:
-    """In words; beside the identity of the data is that of what asks models."""
+    """What is not as it was; beside the identity of the data is that of what asks models."""
     known, data = before.get("data") or {}, origin["data"]
     names = [name for name in {**known, **data} if known.get(name) != data.get(name)]
-    asking = [f"the {ASKING[name]} (model, server or prompt)" for name in names if name in ASKING]
+    asking = [name for name in names if name in ASKING]
     changed = {
-        "the settings": before.get("settings") != origin["settings"],
-        "the data": len(asking) < len(names),
+        "settings": before.get("settings") != origin["settings"],
+        "data": len(asking) < len(names),
         **dict.fromkeys(asking, True),
-        "the code": before.get("code") != origin["code"],
+        "code": before.get("code") != origin["code"],
     }
     return [name for name, is_changed in changed.items() if is_changed]
 
@@ -214,7 +216,7 @@ def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> No
     if job.cfg.case is not None:
         terminal.show(report.case_view(job.folder))
     terminal.show(*report.panels(head, summary), *report.comparison_view(job.folder, head))
-    terminal.note(f"{job.label}results in {job.folder}")
+    terminal.note(job.say("progress.results", label=job.label, folder=job.folder))
 
 
 def _track(job: Job) -> None:

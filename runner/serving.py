@@ -14,6 +14,7 @@ from pathlib import Path
 from runner import terminal
 from runner.components import Built
 from runner.config import RunOptions
+from runner.data.spool import Part
 from runner.engine import INTERRUPTED, Limits, Stop, run_cases
 from runner.errors import InputError, StopRunError
 from runner.inflight import PATIENCE_S, patient
@@ -24,6 +25,7 @@ from runner.metadata import read_json, write_json
 from runner.progress import progress, waiting
 from runner.protocols import Case, JudgeChecking, Opened
 from runner.records import Preparation, Row
+from runner.report.wording import Wording
 from runner.store import Store, fingerprint
 
 PREPARATION = ".preparation.json"  # what preparing told when it was first done for the rows of the journal
@@ -41,9 +43,15 @@ class Service:
     started: float
 
     @cached_property
+    def ids(self) -> Sequence[str]:
+        """Of all cases. To look at a case is to read it; its id is wanted more often."""
+        return [case.id for case in self.cases]
+
+    @cached_property
     def pending(self) -> Sequence[Case]:
         """The cases of this pass, as they were when first asked for."""
-        return [case for case in self.job.wave.of(self.cases, self.options.seed) if case.id not in self.journal]
+        cases = self.job.wave.of(self.cases, self.options.seed)
+        return Part(cases, [place for place, case in enumerate(cases) if case.id not in self.journal])
 
     @property
     def elapsed_s(self) -> float:
@@ -53,7 +61,7 @@ class Service:
 
     @property
     def n_done(self) -> int:
-        return sum(case.id in self.journal for case in self.cases)
+        return sum(id in self.journal for id in self.ids)
 
 
 def serve(service: Service) -> tuple[Preparation, Stop | None]:
@@ -61,7 +69,8 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
     job, kept = service.job, kept_preparation(service.job.folder)
     n_done = service.n_done
     if n_done and job.before is None:
-        terminal.note(f"{job.label}resuming: {n_done} of {len(service.cases)} cases are done")
+        done = {"label": job.label, "done": n_done, "total": len(service.cases)}
+        terminal.note(job.say("progress.resuming", **done))
     if job.wave.is_closing:
         return kept or Preparation(), job.stop if n_done < len(service.cases) else None
     if kept is not None and not service.pending:
@@ -125,10 +134,11 @@ async def _prepared(service: Service, models: Sequence[Models], *, checks: bool)
     cold = options.cold_start and service.job.before is None
     store = Store(Path(options.cache_dir), service.built.identities, cold=cold)
     began = time.perf_counter()
-    with waiting(f"{service.job.title}: preparing {len(cases)} cases") as note:
+    title, say = service.job.title, service.job.say
+    with waiting(say("progress.preparing", title=title, n=len(cases)), say) as note:
 
         def tell(seconds: float) -> None:
-            note(f"{service.job.title}: preparing for {seconds:.0f} s{_requests(models)}")
+            note(_with_requests(say("progress.still_preparing", title=title, seconds=seconds), models, say))
 
         async with patient(lambda: began, tell, PATIENCE_S):
             preparation: Preparation = await root.prepare(cases, store)
@@ -137,23 +147,25 @@ async def _prepared(service: Service, models: Sequence[Models], *, checks: bool)
 
 
 async def _run(service: Service, models: Sequence[Models]) -> Stop | None:
-    def spent() -> str:
-        return ", ".join(filter(None, (door.spent() for door in models)))
+    say = service.job.say
 
-    with progress(len(service.pending), service.job.title, spent) as shown:
+    def spent() -> str:
+        return ", ".join(filter(None, (door.spent(say("progress.tokens")) for door in models)))
+
+    with progress(len(service.pending), service.job.title, spent, say) as shown:
 
         def record(row: Row) -> None:
             service.journal.append(row)
             shown.advance(failed=row.status != "ok")
 
-        def tell(line: str) -> None:
-            shown.note(f"{line}{_requests(models)}")
+        def tell(seconds: float, cases: str) -> None:
+            shown.note(_with_requests(say("progress.quiet", seconds=seconds, cases=cases), models, say))
 
         limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
         return await run_cases(service.built.root, service.pending, limits, record, tell)
 
 
-def _requests(models: Sequence[Models]) -> str:
-    """The slowest requests to models that are under way."""
-    slowest = [line for door in models for line in door.slowest()]
-    return f"; slowest requests: {'; '.join(slowest)}" if slowest else ""
+def _with_requests(line: str, models: Sequence[Models], say: Wording) -> str:
+    """The line, and the slowest requests to models that are under way."""
+    slowest = [request for door in models for request in door.slowest()]
+    return say("progress.requests", line=line, requests="; ".join(slowest)) if slowest else line

@@ -29,9 +29,10 @@ from runner.job import OUTCOME, Job, Outcome
 from runner.llm import ledger
 from runner.metadata import SCHEMA, now, read_json, write_json
 from runner.preflight import preflight
+from runner.report.wording import LANGUAGES, Wording
 from runner.run import execute, tracking_failure
 from runner.waves import Wave
-from runner.writing import in_words
+from runner.writing import from_here, in_words
 
 SPENT = re.compile(r"\bbudget\.(usd|tokens|requests)=\S+ is spent")  # that of minutes begins anew with a command
 GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
@@ -62,11 +63,11 @@ def task(cfg: DictConfig) -> None:
     from hydra.types import RunMode
 
     hydra = HydraConfig.get()
-    folder = Path(hydra.runtime.output_dir)
+    folder = from_here(Path(hydra.runtime.output_dir))
     many = hydra.mode == RunMode.MULTIRUN
     sweep = read_json(folder.parent / "sweep.json") if many else None
     choices = {str(key): str(value) for key, value in hydra.runtime.choices.items() if "hydra" not in str(key)}
-    label = _label(folder.name, sweep) if sweep else ""
+    label = _label(folder.name, sweep, LANGUAGES[cfg.report.language]) if sweep else ""
     wave, before = waves.current(folder.parent) if sweep else Wave(), Outcome.read(folder)
     if before is not None and before.status == "failed":  # in an earlier wave
         return
@@ -99,9 +100,11 @@ def _leave(outcome: Outcome, folder: Path) -> None:
         terminal.fail(in_words(error, folder))
 
 
-def _label(name: str, sweep: Mapping[str, Any]) -> str:
+def _label(name: str, sweep: Mapping[str, Any], say: Wording) -> str:
     """What a run is called in the terminal."""
-    return f"[{int(name) + 1}/{len(sweep['cells'])}] " if name.isdecimal() else f"[reference {name}] "
+    is_cell = name.isdecimal()
+    called = f"{int(name) + 1}/{len(sweep['cells'])}" if is_cell else say("progress.reference", name=name)
+    return f"[{called}] "
 
 
 # --- the passes -----------------------------------------------------------------------------------
@@ -128,7 +131,7 @@ def _pass(plan: Plan, folder: Path, wave: Wave) -> int:
         for overrides in _commands(plan):
             _launch(plan, folder, overrides)
     except KeyboardInterrupt:
-        terminal.note(f"stopped; the same command goes on where it stopped ({folder})")
+        terminal.note(_say(plan)("progress.interrupted", folder=folder))
         return INTERRUPTED.exit_code
     return 0
 
@@ -174,9 +177,7 @@ def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
 
 def _config_folders(places: Sequence[str]) -> list[str]:
     """Folders of YAML that somebody wrote, as seen from where the command was given."""
-    folders = [Path(place.removeprefix("file://")) for place in places if place.startswith("file://")]
-    here = Path.cwd()
-    return [str(folder.relative_to(here) if folder.is_relative_to(here) else folder) for folder in folders]
+    return [str(from_here(Path(place.removeprefix("file://")))) for place in places if place.startswith("file://")]
 
 
 def _names(plan: Plan) -> list[str]:
@@ -235,20 +236,24 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
         write_json(folder / "sweep.json", {**state, "updated_at": now()})
         _close_sweep(plan, folder, runs)
     if code == 0:
-        _say_how_to_go_on(outcomes, folder)
+        _say_how_to_go_on(outcomes, folder, _say(plan))
     return gravest
 
 
-def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path) -> None:
+def _say(plan: Plan) -> Wording:
+    return LANGUAGES[plan.cells[0].cfg.report.language]
+
+
+def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wording) -> None:
     """A run that was stopped or has failed goes on; one whose input is wrong would end in the same way."""
     if any(outcome is None or outcome.status == "partial" for outcome in outcomes):
-        line = f"stopped early; the same command goes on where it stopped ({folder})"
+        line = say("progress.stopped", folder=folder)
     elif any(outcome is not None and outcome.exit_code == 3 for outcome in outcomes):
-        line = f"not all is done; the same command keeps what is, and does the rest again ({folder})"
+        line = say("progress.not_all", folder=folder)
     else:
         return
     reasons = " ".join(outcome.error_message or "" for outcome in outcomes if outcome is not None)
-    terminal.note(line + ("; raise the budget first" if SPENT.search(reasons) else ""))
+    terminal.note(say("progress.raise_budget", line=line) if SPENT.search(reasons) else line)
 
 
 def _final(folder: Path) -> Outcome | None:
@@ -270,7 +275,7 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -
         build(plan.cells[0].cfg.tracking).root.upload_sweep(folder)
     except Exception as error:
         terminal.note(f"warning: {tracking_failure(error, folder)}")
-    terminal.note(f"sweep in {folder}")
+    terminal.note(_say(plan)("progress.sweep", folder=folder))
 
 
 def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -283,5 +288,5 @@ def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> M
         margin = build(cfg.regression).root.margin
         return compare_sweep(folder, statuses, baseline=baseline, seed=cfg.seed, margin=margin)
     except RunnerError as error:
-        terminal.note(f"warning: the runs could not be compared: {error}")
+        terminal.note(_say(plan)("progress.not_compared", error=error))
         return None

@@ -12,6 +12,12 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 GOES_ON = "finished cases stay, and the same command goes on from there"
 
 
+def from_here(path: Path) -> Path:
+    """As every path is shown: relative to the working folder where it is below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A file beside `path` to write into. It takes the place of `path` at the end: a reader sees the old file or the

@@ -33,6 +33,7 @@ from runner.progress import progress
 from runner.protocols import Preflight
 from runner.records import Row
 from runner.report.folder import RunFolder
+from runner.report.wording import LANGUAGES
 from runner.store import Store
 
 CELL = "calibrate"
@@ -116,17 +117,25 @@ async def _judged(calibration: Calibration, rows: dict[str, Row]) -> Stop | None
     options, models, answers = calibration.options, calibration.models, calibration.labels.answers
     limits = Limits(options.max_concurrency, options.case_timeout_s)
     limit_ms = options.run_timeout_ms
+    say = LANGUAGES[calibration.cfg.report.language]
+
+    def spent() -> str:
+        return "" if models is None else models.spent(say("progress.tokens"))
+
     try:
         async with asyncio.timeout(None if limit_ms is None else limit_ms / 1000), AsyncExitStack() as opened:
             if models is not None:
                 await opened.enter_async_context(models.opened(CELL))
-            with progress(len(answers), CELL, models.spent if models is not None else str) as shown:
+            with progress(len(answers), CELL, spent, say) as shown:
 
                 def record(row: Row) -> None:
                     rows[row.id] = row
                     shown.advance(failed=bool(row.unscored))
 
-                stop = await run_cases(calibration.evaluation, answers, limits, record, shown.note)
+                def tell(seconds: float, cases: str) -> None:
+                    shown.note(say("progress.quiet", seconds=seconds, cases=cases))
+
+                stop = await run_cases(calibration.evaluation, answers, limits, record, tell)
     except asyncio.CancelledError:
         return INTERRUPTED
     except TimeoutError:

@@ -44,8 +44,10 @@ from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.report import calibration as report
 from runner.report.calibration_panels import panels
 from runner.report.folder import RunFolder, open_run
+from runner.report.wording import LANGUAGES
 from runner.run import selected
 from runner.store import fingerprint
+from runner.writing import from_here
 
 RUBRICS = ("faithfulness", "answer_relevancy")
 OWN = ("scale", "threshold", "ratings", "run")
@@ -77,7 +79,8 @@ def _show(result: Mapping[str, object], cfg: DictConfig) -> int:
     folder = Path(cfg.out)
     report.write(folder)
     terminal.show(*panels(result))
-    terminal.note(f"results in {folder}")
+    say = LANGUAGES[cfg.report.language]
+    terminal.note(say("progress.results", label="", folder=from_here(folder)))
     if result["error_message"]:
         terminal.fail(str(result["error_message"]))
     return int(str(result["exit_code"]))

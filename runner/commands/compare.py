@@ -35,6 +35,7 @@ from runner.report.comparison_words import Record
 from runner.report.html import write_comparison
 from runner.report.wording import LANGUAGES, Wording, wording_of
 from runner.snapshot import write_bytes
+from runner.writing import from_here
 
 SEVERAL = "runner.comparisons"
 TARGET = "runner.regression.Regression"
@@ -60,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
         write_junit(options.junit, records, say)
     for record in records:
         terminal.show(*comparison_panels(record, say))
-    terminal.note(f"comparison in {folder}")
+    terminal.note(say("compare.report", path=from_here(folder)))
     for record in records:
         if record["exit_code"]:
             terminal.fail(f"{record['candidate']['label']}: {why(record)}")

@@ -74,11 +74,11 @@ class Door:
         self._nano_usd += cost.nano_usd or 0
         self._unpriced += cost.nano_usd is None
 
-    def spent(self) -> str:
+    def spent(self, tokens: str) -> str:
         if not self._tokens:
             return ""
         usd = "" if self._unpriced else f"${self._nano_usd / 1e9:.4f}, "
-        return f"{usd}{self._tokens:,} tokens"
+        return usd + tokens.format(self._tokens)
 
     async def close(self) -> None:
         """Ends what is still under way."""

@@ -154,9 +154,9 @@ class Models:
         """The requests that have been under way for longest, in words."""
         return self._door.slowest(limit)
 
-    def spent(self) -> str:
-        """Live use since this object was made, in words; empty when there was none."""
-        return self._door.spent()
+    def spent(self, tokens: str = "{:,} tokens") -> str:
+        """Live use since this object was made, in words; empty when there was none. `tokens`: how they are called."""
+        return self._door.spent(tokens)
 
     def usage(self, cell: str) -> Mapping[str, Any]:
         """See Ledger.usage; empty for a run that asked no model."""

@@ -1,19 +1,50 @@
-"""How many columns of numbers fit a terminal."""
+"""Which columns of numbers fit a terminal, and how what stands on their left is broken into lines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
+from rich.console import Console
 
-WIDTH = 80
-FOLDED = 20  # columns of the terminal beyond which what stands on the left is folded
+WIDTH = 80  # at most, however wide the terminal
+FOLDED = 20  # columns of the terminal beyond which what stands on the left is folded, where there is no room
+
+_PIECES = re.compile(r"[^\s./=,:]*[\s./=,:]*")
+
+Column = Sequence[str]  # its heading, and the text of every row
 
 
-def that_fit(left: Iterable[Iterable[str]], columns: Iterable[Iterable[str]]) -> int:
-    """How many of `columns`, from the first, there is room for beside those on the left. A column is its texts, which
-    may have several lines; a space is between columns."""
-    room = WIDTH - sum(min(_width(texts), FOLDED) + 1 for texts in left)
+def fitted(left: Sequence[Column], columns: Iterable[Column]) -> tuple[list[list[str]], int]:
+    """What stands on the left, folded where it must be, and how many of `columns`, from the first, there is room for
+    beside it. Texts may have several lines; a space is between columns."""
+    columns, width = list(columns), min(WIDTH, Console().width)
+    for shown in ([list(column) for column in left], [[folded(text) for text in column] for column in left]):
+        fitting = _that_fit(width - sum(_width(texts) + 1 for texts in shown), columns)
+        if fitting == len(columns):
+            break
+    return shown, fitting
+
+
+def folded(text: str, width: int = FOLDED) -> str:
+    """In lines of `width` at most, broken behind a space, a point or the like; within a word only where one is longer
+    than a line."""
+    lines = [""]
+    for piece in _PIECES.findall(text):
+        rest = piece
+        if cell_len(lines[-1] + rest.rstrip()) > width and lines[-1]:
+            lines.append("")
+        while cell_len(rest.rstrip()) > width:
+            most = next(place for place in range(len(rest), 0, -1) if cell_len(rest[:place]) <= width)
+            cut = max(rest.rfind("_", 0, most), rest.rfind("-", 0, most)) + 1 or most
+            lines[-1], rest = rest[:cut], rest[cut:]
+            lines.append("")
+        lines[-1] += rest
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _that_fit(room: int, columns: Iterable[Column]) -> int:
     fitting = 0
     for texts in columns:
         room -= _width(texts) + 1

@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric
-from runner.report.columns import that_fit
+from runner.report.columns import fitted
 from runner.report.comparison_words import MARKS, chance, differs, interval, plain, reason_text, signed
 from runner.report.markdown import Markdown, escape, table
-from runner.report.sweep import Sweep, swept
+from runner.report.sweep import Sweep
 
 SHOWN = 5  # metrics in the terminal; more do not fit 80 columns
 FIRST = (
@@ -244,19 +244,20 @@ def panels(sweep: Sweep) -> list[RenderableType]:
 def _panel(sweep: Sweep, entries: Sequence[Record]) -> Table:
     record = sweep.comparison or {}
     found = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in sweep.params or [sweep.say("sweep.folder")]:
-        found.add_column(Text(name), overflow="fold")
     folders = [folder for folder in record["cells"] if folder not in (record["baseline"], *record["apart"])]
     columns = [
         [heading(sweep, entry["name"]).plain, *(_difference(sweep, entry, folder).plain for folder in folders)]
         for entry in entries
     ]
-    entries = entries[: that_fit(swept(sweep), columns)]
+    rows = [sweep.params or [sweep.say("sweep.folder")], *(_run(sweep, folder)[1:] or [folder] for folder in folders)]
+    left, fitting = fitted(list(zip(*rows, strict=True)), columns)
+    entries = entries[:fitting]
+    for name, *_ in left:
+        found.add_column(Text(name), overflow="fold")
     for entry in entries:
         found.add_column(heading(sweep, entry["name"]), justify="right", no_wrap=True)
-    for folder in folders:
-        texts = (Text(text) for text in (_run(sweep, folder)[1:] or [folder]))
-        found.add_row(*texts, *(_difference(sweep, entry, folder) for entry in entries))
+    for folder, *texts in zip(folders, *(texts for _, *texts in left), strict=True):
+        found.add_row(*map(Text, texts), *(_difference(sweep, entry, folder) for entry in entries))
     return found
 
 

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import usage
+from runner.report.columns import fitted
 from runner.report.markdown import bold, escape, table
 from runner.report.sweep import Cell, Sweep
 from runner.report.usage import Spent
@@ -54,16 +55,34 @@ def panel(sweep: Sweep) -> list[RenderableType]:
     say = sweep.say
     title = Text(say("sweep.cost_panel"), style="bold")
     shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    blank = [""] * (max(1, len(sweep.params)) - 1)
-    for name in sweep.params or [say("sweep.folder")]:
+    left, columns = _left(sweep), _columns(sweep)
+    left, fitting = fitted(left, columns)
+    for name, *_ in left:
         shown.add_column(Text(name), overflow="fold")
-    for name in HEADERS:
-        shown.add_column(Text(say(f"cost.{name}")), justify="right", no_wrap=True)
-    for number, cell in enumerate(sweep.runs, start=1):
-        names = _params(sweep, cell) if cell in sweep.cells and sweep.params else [cell.folder, *blank]
-        shown.add_row(*map(Text, [*names, *_cells(*cell.spent, say)]), end_section=number == len(sweep.runs))
-    shown.add_row(*map(Text, [say("cost.total"), *blank, *_cells(*_total(sweep), say)]), style="bold")
+    for name, *_ in columns[:fitting]:
+        shown.add_column(Text(name), justify="right", no_wrap=True)
+    texts = zip(*(texts for _, *texts in [*left, *columns[:fitting]]), strict=True)
+    for number, row in enumerate(texts, start=1):
+        style = "bold" if number > len(sweep.runs) else ""
+        shown.add_row(*map(Text, row), style=style, end_section=number == len(sweep.runs))
     return [shown, *map(Text, _unanswered(sweep))]
+
+
+def _left(sweep: Sweep) -> list[list[str]]:
+    """What sets the runs apart, and the word for all of them."""
+    blank = [""] * (max(1, len(sweep.params)) - 1)
+    heading, total = sweep.params or [sweep.say("sweep.folder")], [sweep.say("cost.total"), *blank]
+    rows = [
+        _params(sweep, cell) if cell in sweep.cells and sweep.params else [cell.folder, *blank] for cell in sweep.runs
+    ]
+    return [list(column) for column in zip(heading, *rows, total, strict=True)]
+
+
+def _columns(sweep: Sweep) -> list[list[str]]:
+    say = sweep.say
+    rows = [_cells(*spent, say) for spent in [*(cell.spent for cell in sweep.runs), _total(sweep)]]
+    headers = [say.texts.get(f"cost.short.{name}") or say(f"cost.{name}") for name in HEADERS]
+    return [list(column) for column in zip(headers, *rows, strict=True)]
 
 
 def numbers(cell: Cell) -> list[float | int | None]:

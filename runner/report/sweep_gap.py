@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric
+from runner.report.columns import fitted
 from runner.report.comparison_words import chance
 from runner.report.markdown import escape, table
 from runner.report.sweep import Sweep
@@ -49,26 +50,32 @@ def panel(sweep: Sweep) -> list[RenderableType]:
     found = gaps(sweep)[:SHOWN]
     if not found:
         return []
-    say = sweep.say
+    say, runs = sweep.say, (sweep.comparison or {})["cells"]
+    ends = _ends(sweep, found)
+    rows = [*ends, *([called(sweep, folder), *(_share(sweep, gap, folder) for gap in found)] for folder in runs)]
+    names, *columns = zip(*rows, strict=True)
+    headings = [heading(sweep, gap["name"]).plain for gap in found]
+    (left,), fitting = fitted(
+        [[", ".join(sweep.params) or say("sweep.folder"), *names]],
+        [[name, *texts] for name, texts in zip(headings, columns, strict=True)],
+    )
     shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    shown.add_column(Text(", ".join(sweep.params) or say("sweep.folder")), overflow="fold")
-    for gap in found:
-        shown.add_column(heading(sweep, gap["name"]), justify="right", no_wrap=True)
-    _ends(sweep, shown, found)
-    for folder in (sweep.comparison or {})["cells"]:
-        shown.add_row(Text(called(sweep, folder)), *(Text(_share(sweep, gap, folder)) for gap in found))
+    shown.add_column(Text(left[0]), overflow="fold")
+    for name in headings[:fitting]:
+        shown.add_column(Text(name), justify="right", no_wrap=True)
+    for number, (name, row) in enumerate(zip(left[1:], rows, strict=True), start=1):
+        style = "dim" if number <= len(ends) else ""
+        shown.add_row(*map(Text, [name, *row[1 : fitting + 1]]), style=style, end_section=number == len(ends))
     return [Text(say("gap.title"), style="bold"), shown, Text(say("gap.explain"), style="dim")]
 
 
-def _ends(sweep: Sweep, shown: Table, found: Sequence[Gap]) -> None:
-    """The floor of a metric stands in the row of what it was reached with."""
-    say = sweep.say
+def _ends(sweep: Sweep, found: Sequence[Gap]) -> list[list[str]]:
+    """Rows of floors and ceiling; the floor of a metric stands in the row of what it was reached with."""
+    say, shown = sweep.say, []
     for name in dict.fromkeys(gap["floor"]["folder"] for gap in found):
         values = [gap["floor"]["value"] if gap["floor"]["folder"] == name else None for gap in found]
-        texts = ["" if value is None else metric.four(value, say) for value in values]
-        shown.add_row(*(Text(text, style="dim") for text in [say(f"gap.row_{name}"), *texts]))
-    top = [metric.four(gap["ceiling"]["value"], say) for gap in found]
-    shown.add_row(*(Text(text, style="dim") for text in [say("gap.row_gold"), *top]), end_section=True)
+        shown.append([say(f"gap.row_{name}"), *("" if value is None else metric.four(value, say) for value in values)])
+    return [*shown, [say("gap.row_gold"), *(metric.four(gap["ceiling"]["value"], say) for gap in found)]]
 
 
 def _end(sweep: Sweep, end: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric, sweep_comparison, sweep_cost, sweep_gap
-from runner.report.columns import that_fit
+from runner.report.columns import fitted
 from runner.report.sweep import Cell, Sweep, View, read_sweep, swept
 
 SHOWN = 5  # metrics at most
@@ -36,14 +36,14 @@ def sweep_panels(folder: Path) -> list[RenderableType]:
 
 
 def _table(sweep: Sweep, view: View, title: str) -> list[RenderableType]:
-    say, names = sweep.say, _that_fit(sweep, view)
+    left, names = _that_fit(sweep, view)
     shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in sweep.params or [say("sweep.folder")]:
+    for name, *_ in left:
         shown.add_column(Text(name), overflow="fold")
     for name in names:
         shown.add_column(Text(_heading(sweep, name)), justify="right", no_wrap=True)
-    for cell in sweep.cells:
-        shown.add_row(*_params(sweep, cell), *_numbers(sweep, view, cell, names))
+    for cell, *texts in zip(sweep.cells, *(texts for _, *texts in left), strict=True):
+        shown.add_row(*map(Text, texts), *_numbers(sweep, view, cell, names))
     return [*(Text(text, style="bold") for text in (title, view.note) if text), shown]
 
 
@@ -51,18 +51,13 @@ def _heading(sweep: Sweep, name: str) -> str:
     return sweep.say.texts.get(f"short.{name}") or metric.label(name, sweep.k, sweep.say)
 
 
-def _that_fit(sweep: Sweep, view: View) -> list[str]:
-    """The first of the metrics, as many as there is room for beside what was swept."""
+def _that_fit(sweep: Sweep, view: View) -> tuple[list[list[str]], list[str]]:
+    """What was swept, and the first of the metrics, as many as there is room for beside it."""
     names = sweep.metrics[:SHOWN]
     cells = [cell for cell in sweep.cells if cell.folder in view.metrics]
     columns = [[_heading(sweep, name), *(_number(sweep, view, cell, name).plain for cell in cells)] for name in names]
-    return names[: that_fit(swept(sweep), columns)]
-
-
-def _params(sweep: Sweep, cell: Cell) -> Iterator[Text]:
-    yield from (Text(cell.params.get(name, "")) for name in sweep.params)
-    if not sweep.params:
-        yield Text(cell.folder)
+    left, fitting = fitted(swept(sweep), columns)
+    return left, names[:fitting]
 
 
 def _numbers(sweep: Sweep, view: View, cell: Cell, names: Sequence[str]) -> Iterator[Text]:

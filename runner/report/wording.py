@@ -13,6 +13,7 @@ from runner.report.english_html import ENGLISH_HTML
 from runner.report.english_links import ENGLISH_LINKS
 from runner.report.english_memory import ENGLISH_MEMORY
 from runner.report.english_models import ENGLISH_MODELS
+from runner.report.english_progress import ENGLISH_PROGRESS
 from runner.report.english_sweep import ENGLISH_SWEEP
 from runner.report.english_trace import ENGLISH_TRACE
 from runner.report.korean import KOREAN
@@ -22,6 +23,7 @@ from runner.report.korean_html import KOREAN_HTML
 from runner.report.korean_links import KOREAN_LINKS
 from runner.report.korean_memory import KOREAN_MEMORY
 from runner.report.korean_models import KOREAN_MODELS
+from runner.report.korean_progress import KOREAN_PROGRESS
 from runner.report.korean_sweep import KOREAN_SWEEP
 from runner.report.korean_trace import KOREAN_TRACE
 
@@ -51,6 +53,7 @@ LANGUAGES = {
         | ENGLISH_MODELS
         | ENGLISH_COMPARISON
         | ENGLISH_HTML
+        | ENGLISH_PROGRESS
         | ENGLISH_SWEEP
         | ENGLISH_TRACE,
     ),
@@ -63,6 +66,7 @@ LANGUAGES = {
         | KOREAN_MODELS
         | KOREAN_COMPARISON
         | KOREAN_HTML
+        | KOREAN_PROGRESS
         | KOREAN_SWEEP
         | KOREAN_TRACE,
     ),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -377,15 +378,27 @@ def test_answers_of_another_system_that_change_start_over(tmp_path: Path) -> Non
     assert rows("x")["g"]["output"]["answer"] == "28 days"
 
 
+def test_a_run_speaks_the_language_of_its_report_and_of_places_below_the_working_folder(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*data, "report.language=ko", f"out={tmp_path / 'x'}"]
+    assert main(words) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"retrieval_only: 사례 8/8, 실패 0, [\d.]+초", said[0])
+    assert said[1:] == ["결과: x"]
+    assert main(words) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "이어서 실행합니다. 사례 8개 중 8개는 이미 끝났습니다"
+
+
 def test_a_bug_is_one_line_and_a_log_never_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "buggy.py").write_text("class Buggy:\n    def load(self):\n        return 1 / 0\n", encoding="utf-8")
     settings = ["~dataset.language", "~dataset.chunker", "~dataset.strict", "dataset._target_=buggy.Buggy"]
     words = ["retriever=keyword", "tracking=none", "out=x", *settings]
     done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
     assert done.returncode == 3
-    log = tmp_path / "x" / "error.log"
     assert done.stderr == (
-        f"error: unexpected ZeroDivisionError: division by zero; {log} has the details\n"
+        "error: unexpected ZeroDivisionError: division by zero; x/error.log has the details\n"
         "not all is done; the same command keeps what is, and does the rest again (x)\n"
     )
     assert "Traceback" in Path("x/error.log").read_text(encoding="utf-8")

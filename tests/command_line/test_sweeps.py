@@ -128,7 +128,7 @@ def test_references_are_no_candidates_for_a_regression(data: list[str]) -> None:
 
 def test_a_dry_run_and_a_plan_count_the_references(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*data, "k=1,2", "baselines=auto", "dry_run=true"]) == 0
-    assert "dry run: 5 run(s) composed and checked" in capsys.readouterr().err
+    assert "dry run: 5 runs composed and checked" in capsys.readouterr().err
 
 
 def test_references_are_uploaded_as_such(data: list[str], mlflow_store: str, tmp_path: Path) -> None:
