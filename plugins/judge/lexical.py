@@ -18,7 +18,7 @@ from runner.text.language import Language, detect_language
 from runner.text.recollection import Recollection, recollection
 from runner.text.refusals import is_refusal, says_unknown
 from runner.text.relevancy import relevancy
-from runner.text.support import Sources, Statement, Support
+from runner.text.support import Conflict, Sources, Statement, Support
 from runner.threads import compute
 
 UNKNOWN = 0.5  # "the sources do not tell" claims nothing that words could confirm or refute
@@ -37,6 +37,25 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "noise": "{} of {} sentences have nothing to do with the question",
         "useful": "The memory holds something on the question.",
         "useless": "The memory holds little on the question.",
+        "empty": "The answer is empty.",
+        "no_claims": "The answer claims nothing.",
+        "unknown": "The answer says that the sources do not tell.",
+        "supported": "{} of {} claims supported.",
+        "unsupported": "Unsupported: “{}” ({}).",
+        "conflict.absent": "not in the sources: {}",
+        "conflict.number": "another number in the sources: {}",
+        "conflict.name": "another name in the sources: {}",
+        "conflict.word": "another word in the sources: {}",
+        "conflict.denied": "denied on one side only",
+        "refusal": "The answer is a refusal.",
+        "topic": "The answer takes up {:.0%} of the topic.",
+        "kind.quantity": "The question asks for a quantity; the answer gives none.",
+        "kind.time": "The question asks for a time; the answer gives none.",
+        "kind.reason": "The question asks for a reason; the answer gives none.",
+        "adds_nothing": "It adds nothing.",
+        "in_both": "In the text and in the note: {}.",
+        "in_both_nothing": "In the text and in the note: nothing that it names.",
+        "in_neither": "In neither: {}.",
     },
     "ko": {
         "relevance": "문장 {1}개 중 {0}개가 질문과 관련됨",
@@ -51,6 +70,25 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "noise": "문장 {1}개 중 {0}개가 질문과 무관함",
         "useful": "질문에 도움이 되는 내용이 메모리에 있습니다.",
         "useless": "질문에 도움이 되는 내용이 메모리에 거의 없습니다.",
+        "empty": "답변이 비어 있습니다.",
+        "no_claims": "답변에 주장이 없습니다.",
+        "unknown": "자료에 답이 없다고 한 답변입니다.",
+        "supported": "주장 {1}개 중 {0}개에 근거가 있습니다.",
+        "unsupported": "근거 없음: “{}”({}).",
+        "conflict.absent": "자료에 없음: {}",
+        "conflict.number": "자료의 수치와 다름: {}",
+        "conflict.name": "자료의 이름과 다름: {}",
+        "conflict.word": "자료의 낱말과 다름: {}",
+        "conflict.denied": "한쪽에서만 부정함",
+        "refusal": "거절한 답변입니다.",
+        "topic": "질문의 주제를 {:.0%} 다룹니다.",
+        "kind.quantity": "질문은 수량을 묻는데 답변에 없습니다.",
+        "kind.time": "질문은 때를 묻는데 답변에 없습니다.",
+        "kind.reason": "질문은 이유를 묻는데 답변에 없습니다.",
+        "adds_nothing": "질문에 없던 내용이 없습니다.",
+        "in_both": "글과 노트에 모두 있음: {}.",
+        "in_both_nothing": "글과 노트에 모두 있는 말이 없습니다.",
+        "in_neither": "어느 쪽에도 없음: {}.",
     },
 }
 
@@ -63,7 +101,8 @@ class _Verdict:
 
 
 class LexicalJudge:
-    """A baseline: it sees words, not meaning. Deterministic, a few milliseconds an answer.
+    """A baseline: it sees words, not meaning. Deterministic, a few milliseconds an answer. Its reasons are in the
+    language of the case.
 
     faithfulness: mean support of the answer's claims, weighted by their numbers of words (see
     runner.text.support). A claim with a number, name or negation that the contexts contradict has none. A
@@ -98,20 +137,22 @@ class LexicalJudge:
         if rubric not in rubrics:
             raise EvaluationError(f"judge: lexical has no rubric '{rubric}'{did_you_mean(rubric, rubrics)}")
         if "answer" in fields and not str(fields["answer"] or "").strip():
-            return Judgement(0.0, "The answer is empty.")
+            return Judgement(0.0, _words_of(fields)["empty"])
         return await compute(rubrics[rubric], fields)
 
     def _faithfulness(self, fields: Mapping[str, Any]) -> Judgement:
         contexts: Sequence[Context] = fields["contexts"]
+        words = _words_of(fields)
         known = "\n".join([str(fields.get("question") or ""), *(context.title for context in contexts)])
         sources = Sources([context.text for context in contexts], known)
         stated = (Statement(claim) for claim in claims(str(fields["answer"])))
         verdicts = [self._verdict(claim, sources) for claim in stated if claim.size]
         if not verdicts:
-            return Judgement(UNKNOWN, "The answer claims nothing.", details={"claims": []})
+            return Judgement(UNKNOWN, words["no_claims"], details={"claims": []})
         size = sum(each.claim.size for each in verdicts)
         score = sum(each.support.score * each.claim.size for each in verdicts) / size
-        return Judgement(score, _reasoning(verdicts), details={"claims": [_detail(each) for each in verdicts]})
+        details = {"claims": [_detail(each, words) for each in verdicts]}
+        return Judgement(score, _reasoning(verdicts, words), details=details)
 
     def _verdict(self, claim: Statement, sources: Sources) -> _Verdict:
         if says_unknown(claim.text):
@@ -120,31 +161,41 @@ class LexicalJudge:
         return _Verdict(claim, support, "supported" if support.score >= self.supported else "unsupported")
 
     def _answer_relevancy(self, fields: Mapping[str, Any]) -> Judgement:
-        answer = str(fields["answer"])
+        answer, words = str(fields["answer"]), _words_of(fields)
         if is_refusal(answer):
-            return Judgement(0.0, "The answer is a refusal.")
+            return Judgement(0.0, words["refusal"])
         found = relevancy(str(fields["question"]), without_citations(answer))
-        reasons = [f"The answer takes up {found.topic:.0%} of the topic."]
+        reasons = [words["topic"].format(found.topic)]
         if not found.responds:
-            reasons.append(
-                f"The question asks for a {found.kind}; the answer gives none." if found.kind else "It adds nothing."
-            )
+            reasons.append(words.get(f"kind.{found.kind}", words["adds_nothing"]))
         return Judgement(found.score, " ".join(reasons), details={"topic": found.topic, "kind": found.kind})
+
+
+def _language_of(fields: Mapping[str, Any]) -> Language:
+    """That of the case; where it has none, that of the question, or of what is judged."""
+    told = fields.get("language")
+    if told == "en" or told == "ko":
+        return "en" if told == "en" else "ko"
+    return detect_language(str(fields.get("question") or fields.get("reason") or ""))
+
+
+def _words_of(fields: Mapping[str, Any]) -> Mapping[str, str]:
+    return _WORDS[_language_of(fields)]
 
 
 def _link_reason(fields: Mapping[str, Any]) -> Judgement:
     place = f"{fields.get('anchor') or ''}\n{fields['context']}"
     found = connection(str(fields["reason"]), place, str(fields["target"]))
-    reasons = [f"In the text and in the note: {', '.join(found.in_both) or 'nothing that it names'}."]
+    words, both = _words_of(fields), ", ".join(found.in_both)
+    reasons = [words["in_both"].format(both) if both else words["in_both_nothing"]]
     if found.missing:
-        reasons.append(f"In neither: {', '.join(found.missing)}.")
+        reasons.append(words["in_neither"].format(", ".join(found.missing)))
     return Judgement(found.score, " ".join(reasons))
 
 
 def _memory(fields: Mapping[str, Any]) -> Judgement:
     question, memory, entities = (str(fields.get(name) or "") for name in ("question", "memory", "entities"))
-    told = fields.get("language")
-    language: Language = told if told == "en" or told == "ko" else detect_language(question)
+    language = _language_of(fields)
     if graded.is_empty(memory, entities):
         return graded.empty(language, graded.weights_of(fields))
     reference, stale = fields.get("reference") or (), fields.get("stale") or ()
@@ -157,8 +208,14 @@ def _memory(fields: Mapping[str, Any]) -> Judgement:
         "noise": {"score": found.noise, "reason": reasons[3], "types": list(found.noises)},
     }
     summary = _WORDS[language]["useful" if found.relevance > USEFUL else "useless"]
-    told = {"helpful": found.helpful, "missing": found.missing, "weights": graded.weights_of(fields)}
-    return graded.graded(scores, summary, language, **told)
+    return graded.graded(
+        scores,
+        summary,
+        language,
+        helpful=found.helpful,
+        missing=found.missing,
+        weights=graded.weights_of(fields),
+    )
 
 
 def _reasons(found: Recollection, n_facts: int, words: Mapping[str, str]) -> tuple[str, str, str, str]:
@@ -174,25 +231,28 @@ def _reasons(found: Recollection, n_facts: int, words: Mapping[str, str]) -> tup
     )
 
 
-def _reasoning(verdicts: Sequence[_Verdict]) -> str:
+def _reasoning(verdicts: Sequence[_Verdict], words: Mapping[str, str]) -> str:
     """A count, then each unsupported claim with the reason."""
+    if all(each.verdict == "unknown" for each in verdicts):
+        return words["unknown"]
     supported = sum(each.verdict == "supported" for each in verdicts)
     unsupported = [each for each in verdicts if each.verdict == "unsupported"]
-    lines = [f"{supported} of {len(verdicts)} claims supported."]
-    lines += [f"Unsupported: “{each.claim.text}” ({_reason(each.support)})." for each in unsupported]
+    lines = [words["supported"].format(supported, len(verdicts))]
+    lines += [words["unsupported"].format(each.claim.text, _reason(each.support, words)) for each in unsupported]
     return " ".join(lines)
 
 
-def _reason(support: Support) -> str:
-    return support.conflict or f"not in the sources: {', '.join(dict.fromkeys(support.missing))}"
+def _reason(support: Support, words: Mapping[str, str]) -> str:
+    conflict = support.conflict or Conflict("absent", tuple(dict.fromkeys(support.missing)))
+    return words[f"conflict.{conflict.kind}"].format(", ".join(conflict.words))
 
 
-def _detail(each: _Verdict) -> dict[str, Any]:
+def _detail(each: _Verdict, words: Mapping[str, str]) -> dict[str, Any]:
     return {
         "claim": each.claim.text,
         "verdict": each.verdict,
         "score": each.support.score,
-        "conflict": each.support.conflict or None,
+        "conflict": _reason(each.support, words) if each.support.conflict else None,
         "missing": list(each.support.missing),
         "context": each.support.evidence.source or None,
         "evidence": each.support.evidence.text or None,

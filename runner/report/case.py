@@ -74,8 +74,9 @@ def judgements(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]
             elif name == "failures":
                 yield title, "\n".join(f"{label}: {error}" for label, error in value.items())
             else:
-                for item in value if isinstance(value, list) else [value] if value is not False else []:
-                    yield title, _shown(item, say)
+                said = value is not None and value is not False
+                for item in value if isinstance(value, list) else [value] if said else []:
+                    yield title, say.name("asked", str(item)) if name == "kind" else _shown(item, say)
 
 
 def _title(name: str, say: Wording) -> str:
@@ -102,12 +103,20 @@ def _shown(item: Any, say: Wording) -> str:
     if not isinstance(item, Mapping):
         return str(item)
     if "claim" not in item or "verdict" not in item:
-        return _listed(item)
+        return _listed(item, say)
     rest = {name: value for name, value in item.items() if name not in ("claim", "verdict", "context", "chunk")}
     chunk = item.get("context") or item.get("chunk")
-    place, more = f" [{chunk}]" if chunk else "", _listed(rest)
+    place, more = f" [{chunk}]" if chunk else "", _listed(rest, say)
     return f"{say.name('verdict', str(item['verdict']))}{place}: {item['claim']}" + (f" ({more})" if more else "")
 
 
-def _listed(item: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in item.items() if value not in (None, [], ""))
+def _listed(item: Mapping[str, Any], say: Wording) -> str:
+    """`score: 0.5, missing: refund, parcel`"""
+    told = {name: value for name, value in item.items() if value not in (None, [], "")}
+    return ", ".join(f"{say.name('detail', name)}: {_plain(value)}" for name, value in told.items())
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

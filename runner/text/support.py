@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from runner.text.names import NameIndex, names
 from runner.text.negation import denied
@@ -41,13 +42,22 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Conflict:
+    """What of a claim contradicts the sources: numbers and names that they do not hold, those for which they hold
+    others, or nothing but that one of the two denies."""
+
+    kind: Literal["absent", "number", "name", "word", "denied"]
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Support:
-    """`score` 0..1 is the coverage, or 0 where that is below CHANCE or `conflict` says what contradicts it."""
+    """`score` 0..1 is the coverage, or 0 where that is below CHANCE or there is a `conflict`."""
 
     score: float
     coverage: float
     missing: tuple[str, ...] = ()
-    conflict: str = ""
+    conflict: Conflict | None = None
     evidence: Evidence = Evidence()
 
 
@@ -154,13 +164,13 @@ class Sources:
             for sentence in self.sentences
         ]
 
-    def _foreign(self, claim: Statement) -> str:
+    def _foreign(self, claim: Statement) -> Conflict | None:
         """Numbers and names that the sources do not hold."""
         wrong = [q.text for q in claim.quantities if not self._has(q) and not _countable(q)]
         wrong += [name for name in claim.names if name not in self._names]
-        return f"not in the sources: {', '.join(dict.fromkeys(wrong))}" if wrong else ""
+        return Conflict("absent", tuple(dict.fromkeys(wrong))) if wrong else None
 
-    def _contradiction(self, claim: Statement) -> str:
+    def _contradiction(self, claim: Statement) -> Conflict | None:
         """What every sentence that says nearly the same thing says differently.
 
         Names do not count in what is close (they may be what differs), but in what is closest.
@@ -173,7 +183,7 @@ class Sources:
         related = [self.sentences[at] for at, share in enumerate(without_names) if share > RELATED]
         witnesses = sorted((at for at in close if shares[at] >= least), key=lambda at: -shares[at])
         differences = [_difference(claim, self.sentences[at], related) for at in witnesses]
-        return differences[0] if differences and all(differences) else ""
+        return differences[0] if differences and all(differences) else None
 
 
 def _countable(quantity: Quantity) -> bool:
@@ -181,15 +191,15 @@ def _countable(quantity: Quantity) -> bool:
     return quantity.unit in ("", "count") and quantity.face <= 10 and quantity.face == int(quantity.face)
 
 
-def _difference(claim: Statement, witness: Statement, related: Sequence[Statement]) -> str:
-    """What a claim says otherwise than a sentence that is close to it; empty when nothing."""
+def _difference(claim: Statement, witness: Statement, related: Sequence[Statement]) -> Conflict | None:
+    """What a claim says otherwise than a sentence that is close to it."""
     if wrong := [quantity.text for quantity in claim.quantities if _other_quantity(quantity, claim, witness, related)]:
-        return f"another number in the sources: {', '.join(dict.fromkeys(wrong))}"
+        return Conflict("number", tuple(dict.fromkeys(wrong)))
     if wrong := [name for name in claim.names if _other_name(name, claim, witness, related)]:
-        return f"another name in the sources: {', '.join(wrong)}"
+        return Conflict("name", tuple(wrong))
     if wrong := _exchanged_nouns(claim, witness):
-        return f"another word in the sources: {', '.join(wrong)}"
-    return "denied on one side only" if _opposed(claim, witness) else ""
+        return Conflict("word", tuple(wrong))
+    return Conflict("denied") if _opposed(claim, witness) else None
 
 
 def _other_quantity(quantity: Quantity, claim: Statement, witness: Statement, related: Sequence[Statement]) -> bool:

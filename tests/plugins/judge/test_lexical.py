@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,8 +20,9 @@ async def faithfulness(answer, contexts=CONTEXTS, question="How long do refunds 
     return await LexicalJudge(**settings).judge("faithfulness", fields)
 
 
-async def relevancy(question, answer):
-    return await LexicalJudge().judge("answer_relevancy", {"question": question, "answer": answer, "language": None})
+async def relevancy(question, answer, language=None):
+    fields = {"question": question, "answer": answer, "language": language}
+    return await LexicalJudge().judge("answer_relevancy", fields)
 
 
 async def test_supported_claims():
@@ -94,17 +97,66 @@ async def test_names_of_the_question_and_of_titles_need_no_support():
 
 
 async def test_relevancy_names_what_is_missing():
-    judgement = await relevancy("환불은 며칠 이내에 가능한가요?", "환불은 여러 사정에 따라 가능 여부가 달라집니다. [1]")
+    question, answer = "환불은 며칠 이내에 가능한가요?", "환불은 여러 사정에 따라 가능 여부가 달라집니다. [1]"
+    judgement = await relevancy(question, answer, "en")
     assert judgement.score == 0.5
     assert judgement.reasoning == (
         "The answer takes up 100% of the topic. The question asks for a quantity; the answer gives none."
+    )
+    assert (await relevancy(question, answer)).reasoning == (
+        "질문의 주제를 100% 다룹니다. 질문은 수량을 묻는데 답변에 없습니다."
     )
 
 
 async def test_relevancy_of_an_answer_that_adds_nothing():
     assert (await relevancy("환불 기간은 무엇인가요?", "환불 기간입니다.")).reasoning == (
+        "질문의 주제를 0% 다룹니다. 질문에 없던 내용이 없습니다."
+    )
+    assert (await relevancy("Who is the founder of Acme?", "The founder of Acme.")).reasoning == (
         "The answer takes up 0% of the topic. It adds nothing."
     )
+
+
+KOREAN = "환불은 며칠 걸리나요?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reasoning"),
+    [
+        ("배송비는 환불되지 않습니다.", "주장 1개 중 1개에 근거가 있습니다."),
+        (
+            "배송비는 환불됩니다.",
+            "주장 1개 중 0개에 근거가 있습니다. 근거 없음: “배송비는 환불됩니다.”(한쪽에서만 부정함).",
+        ),
+        (
+            "환불은 구매 후 90일 이내에 가능합니다.",
+            "주장 1개 중 0개에 근거가 있습니다. "
+            "근거 없음: “환불은 구매 후 90일 이내에 가능합니다.”(자료에 없음: 90일).",
+        ),
+        ("제공된 자료에서 이 질문의 답을 찾을 수 없습니다.", "자료에 답이 없다고 한 답변입니다."),
+        ("더 자세히 말씀해 주시겠어요?", "답변에 주장이 없습니다."),
+        ("", "답변이 비어 있습니다."),
+    ],
+)
+async def test_reasons_are_in_the_language_of_the_case(answer, reasoning):
+    assert (await faithfulness(answer, question=KOREAN)).reasoning == reasoning
+    fields = {"question": KOREAN, "answer": answer, "contexts": CONTEXTS, "language": "en"}
+    english = (await LexicalJudge().judge("faithfulness", fields)).reasoning
+    assert not re.search("[가-힣]", re.sub("“[^”]*”|90일", "", english))
+
+
+async def test_reasons_of_links_are_in_the_language_of_the_case():
+    fields = {
+        "reason": "둘 다 “환불”과 “달나라”를 말합니다.",
+        "context": "환불은 30일입니다.",
+        "target": "환불 안내",
+        "language": "ko",
+    }
+    assert (await LexicalJudge().judge("link_reason", fields)).reasoning == (
+        "글과 노트에 모두 있음: 환불. 어느 쪽에도 없음: 달나라."
+    )
+    english = await LexicalJudge().judge("link_reason", {**fields, "reason": "“moon”", "language": "en"})
+    assert english.reasoning == "In the text and in the note: nothing that it names. In neither: moon."
 
 
 async def test_an_unknown_rubric_names_the_known_ones():
@@ -152,6 +204,6 @@ async def test_a_reason_of_a_link_is_held_against_both_texts():
     fields = {"anchor": "썰물에는 배가 끊긴다", "context": "물레곶에서", "target": "물때\n\n썰물 시각"}
     found = await LexicalJudge().judge("link_reason", {**fields, "reason": "둘 다 “썰물”과 “정기권”을 다룬다"})
     assert found.score == 0.5
-    assert found.reasoning == "In the text and in the note: 썰물. In neither: 정기권."
+    assert found.reasoning == "글과 노트에 모두 있음: 썰물. 어느 쪽에도 없음: 정기권."
     found = await LexicalJudge().judge("link_reason", {**fields, "reason": ""})
     assert (found.score, found.reasoning) == (0.0, "In the text and in the note: nothing that it names.")

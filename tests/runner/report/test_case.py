@@ -97,6 +97,33 @@ def test_a_folder_without_a_case(tmp_path: Path) -> None:
     assert shown(write_run(tmp_path, rows=[])) == "No case was scored, so there are no metrics."
 
 
+def test_what_the_judge_by_words_has_left_is_in_the_language_of_the_report(tmp_path: Path) -> None:
+    claim = {
+        "claim": "환불은 7일.",
+        "verdict": "unsupported",
+        "score": 0.0,
+        "conflict": "자료에 없음: 7일",
+        "context": 2,
+    }
+    claims = {"claims": [{**claim, "missing": ["7일"], "evidence": None}]}
+    judgements = {
+        "faithfulness": {"score": 0.0, "reasoning": "없음", "error": None, "details": claims},
+        "answer_relevancy": {
+            "score": 0.0,
+            "reasoning": "없음",
+            "error": None,
+            "details": {"topic": 0.0, "kind": "quantity"},
+        },
+    }
+    rows = [row("q", judgements=judgements)]
+    text = shown(write_run(tmp_path, {"config": {"report": {"language": "ko"}}}, rows=rows))
+    assert "근거 없음 [2]: 환불은 7일. (점수: 0, 어긋남: 자료에 없음: 7일, 빠진 말: 7일)" in text
+    assert "답변 관련성, 주제를 다룬 비율 0" in text
+    assert "답변 관련성, 묻는 것 수량" in text
+    judgements["answer_relevancy"]["details"] = {"topic": 0.5, "kind": None}
+    assert "asked for" not in shown(write_run(tmp_path / "en", rows=[row("q", judgements=judgements)]))
+
+
 MEMORY_ROW: dict[str, Any] = {
     "output": {
         "query": "예산이 얼마죠?",
