@@ -17,13 +17,15 @@ Status = Literal["ok", "failed", "timeout"]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One note, passage or page. `id` and `text` are NFC; `metadata` is whatever the source carried."""
+    """One note, passage or page. `id` and `text` are NFC; `metadata` is whatever the source carried. With `line` of
+    its file the text begins."""
 
     id: str
     text: str
     title: str = ""
     language: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    line: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ class DataSet:
     """A corpus, its queries in file order, and everything that was wrong with the files."""
 
     corpus: Corpus
-    queries: tuple[Query, ...]
+    queries: Sequence[Query]
     problems: tuple[DataProblem, ...] = ()
 
 

@@ -119,7 +119,8 @@ def _document(note: str, text: str, outline: Outline, path: str, log: ProblemLog
     language = _text(matter.get("language")) or _text(matter.get("lang"))
     aliases = _texts(matter.get("aliases") or matter.get("alias"), ",")
     tags = [tag.removeprefix("#") for tag in _texts(matter.get("tags") or matter.get("tag"), r"[,\s]+")]
-    return Document(note, body, title, language or None, {**matter, "aliases": aliases, "tags": tags})
+    line = text.count("\n", 0, len(text) - outline.length) + 1
+    return Document(note, body, title, language or None, {**matter, "aliases": aliases, "tags": tags}, line)
 
 
 def _first_heading(body: str) -> str:

@@ -6,10 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.data.files import read_text
-from runner.data.front_matter import split_front_matter
 from runner.data.problems import ProblemLog
-from runner.errors import CorpusError, did_you_mean
+from runner.errors import did_you_mean
 from runner.records import Document
 from runner.text.markdown import headings
 from runner.text.note_ids import note_key
@@ -20,29 +18,27 @@ from runner.vault.links import Link
 def check_links(folder: str, notes: Sequence[Document], graph: VaultGraph, log: ProblemLog) -> None:
     """A warning for each link that is broken, ambiguous, or leads to a heading or block that its note does not have,
     in the order of notes and lines."""
-    texts = {note.id: note.text for note in notes}
+    by_id = {note.id: note for note in notes}
     found: dict[str, list[tuple[Link, str]]] = {}
     for loose in (*graph.broken, *graph.ambiguous):
         found.setdefault(loose.source, []).append((loose.link, _why(loose, graph)))
-    for edge in graph.edges:
-        if reason := _missing_place(edge, texts[edge.target]):
+    for edge in (*graph.edges, *graph.within):
+        if reason := _missing_place(edge, by_id[edge.target].text):
             found.setdefault(edge.source, []).append((edge.link, reason))
-    for note in sorted(found):
-        path = str(Path(folder).expanduser() / note)
-        above = _lines_above(path)
-        for link, reason in sorted(found[note], key=lambda entry: entry[0].start):
-            log.warning(path, f"{texts[note][link.start : link.end]}: {reason}", link.line + above)
+    for id in sorted(found):
+        note, path = by_id[id], str(Path(folder).expanduser() / id)
+        for link, reason in sorted(found[id], key=lambda entry: entry[0].start):
+            log.warning(path, f"{note.text[link.start : link.end]}: {reason}", link.line_of(note))
 
 
 def links_in_code(folder: str, notes: Sequence[Document], graph: VaultGraph) -> list[str]:
     """Where code names a note as a link would, by file and line. They count as no links."""
-    texts = {note.id: note.text for note in notes}
+    by_id = {note.id: note for note in notes}
     named = sorted((each for each in graph.in_code if each.candidates), key=lambda each: each.source)
-    above = {note: _lines_above(str(Path(folder).expanduser() / note)) for note in {each.source for each in named}}
     return [
-        f"in code: {Path(folder).expanduser() / each.source}:{each.link.line + above[each.source]}: "
-        f"{texts[each.source][each.link.start : each.link.end]}: no link; would lead to {' or '.join(each.candidates)}"
-        for each in named
+        f"in code: {Path(folder).expanduser() / note.id}:{link.line_of(note)}: {note.text[link.start : link.end]}: "
+        f"no link; would lead to {' or '.join(candidates)}"
+        for note, link, candidates in ((by_id[each.source], each.link, each.candidates) for each in named)
     ]
 
 
@@ -67,9 +63,3 @@ def _missing_place(edge: Edge, text: str) -> str:
     if block and not re.search(rf"(?:^|\s)\^{re.escape(block)}\s*$", text, re.MULTILINE):
         return f"{edge.target} has no block '^{block}'"
     return ""
-
-
-def _lines_above(path: str) -> int:
-    """Lines of the front matter."""
-    text = read_text(path, "notes", CorpusError)
-    return text[: len(text) - len(split_front_matter(text)[1])].count("\n")

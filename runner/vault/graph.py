@@ -23,7 +23,7 @@ PRECISION = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A link and the other note that it means."""
+    """A link and the note that it means."""
 
     source: str
     target: str
@@ -40,7 +40,7 @@ class LooseLink:
 
 
 class VaultGraph:
-    """`notes` are ids in the order of the documents. Links of a note to itself are no edges.
+    """`notes` are ids in the order of the documents. Links of a note to itself are no edges; they are `within` it.
 
     `read` reads texts; one that remembers (NoteStore.markup) reads only those that are new.
     """
@@ -52,6 +52,7 @@ class VaultGraph:
         self.names = note_names(documents)
         self.notes = tuple([document.id for document in documents])
         self.edges: list[Edge] = []
+        self.within: list[Edge] = []
         self.broken: list[LooseLink] = []
         self.ambiguous: list[LooseLink] = []
         self.in_code: list[LooseLink] = []
@@ -66,9 +67,9 @@ class VaultGraph:
             meant = tuple(meant_notes(link, note, self.names))
             if len(meant) > 1:
                 self.ambiguous.append(LooseLink(note, link, meant))
-            elif meant and meant[0] != note:
-                self.edges.append(Edge(note, meant[0], link))
-            elif not meant and not means_no_note(link):
+            elif meant:
+                (self.within if meant[0] == note else self.edges).append(Edge(note, meant[0], link))
+            elif not means_no_note(link):
                 self.broken.append(LooseLink(note, link))
         for link in markup.code_links:
             self.in_code.append(LooseLink(note, link, tuple(meant_notes(link, note, self.names))))

@@ -14,6 +14,8 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
+from runner.records import Document
+
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock
@@ -38,7 +40,8 @@ Kind = Literal["wiki", "markdown", "embed"]
 @dataclass(frozen=True, slots=True)
 class Link:
     """`reference` is the note as it is written, without heading, block and alias; "" is the note itself. `start` and
-    `end` are characters in the text, `line` is 1-based. `alias` is what the link shows, where it says so itself."""
+    `end` are characters in the text, `line` is 1-based and one of the text. `alias` is what the link shows, where it
+    says so itself."""
 
     kind: Kind
     reference: str
@@ -49,6 +52,10 @@ class Link:
     end: int
     line: int
     in_code: bool = False
+
+    def line_of(self, note: Document) -> int:
+        """That of the file, in which front matter may come before the text."""
+        return note.line + self.line - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +71,9 @@ class Markup:
 NOTHING = Markup()
 
 
-def links_of(text: str, first_line: int = 1) -> list[Link]:
-    """In the order of the text, the first line of which has the number `first_line`."""
-    return _moved(markup_of(text).links, first_line)
-
-
-def code_links(text: str, first_line: int = 1) -> list[Link]:
-    """What would be wiki links if it were not code, inline or in a block."""
-    return _moved(markup_of(text).code_links, first_line)
+def links_of(text: str) -> list[Link]:
+    """In the order of the text."""
+    return list(markup_of(text).links)
 
 
 def written_links(text: str) -> list[Link]:
@@ -80,10 +82,6 @@ def written_links(text: str) -> list[Link]:
     wiki = [_wiki(match, *match.span(), 1) for match in _WIKI.finditer(text)]
     addresses = [_markdown(match[match.lastindex or 0], "", *match.span(), 1) for match in _ADDRESS.finditer(text)]
     return [link for link in (*wiki, *addresses) if link is not None]
-
-
-def _moved(links: tuple[Link, ...], first_line: int) -> list[Link]:
-    return [replace(link, line=link.line + first_line - 1) for link in links]
 
 
 def may_hold_markup(text: str) -> bool:

@@ -48,7 +48,7 @@ def _rows(note: Document, targets: Sequence[str], seen: Edited, graph: VaultGrap
             expected[_around(edge, spans)].append(edge)
     numbered: Counter[int] = Counter()
     for span, edges in sorted(expected.items()):
-        line = edges[0].link.line
+        line = edges[0].link.line_of(note)
         numbered[line] += 1
         anchor = _anchor(span, spans, note, seen)
         context = window(seen.text, seen.at(span[0]), seen.at(span[1]), context_chars)

@@ -12,7 +12,8 @@ from tests.small_data import write_jsonl
 NOTES = {
     "홈.md": "---\ntitle: 홈\ntags: [x]\n---\n# 홈\n\n[[회의]] [[같은]] `[[없음]]` `[[회의|그]]`\n\n"
     "- [[회희]] ![[회의#안건]] [[회의#없는 제목]]\n",
-    "회의.md": "# 회의\n\n[go](../홈.md) [홈](홈.md)\n\n## 안건\n\n한 줄 ^here\n\n[[홈#^here]] [[회의#^here]]\n",
+    "회의.md": "# 회의\n\n[go](../홈.md) [홈](홈.md)\n\n## 안건\n\n한 줄 ^here\n\n[[홈#^here]] [[회의#^here]]\n\n"
+    "[[회의#없는 곳]] [[#어디]] [[#안건]]\n",
     "a/같은.md": "[[회의#^here]]",
     "b/같은.md": "",
 }
@@ -34,6 +35,8 @@ def test_links_of_notes(notes: Path, capsys: pytest.CaptureFixture[str]) -> None
         f"warning: {notes}/홈.md:9: [[회의#없는 제목]]: 회의.md has no heading '없는 제목'",
         f"warning: {notes}/회의.md:3: [go](../홈.md): no such note; did you mean '홈'?",
         f"warning: {notes}/회의.md:9: [[홈#^here]]: 홈.md has no block '^here'",
+        f"warning: {notes}/회의.md:11: [[회의#없는 곳]]: 회의.md has no heading '없는 곳'",
+        f"warning: {notes}/회의.md:11: [[#어디]]: 회의.md has no heading '어디'",
         f"in code: {notes}/홈.md:7: [[회의|그]]: no link; would lead to 회의.md",
         f"{notes}: 4 notes, 6 links, 2 broken, 1 ambiguous; 2 in code, which count as none",
     ]

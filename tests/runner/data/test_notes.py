@@ -63,7 +63,7 @@ def test_front_matter_becomes_metadata_and_leaves_the_text(tmp_path: Path) -> No
     matter = "---\naliases: 결재, approval\ntags: '#hr ops'\nlang: ko\nowner: kim\n---\n"
     documents, _ = read(write(tmp_path, **{"n.md": matter + "본문\n"}))
     metadata = {"lang": "ko", "owner": "kim", "aliases": ["결재", "approval"], "tags": ["hr", "ops"]}
-    assert documents == [Document("n.md", "본문\n", "n", "ko", metadata)]
+    assert documents == [Document("n.md", "본문\n", "n", "ko", metadata, line=7)]
 
 
 def test_line_ends_byte_order_marks_and_composition(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.vault.links import Link, code_links, links_of, markup_of
+from runner.records import Document
+from runner.vault.links import Link, links_of, markup_of
 
 
 def written(text: str) -> list[tuple[str, str, str | None, str | None, str | None]]:
@@ -102,20 +103,21 @@ def test_places(text: str) -> None:
 
 
 def test_lines_of_a_file_whose_text_begins_further_down() -> None:
-    assert [link.line for link in links_of("[[a]]\n\n[[b]]", first_line=5)] == [5, 7]
-    assert [link.line for link in code_links("`[[a]]`", first_line=5)] == [5]
+    note = Document("n.md", "[[a]]\n\n[[b]]", line=5)
+    assert [link.line_of(note) for link in links_of(note.text)] == [5, 7]
 
 
 def test_links_in_code_are_listed() -> None:
     text = "Write `[[note#^id|x]]` or ``![[b]]``.\n\n```\nlet a = '[[c]]'\n[[d]]\n```\n\n    [[e]]\n\n`[[ ]]` [[f]]\n"
-    assert [(link.kind, link.reference, link.line) for link in code_links(text)] == [
+    assert [(link.kind, link.reference, link.line) for link in markup_of(text).code_links] == [
         ("wiki", "note", 1),
         ("embed", "b", 1),
         ("wiki", "c", 4),
         ("wiki", "d", 5),
         ("wiki", "e", 8),
     ]
-    assert all(link.in_code and text[link.start : link.end].strip("!").startswith("[[") for link in code_links(text))
+    for link in markup_of(text).code_links:
+        assert link.in_code and text[link.start : link.end].strip("!").startswith("[[")
     assert [link.reference for link in links_of(text)] == ["f"]
 
 

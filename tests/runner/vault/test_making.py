@@ -1,5 +1,6 @@
 """Places made of a vault by hiding some of its links."""
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -39,6 +40,12 @@ def test_each_sentence_is_a_place_and_what_stood_in_it_is_expected() -> None:
     }
     assert NOTES[0].text[42:68] == "Then [[b|the brew]] rests."
     assert (found["b.md:3"]["language"], found["b.md:3"]["tags"]) == ("ko", ["차"])
+
+
+def test_a_place_is_named_by_the_line_of_its_file() -> None:
+    notes = [replace(note, line=5) if note.id == "a.md" else note for note in NOTES]
+    found = hidden_links(notes, VaultGraph(notes), ratio=1, seed=1, words="none")
+    assert [row["id"] for row in found] == ["a.md:5", "a.md:5.2", "a.md:7", "b.md:3", "d.md:1"]
 
 
 def test_where_a_link_stands_alone_the_sentence_before_or_the_title_is_the_anchor() -> None:
