@@ -20,7 +20,8 @@ class Limiter:
     one more for each round of answers, half as many when it says that it is too much (additive increase,
     multiplicative decrease, as TCP does; Chiu and Jain, 1989), between 1 and `ceiling`.
 
-    `requests_per_minute` and `tokens_per_minute` hold over every stretch of 60 seconds; a request of more
+    `requests_per_minute` and `tokens_per_minute` hold over every stretch of 60 seconds as the server sees it: a
+    request may have reached it at any time until it came back, and counts until 60 seconds after that. One of more
     tokens than that goes alone.
     """
 
@@ -36,8 +37,9 @@ class Limiter:
         self.in_flight = 0
         self._per_minute, self._tokens_per_minute = requests_per_minute, tokens_per_minute
         self._clock = clock
-        self._recent: deque[tuple[float, int]] = deque()
-        self._recent_tokens = 0
+        self._sent: dict[int, int] = {}  # ticket -> tokens, of those in flight
+        self._recent: deque[tuple[float, int]] = deque()  # when they came back, and their tokens
+        self._counted_tokens = 0  # of both
         self._not_before = float("-inf")
         self._next_ticket = self._first_after_cut = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -57,6 +59,7 @@ class Limiter:
         """`answered` makes room for more. `throttled`: the server said that it was one too many; what was sent
         before it was heard to say so is part of the same crowd, and cuts no further."""
         self.in_flight -= 1
+        self._came_back(ticket)
         if ending == "answered":
             self.allowed = min(self.ceiling, self.allowed + 1 / self.allowed)
         elif ending == "throttled":
@@ -74,29 +77,41 @@ class Limiter:
     def _started(self, tokens: int) -> int:
         self.in_flight += 1
         if self._per_minute or self._tokens_per_minute:
-            self._recent.append((self._clock(), tokens))
-            self._recent_tokens += tokens
+            self._sent[self._next_ticket] = tokens
+            self._counted_tokens += tokens
         self._next_ticket += 1
         return self._next_ticket - 1
+
+    def _came_back(self, ticket: int) -> None:
+        if ticket in self._sent:
+            self._recent.append((self._clock(), self._sent.pop(ticket)))
 
     def _delay_s(self, tokens: int) -> float | None:
         """How long to wait before asking again: 0 when the request may go, None until another comes back."""
         now = self._clock()
         while self._recent and self._recent[0][0] + MINUTE_S <= now:
-            self._recent_tokens -= self._recent.popleft()[1]
-        if self.in_flight >= int(self.allowed):
+            self._counted_tokens -= self._recent.popleft()[1]
+        is_full = self._is_full(tokens)
+        if self.in_flight >= int(self.allowed) or (is_full and not self._recent):
             return None
-        crowded = self._per_minute is not None and len(self._recent) >= self._per_minute
-        wordy = self._tokens_per_minute is not None and self._recent_tokens + tokens > self._tokens_per_minute
-        oldest = self._recent[0][0] + MINUTE_S if self._recent and (crowded or wordy) else now
+        oldest = self._recent[0][0] + MINUTE_S if is_full else now
         wait_s = max(self._not_before, oldest) - now
         return max(0.001, wait_s) if wait_s > 0 else 0.0
+
+    def _is_full(self, tokens: int) -> bool:
+        """Whether one more of so many tokens is too much for this minute."""
+        counted = len(self._sent) + len(self._recent)
+        is_crowded = self._per_minute is not None and counted >= self._per_minute
+        is_wordy = self._tokens_per_minute is not None and self._counted_tokens + tokens > self._tokens_per_minute
+        return counted > 0 and (is_crowded or is_wordy)
 
     def _attach(self) -> None:
         """What waiting is made of belongs to one event loop, and so do the requests in flight."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self.in_flight = loop, 0
+            for ticket in list(self._sent):
+                self._came_back(ticket)
             self._turn, self._changed = asyncio.Lock(), asyncio.Event()
 
 
