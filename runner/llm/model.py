@@ -99,6 +99,11 @@ class Model:
             )
         vectors, counted = answered.content
         self._pay(toll, counted or Usage(tokens), answered.attempts)
+        if vectors.shape[1] != body.get("dimensions", vectors.shape[1]):
+            raise StopRunError(
+                f"{self.name} at {self.provider.address} sends vectors of {vectors.shape[1]} numbers, asked for "
+                f"{dimensions}; dimensions=null takes them as they are"
+            )
         stopwatch.note(waited_s=answered.waited_s, live=answered.attempts == 1)
         return vectors
 

@@ -40,13 +40,16 @@ def _call(said: Mapping[str, Any]) -> FunctionCall:
 
 
 def vectors_of(said: Mapping[str, Any], n_texts: int) -> tuple[NDArray[np.float32], Usage | None]:
+    """float32 [n_texts, dim], in the order of the texts. Raises what reading something else raises."""
     import numpy as np
 
-    rows = sorted(said["data"], key=lambda item: int(item["index"]))
-    vectors = np.array([row["embedding"] for row in rows], dtype=np.float32)
-    if vectors.ndim != 2 or len(vectors) != n_texts:
-        raise ValueError(f"expected {n_texts} vectors of one length, got an array of shape {vectors.shape}")
-    return vectors, _usage(said.get("usage"))
+    rows = {int(item.get("index", -1)): item["embedding"] for item in said["data"]}
+    if len(said["data"]) != n_texts or set(rows) != set(range(n_texts)):
+        raise ValueError(f"expected a vector for each index from 0 to {n_texts - 1}, got {len(said['data'])}")
+    lengths = sorted({len(row) for row in rows.values()})
+    if len(lengths) > 1:
+        raise ValueError(f"expected vectors of one length, got lengths of {lengths}")
+    return np.array([rows[number] for number in range(n_texts)], dtype=np.float32), _usage(said.get("usage"))
 
 
 def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -31,7 +32,7 @@ from runner.stopwatch import stopwatch
 from runner.threads import in_thread
 from tests.corpora import corpus_of, question, workspace
 from tests.services.models_faults import Faults
-from tests.services.models_replies import Reply, error, vector
+from tests.services.models_replies import Reply, embeddings, error, vector
 from tests.services.models_server import ModelsServer, models_process, serving_models
 from tests.services.ports import free_port
 
@@ -100,6 +101,19 @@ def test_what_is_asked(server: ModelsServer, tmp_path: Path) -> None:
 def test_dimensions_are_not_mentioned_when_they_are_the_models_own(server: ModelsServer, tmp_path: Path) -> None:
     embed(server, tmp_path, ["a"])
     assert "dimensions" not in server.requests[0]
+
+
+def test_other_dimensions_than_asked_for_end_the_run(server: ModelsServer, tmp_path: Path) -> None:
+    server.respond = lambda body: embeddings({**body, "dimensions": 2})
+    door = models(server.url, tmp_path)
+    message = (
+        f"test:tiny at {server.url} sends vectors of 2 numbers, asked for 3; dimensions=null takes them as they are"
+    )
+    with pytest.raises(StopRunError, match=f"^{re.escape(message)}$"):
+        embedder(door, tmp_path, dimensions=3).embed(["a", "b"], "passage")
+    assert server.count == 1
+    assert usage(door)["live"] == (1, 2)  # it was answered, and paid for
+    assert embedder(door, tmp_path).embed(["a", "b"], "passage").shape == (2, 2)
 
 
 def test_each_text_is_asked_for_once_in_batches(server: ModelsServer, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import numpy as np
@@ -82,12 +83,31 @@ def test_vectors_in_the_order_of_the_texts() -> None:
     assert usage == Usage(9)
 
 
+ONE, OTHER = {"index": 0, "embedding": [1, 2]}, {"index": 1, "embedding": [1, 2]}
+ODD_INDEX = "expected a vector for each index from 0 to 1, got {}"
+
+
 @pytest.mark.parametrize(
-    "data",
-    [[{"index": 0, "embedding": [1, 2]}], [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}], None],
+    ("data", "message"),
+    [
+        ([], ODD_INDEX.format(0)),
+        ([ONE], ODD_INDEX.format(1)),
+        ([ONE, OTHER, OTHER], ODD_INDEX.format(3)),
+        ([ONE, ONE], ODD_INDEX.format(2)),  # whose the second one is, nobody knows
+        ([ONE, {"index": 2, "embedding": [1, 2]}], ODD_INDEX.format(2)),
+        ([ONE, {"embedding": [1, 2]}], ODD_INDEX.format(2)),
+        ([ONE, {"index": 1, "embedding": [1]}], "expected vectors of one length, got lengths of [1, 2]"),
+        ([ONE, {"index": 1, "embedding": [1, "x"]}], "could not convert string to float: 'x'"),
+    ],
 )
-def test_vectors_that_are_missing_or_of_several_lengths(data: Any) -> None:
-    with pytest.raises((ValueError, TypeError)):
+def test_vectors_that_are_missing_or_of_several_lengths(data: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        vectors_of({"data": data}, 2)
+
+
+@pytest.mark.parametrize("data", [None, [ONE, {"index": 1, "embedding": 1.5}]])
+def test_what_is_no_list_of_vectors(data: Any) -> None:
+    with pytest.raises(TypeError):
         vectors_of({"data": data}, 2)
 
 
