@@ -39,6 +39,32 @@ def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem |
     return None
 
 
+def of_all_jobs(jobs: Sequence[tuple[Sequence[str], Sequence[Problem]]]) -> list[Problem]:
+    """The problems of all jobs of a sweep, given with their overrides, each once. A setting that only some of the
+    swept choices have is told with their names."""
+    found = {str(problem): problem for _, problems in jobs for problem in problems}
+    for key in dict.fromkeys(problem.key for problem in found.values() if _is_unknown(problem)):
+        lacking, having = set[str](), set[str]()
+        for overrides, problems in jobs:
+            lacks = any(problem.key == key and _is_unknown(problem) for problem in problems)
+            (lacking if lacks else having).update(each for each in overrides if f"{key}.".startswith(_path(each)))
+        without, with_it = sorted(lacking - having), sorted(having - lacking)
+        if without and with_it:
+            found = {told: each for told, each in found.items() if each.key != key or not _is_unknown(each)}
+            one = Problem(key, f"a setting of {', '.join(with_it)}, not of {', '.join(without)}; sweep those apart")
+            found[str(one)] = one
+    return list(found.values())
+
+
+def _is_unknown(problem: Problem) -> bool:
+    return problem.message.startswith("unknown setting")
+
+
+def _path(override: str) -> str:
+    """`memory.store.` of `memory/store=local`."""
+    return f"{override.lstrip('+').partition('=')[0].replace('/', '.')}."
+
+
 def nested_problem(key: str, value: Any, known: Mapping[str, Sequence[str]]) -> Problem | None:
     """`memory.store=redis` would store a word where `memory/store=redis` chooses a component, and settings go by
     dots only."""

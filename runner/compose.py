@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner import arguments
-from runner.choices import choice_problem, known_groups, nested_problem
+from runner.choices import choice_problem, known_groups, nested_problem, of_all_jobs
 from runner.config import RunOptions, evaluation_name, problems_of, reached, run_fingerprint
 from runner.errors import ConfigError, InputError, Problem
 from runner.frozen import Frozen, unfolded
@@ -117,7 +117,7 @@ def with_search_path(
 def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple[list[str], list[Cell]]:
     """The override list as Hydra is to get it, and all its jobs, composed from the configuration of the program or
     of a folder. Raises ConfigError with the problems of all."""
-    problems: dict[str, Problem] = {}
+    problems: list[tuple[Sequence[str], list[Problem]]] = []
     cells = []
     with initialized(folder):
         overrides = _added_or_overridden(overrides)
@@ -126,15 +126,15 @@ def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple
         swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
         for job in jobs:
             cfg, found = _composed(job)
-            problems.update({str(problem): problem for problem in found})
+            problems.append((job, found))
             if cfg is not None and not found:
                 choices = _choices(cfg)
                 name = choices.get("experiment") or evaluation_name(cfg)
                 del cfg["hydra"]
                 differs = [override for override in job if override in swept]
                 cells.append(Cell(cfg, job, differs, run_fingerprint(cfg), str(name)))
-    if problems:
-        raise ConfigError(list(problems.values()))
+    if told := of_all_jobs(problems):
+        raise ConfigError(told)
     return list(overrides), cells
 
 

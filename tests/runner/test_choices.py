@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from runner import arguments
+from runner.choices import of_all_jobs
 from runner.compose import Plan, plan_of, unused
 from runner.config import plain_value
-from runner.errors import ConfigError
+from runner.errors import ConfigError, Problem
 
 FILES = {
     "evaluation/reading": "defaults: [{/notebook@_global_.notebook: lined}, _self_]\n"
@@ -81,4 +82,26 @@ def test_a_problem(folder: Path, word: str, message: str) -> None:
 def test_an_evaluation_without_the_outer_group(folder: Path) -> None:
     assert problems(folder, "notebook/shelf=pine") == [
         "notebook/shelf: retrieval_only has no notebook/shelf; it uses dataset, tokenizer, embedder, retriever"
+    ]
+
+
+def test_a_setting_that_only_some_of_the_swept_choices_have_is_told_with_their_names() -> None:
+    unknown = Problem("memory.n", "unknown setting; known: window")
+    jobs = [
+        (["memory=window", "memory.n=0", "k=3"], [unknown]),
+        (["memory=retrieved_turns", "memory.n=0", "k=3"], [Problem("memory.n", "expected 1 or more, got 0")]),
+        (["memory=none", "memory.n=0", "k=3"], [Problem("memory.n", "unknown setting; known: store")]),
+    ]
+    assert [str(problem) for problem in of_all_jobs(jobs)] == [
+        "memory.n: expected 1 or more, got 0",
+        "memory.n: a setting of memory=retrieved_turns, not of memory=none, memory=window; sweep those apart",
+    ]
+    assert of_all_jobs([jobs[0], (["memory=window", "memory.n=0", "k=5"], [unknown])]) == [unknown]
+
+
+def test_a_sweep_of_choices_that_do_not_all_have_a_setting() -> None:
+    with pytest.raises(ConfigError) as raised:
+        plan_of(arguments.read(["+experiment=memory", "memory=window,retrieved_turns", "memory.tokens=word"]))
+    assert [str(problem) for problem in raised.value.problems] == [
+        "memory.tokens: a setting of memory=retrieved_turns, not of memory=window; sweep those apart"
     ]
