@@ -55,6 +55,12 @@ def test_topic_counts_half_of_the_words_as_all():
     assert relevancy(question, "A refund for a card goes through our back office.").score == 1
 
 
+def test_any_few_words_answer_who_and_where():
+    assert relevancy("Who pays for a return?", "The weather is fine today.").score == 1
+    assert relevancy("Who pays for a return?", "The weather is fine again today.").score == 0
+    assert relevancy("How much is a return?", "The weather is fine today.").score == 0.25
+
+
 def test_a_missing_number_halves_the_score():
     question = "환불은 며칠 이내에 가능한가요?"
     assert relevancy(question, "환불은 구매 후 30일 이내에 가능합니다.") == Relevancy(1, 1, "quantity", True)
