@@ -41,7 +41,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "assumed": "응답 토큰은 가정값이고 프롬프트는 {counted}입니다. 시간은 요청당 {seconds}초로 계산했습니다.",
         "counted": "실제로 센 값",
         "estimated": "추정값(runner[tokens]를 설치하면 정확히 셉니다)",
-        "stopped": "실행 {run}은(는) 모델을 호출하기 전에 끝납니다: {reason}",
+        "stopped": "모델을 호출하기 전에 끝나는 실행: {run} ({reason})",
         "minutes": "{value}분",
         "seconds": "{value}초",
     },

@@ -47,7 +47,7 @@ def test_unknown_prices_are_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["한 달(30일), 하루 세션 1,000개 기준:", "$3,630", "메모리 업데이트, 5턴마다 1회", "토큰 기준"]
+    "part", ["한 달(30일), 하루 세션 1,000개 기준:", "$3,630", "메모리 갱신, 5턴마다 1회", "토큰 기준"]
 )
 def test_in_korean(part: str) -> None:
     assert part in shown(language="ko")
