@@ -28,6 +28,7 @@ FUNCTION = re.compile(
     r"(choice|range|glob|interval|sort|shuffle|tag|int|float|str|bool|json_str|extend_list)\(.*\)", re.S
 )
 OPEN, CLOSE = "([{", ")]}"
+UNREAD = (ValueError, RecursionError)  # of Hydra's parser: a number of thousands of digits, hundreds of brackets
 ASKS_HYDRA = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--resolve", "--package", "-p")
 MULTIRUN = ("--multirun", "-m")
 CONFIG_FOLDER = ("--config-dir", "-cd")
@@ -133,7 +134,7 @@ def _key(override: str) -> str | None:
 
     try:
         return str(parse(override).key_or_group) or None
-    except HydraException:
+    except (HydraException, *UNREAD):
         return None
 
 
@@ -172,7 +173,7 @@ def _accepted(piece: str) -> bool:
 
     try:
         parse(f"k={piece}")
-    except HydraException:
+    except (HydraException, *UNREAD):
         return False
     return True
 

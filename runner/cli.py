@@ -28,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _as_ctrl_c)
+    _replace_closed()
     try:
         return dispatch(words)
     except RunnerError as error:
@@ -113,6 +114,13 @@ def _hydra_main(arguments: Sequence[str], folder: Path | None) -> int:
     finally:
         sys.argv = before
     return 0
+
+
+def _replace_closed() -> None:
+    """Python has None for a stream that was closed before it started (`<&-`)."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for as long as it runs
 
 
 def _as_ctrl_c(_: int, frame: FrameType | None) -> None:

@@ -15,6 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from runner import arguments
 from runner.choices import choice_problem, known_groups, nested_problem, of_all_jobs
 from runner.config import RunOptions, evaluation_name, problems_of, reached, run_fingerprint
+from runner.config_folders import composable
 from runner.errors import ConfigError, InputError, Problem
 from runner.frozen import Frozen, unfolded
 from runner.metadata import without_credentials
@@ -71,7 +72,7 @@ def plan_of(line: arguments.Line) -> Plan:
     if frozen is not None:
         keys = [str(arguments.parse(override).key_or_group) for override in overrides]
         overrides = arguments.checked(frozen.over(overrides, keys))
-    with unfolded(frozen) as main:
+    with composable(folders), unfolded(frozen) as main:
         overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main)
         references = {
             name: replace(compose_cells(changed, main)[1][0], swept=chosen(name))

@@ -213,6 +213,8 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
     if not OmegaConf.is_config(_node(cfg, name)):
         known = [*RunOptions.model_fields, *used, "evaluation", "tracking", "regression", "profile", "experiment"]
         return Problem(name, f"unknown option{did_you_mean(name, known)}")
+    if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(OmegaConf.to_container(_node(cfg, "evaluation"))):
+        return Problem(name, "expected a component (a mapping with _target_)")
     near = did_you_mean(name, [*used, "report", "budget", "provider"]) if name not in PARTS else ""
     if "did you mean" in near:
         return Problem(name, f"unknown option{near}")

@@ -75,7 +75,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a file; None when there is none or it cannot be read as one."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

@@ -12,6 +12,7 @@ from runner import arguments
 from runner.choices import choice_problem, known_groups, nested_problem
 from runner.components import check
 from runner.compose import initialized, search_path, with_search_path
+from runner.config_folders import composable
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.metadata import without_credentials
 from runner.provider_files import placed
@@ -30,7 +31,7 @@ def settings_of(command: str, words: Sequence[str], root: str) -> DictConfig:
     several = [str(arguments.parse(override).key_or_group) for override in overrides if arguments.is_sweep(override)]
     if several:
         raise ConfigError([Problem(key, "one value only; a list is written [a,b]") for key in several])
-    with initialized(None):
+    with composable(line.config_folders), initialized(None):
         try:
             known = compose(command, with_search_path([], line.config_folders))
             chosen, problems = _sorted_out(command, overrides, known)

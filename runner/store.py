@@ -135,7 +135,7 @@ def _intact(folder: Path, key: Mapping[str, Any]) -> bool:
             (folder / name).stat().st_size == entry["size"] and file_digest(folder / name) == entry["digest"]
             for name, entry in manifest["files"].items()
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
 
 

@@ -29,8 +29,8 @@ Labels = Literal["original", "patched", "both"]
 Corrections = Mapping[tuple[str, str], Fields]
 KEY = "scenario.path"
 ERRORS_KEY = "scenario.label_errors"
-_SESSION = re.compile(r"session_(\d+)")
-_TURN_ID = re.compile(r"D:?(\d+):(\d+)")
+_SESSION = re.compile(r"session_(\d{1,9})")
+_TURN_ID = re.compile(r"D:?(\d{1,9}):(\d{1,9})(?!\d)")
 _IN_BRACKETS = re.compile(r"\s*\([^()]*\)")
 
 

@@ -227,7 +227,7 @@ def _earlier(client: Any, folder: Path, uri: str, experiment_id: str) -> Any:
         if marker["uri"] != shown(uri) or marker["experiment_id"] != experiment_id:
             return None
         run = client.get_run(marker["run_id"])
-    except (OSError, ValueError, KeyError, MlflowException):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, MlflowException):
         return None
     return run if run.info.lifecycle_stage == "active" else None
 

@@ -21,6 +21,7 @@ Writes calibration.md, calibration.json and items.jsonl into out (default: outpu
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -99,7 +100,7 @@ class Own:
         """Raises ConfigError with everything that is wrong."""
         problems: list[Problem] = []
         scale = _numbers("scale", given.get("scale"), problems)
-        if scale is not None and (len(scale) != 2 or not scale[0] < scale[1]):
+        if scale is not None and (len(scale) != 2 or not -math.inf < scale[0] < scale[1] < math.inf):
             problems.append(Problem("scale", f"expected LOW,HIGH such as 1,5, got '{given['scale']}'"))
         thresholds = _numbers("threshold", given.get("threshold", "0.5"), problems) or []
         if thresholds and (len(thresholds) > 2 or not all(0 <= each <= 1 for each in thresholds)):

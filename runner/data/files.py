@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from runner.errors import Problem, RunnerError
 
@@ -58,6 +58,22 @@ def read_text(path: str, key: str, error: type[RunnerError]) -> str:
         except OSError as problem:
             raise error(f"{key}: cannot read {path}: {problem.strerror}") from None
     return text.replace("\r\n", "\n")
+
+
+def parsed_yaml(text: str, path: str, key: str, error: type[RunnerError]) -> Any:
+    """The value of a YAML file with this text. What is none raises `error` with the configuration key."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f":{mark.line + 1}" if mark is not None else ""
+        raise error(f"{key}: {path}{where} is not YAML: {getattr(problem, 'problem', problem)}") from None
+    except RecursionError:
+        raise error(f"{key}: {path} is not YAML: nested too deeply") from None
+    except ValueError as problem:  # a date that there is none of, a number of thousands of digits
+        raise error(f"{key}: {path} is not YAML: {problem}") from None
 
 
 def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:

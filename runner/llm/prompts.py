@@ -15,9 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from runner.data.files import read_text
+from runner.data.files import parsed_yaml, read_text
 from runner.errors import InputError, did_you_mean
 from runner.llm.fencing import NOTICE
 from runner.store import fingerprint
@@ -64,12 +62,7 @@ def prompt_called(name: str, names: Sequence[str], key: str) -> Prompt:
 
 def read_prompt(path: str, key: str) -> Prompt:
     """Raises InputError, naming the configuration key, for a file that is no prompt."""
-    try:
-        value = yaml.safe_load(read_text(path, key, InputError))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f":{mark.line + 1}" if mark is not None else ""
-        raise InputError(f"{key}: {path}{where} is not YAML: {getattr(error, 'problem', error)}") from None
+    value = parsed_yaml(read_text(path, key, InputError), path, key, InputError)
     if problem := _problem(value):
         raise InputError(f"{key}: {path}: {problem}")
     texts: dict[Language, str] = {"en": value.get("en"), "ko": value.get("ko")}

@@ -22,10 +22,9 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from runner.data.files import read_text
+from runner.data.files import parsed_yaml, read_text
 from runner.errors import EvaluationError, InputError, did_you_mean
 from runner.llm.fencing import NOTICE, Item, fenced
 from runner.llm.messages import Message
@@ -115,10 +114,9 @@ def read_rubric(name: str, path: str) -> Rubric:
     """Raises InputError with the file and the field."""
     key = f"judge.rubrics.{name}"
     text = read_text(path, key, InputError)
+    value = parsed_yaml(text, path, key, InputError)
     try:
-        modes = _File.model_validate(yaml.safe_load(text)).modes
-    except yaml.YAMLError as error:
-        raise InputError(f"{key}: {path} is not YAML: {' '.join(str(error).split())}") from None
+        modes = _File.model_validate(value).modes
     except ValidationError as error:
         raise InputError(f"{key}: {path}: {_first(error)}") from None
     if problem := _problem(modes):

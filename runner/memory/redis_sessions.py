@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from runner.errors import StopRunError
+from runner.errors import EvaluationError, StopRunError
 from runner.memory.protocols import Committed
 from runner.memory.records import ChatTurn, Entity, SessionKey, SessionState
 from runner.memory.redis_link import Link, Vitals
@@ -76,7 +76,13 @@ class RedisSessions:
     async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
         started = time.monotonic()
         reply = await self.link.run("read", keys_of(key), self._ttl_ms if touch else "")
-        state = state_of(reply)
+        try:
+            state = state_of(reply)
+        except (AttributeError, RecursionError, TypeError, ValueError) as error:
+            raise EvaluationError(
+                f"{self.link.place.name}: the session {key.session!r} of {key.tenant!r} is damaged "
+                f"({type(error).__name__}: {error}); python -m runner clean --tenant deletes sessions that are not used"
+            ) from None
         await self._miss(key, state.generation)
         if touch and reply:
             self._know(key, state.generation, started)

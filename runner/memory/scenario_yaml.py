@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import yaml
+from yaml.composer import Composer
+from yaml.resolver import Resolver
 
 from runner.data.fields import Fields
 from runner.data.files import read_text
@@ -49,7 +51,7 @@ def read_yaml(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, dict[
 
 def _parsed(text: str, path: str, key: str) -> Any:
     try:
-        node = yaml.compose(text, Loader=_Loader)  # type: ignore[arg-type, unused-ignore]
+        node = yaml.compose(text, Loader=_Loader)
         return None if node is None else _value(node, {})
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
@@ -59,7 +61,24 @@ def _parsed(text: str, path: str, key: str) -> Any:
         raise DataError(f"{key}: {path}: not YAML: nested too deeply") from None
 
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is eight times faster, where there is one
+def _fast_loader() -> Any:
+    """Scans in C where it can, which is five times faster; nodes are composed in Python, as what is nested too deeply
+    ends the process in C."""
+    try:
+        from yaml.cyaml import CParser  # type: ignore[attr-defined, unused-ignore]
+    except ImportError:
+        return yaml.SafeLoader
+
+    class Loader(Composer, CParser, Resolver):  # type: ignore[misc, unused-ignore]
+        def __init__(self, text: str) -> None:
+            CParser.__init__(self, text)
+            Composer.__init__(self)
+            Resolver.__init__(self)
+
+    return Loader
+
+
+_Loader = _fast_loader()
 
 
 def _value(node: yaml.Node, made: dict[int, Any]) -> Any:

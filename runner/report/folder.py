@@ -72,7 +72,7 @@ def read_json(path: Path, kind: str) -> Mapping[str, Any]:
     except FileNotFoundError:
         what = f"not a {kind} folder: no {path.name} in it" if path.parent.is_dir() else "no such folder"
         raise InputError(f"{path.parent}: {what} ({CONTENTS})") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(value, dict):
         raise InputError(f"{path}: expected a JSON object, found {type(value).__name__}")

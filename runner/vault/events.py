@@ -80,8 +80,8 @@ def _time(fields: Fields) -> datetime:
     written = fields.required_text("time")
     try:
         found = datetime.fromisoformat(written)
-    except ValueError:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (OverflowError, ValueError):  # no time, or one before the year 1 or after 9999 in UTC
         if not fields.failed:
             fields.wrong("time", "a time such as 2026-03-01T09:00:00Z", written)
         return datetime.min.replace(tzinfo=UTC)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

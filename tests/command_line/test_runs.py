@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -292,6 +293,40 @@ def test_deterministic_runs_are_byte_identical_apart_from_timing(data: list[str]
 def test_usage_errors_end_with_1(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("_target_: x\ntokenizer", "cannot be read: while scanning a simple key in "),
+        ("- 1\n", "expected a mapping"),
+        ("k1: " + "9" * 5000, "cannot be read: Exceeds the limit (4300 digits) for integer string conversion"),
+        ("k1: " + "[" * 2000, "cannot be read: maximum recursion depth exceeded"),
+        ("k1: \0", "cannot be read: unacceptable character #x0000: special characters are not allowed in "),
+    ],
+)
+def test_a_choice_of_ones_own_that_is_no_yaml(
+    content: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "own" / "retriever" / "mine.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(content, encoding="utf-8")
+    assert main(["-cd", "own", "retriever=mine", "dry_run=true"]) == 1
+    assert f"error: own/retriever/mine.yaml: {message}" in capsys.readouterr().err
+
+
+def test_a_choice_of_ones_own_that_is_no_component(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "own" / "retriever" / "mine.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("target: plugins.retriever.keyword.KeywordRetriever\n", encoding="utf-8")
+    assert main(["-cd", "own", "retriever=mine", "dry_run=true"]) == 1
+    assert "  retriever: expected a component (a mapping with _target_)\n" in capsys.readouterr().err
+
+
+def test_standard_streams_that_were_closed() -> None:
+    words = shlex.join(command("chat", "memory/store=local"))
+    done = subprocess.run(["sh", "-c", f"{words} <&-"], capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
 
 
 def command(*words: str) -> list[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.inputs import SEEN
+from tests.fuzz.inputs import ORDINARY, SEEN, TOTAL
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if SEEN:
-        terminalreporter.write_line(f"{sum(SEEN.values()):,} damaged inputs")
+        for name, count in sorted(SEEN.items()) if TOTAL > ORDINARY else ():
+            terminalreporter.write_line(f"{count:9,} {name}")
+        terminalreporter.write_line(f"{sum(SEEN.values()):9,} damaged inputs")

@@ -59,7 +59,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@inputs(50)
+@inputs(35)
 @given(data=st.data(), mode=st.sampled_from(["use", "read", "refresh", "replay"]))
 def test_answers(answers: Path, tmp_path: Path, data: st.DataObject, mode: CacheMode) -> None:
     """A reply is the one that was stored or none; where replies are stored, the next one is."""
@@ -95,7 +95,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, NDArray[np.
     return root, embedded(root)
 
 
-@inputs(30)
+@inputs(20)
 @given(data=st.data())
 def test_vectors(vectors: tuple[Path, NDArray[np.float32]], tmp_path: Path, data: st.DataObject) -> None:
     kept, expected = vectors
@@ -119,7 +119,7 @@ def spent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@inputs(30)
+@inputs(20)
 @given(data=st.data(), limited=st.booleans())
 def test_ledgers(spent: Path, tmp_path: Path, data: st.DataObject, limited: bool) -> None:
     """Without a budget a damaged ledger is begun anew; with one it is refused and stays as it is."""
@@ -157,7 +157,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Rankin
     return root, ranked(root)
 
 
-@inputs(40)
+@inputs(30)
 @given(data=st.data())
 def test_indexes_and_rankings(indexed: tuple[Path, list[Ranking]], tmp_path: Path, data: st.DataObject) -> None:
     kept, expected = indexed

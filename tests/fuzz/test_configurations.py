@@ -18,7 +18,7 @@ from runner.compose import plan_of
 from runner.config import problems_of
 from runner.frozen import Frozen
 from tests.fuzz.damage import NASTY, damaged, paths, values
-from tests.fuzz.inputs import SEEN, SURPRISE, ended, inputs, refused
+from tests.fuzz.inputs import SURPRISE, ended, inputs, refused
 from tests.small_data import small_data
 
 EVALUATIONS = [
@@ -71,14 +71,13 @@ def composed() -> list[DictConfig]:
 @given(data=st.data())
 def test_values_of_a_configuration(composed: list[DictConfig], data: st.DataObject) -> None:
     """Every problem names a key and says what is wrong, in one line."""
-    SEEN["values of a configuration"] += 1
     cfg = data.draw(st.sampled_from(composed)).copy()
     places = [place for place in paths(OmegaConf.to_container(cfg)) if all(isinstance(step, str) for step in place)]
     for _ in range(data.draw(st.integers(1, 3))):
         place = ".".join(map(str, data.draw(st.sampled_from(places))))
         try:
             OmegaConf.update(cfg, place, data.draw(values()), force_add=True, merge=False)
-        except OmegaConfBaseException:  # no value that YAML could hold
+        except (OmegaConfBaseException, TypeError):  # no value that YAML could hold
             continue
     for problem in problems_of(cfg):
         assert problem.message and "Traceback" not in str(problem)
@@ -143,7 +142,6 @@ def test_commands_with_wrong_arguments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, typed: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    SEEN["commands"] += 1
     try:
         code = main([name, *typed])
     except SystemExit as ended_by_help:

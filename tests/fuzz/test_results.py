@@ -85,7 +85,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@inputs(60)
+@inputs(50)
 @given(data=st.data())
 def test_snapshots(finished: Path, data: st.DataObject) -> None:
     content = drawn_file(data, finished / "run" / "snapshot.json")
@@ -100,7 +100,7 @@ def compared(*snapshots: Snapshot) -> None:
     compare(baseline, candidate, NOTHING, seed=1)
 
 
-@inputs(20, shrinks=False)
+@inputs(15, shrinks=False)
 @given(data=st.data())
 def test_comparing_with_a_damaged_run(
     finished: Path, folder: Path, data: st.DataObject, capsys: pytest.CaptureFixture[str]
@@ -114,7 +114,7 @@ def test_comparing_with_a_damaged_run(
     assert contents(run) == before
 
 
-@inputs(30)
+@inputs(20)
 @given(content=damaged(RULES))
 def test_rules_of_a_file(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "rules.yaml"
@@ -122,7 +122,7 @@ def test_rules_of_a_file(tmp_path: Path, content: bytes) -> None:
     refused(lambda: rules_of(str(path)), names=["rules", "margin", "must_not_break", "regression"], codes=(1,))
 
 
-@inputs(40, shrinks=False)
+@inputs(30, shrinks=False)
 @given(data=st.data())
 def test_showing_a_damaged_folder(
     finished: Path, folder: Path, data: st.DataObject, capsys: pytest.CaptureFixture[str]
@@ -155,7 +155,7 @@ def test_going_on_in_a_damaged_folder(
         assert json.loads((run / "summary.json").read_bytes())["cases"]["ok"] == 8
 
 
-@inputs(60)
+@inputs(50)
 @given(data=st.data())
 def test_journals(finished: Path, tmp_path: Path, data: st.DataObject) -> None:
     """What is left of a journal takes new rows and can be summed up, and opening it again changes nothing."""

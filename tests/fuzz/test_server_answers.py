@@ -16,7 +16,7 @@ from plugins.judge.openai import OpenaiJudge
 from runner.errors import EvaluationError
 from runner.records import Context
 from tests.fuzz.damage import altered, damaged, encoded, values
-from tests.fuzz.inputs import FOREIGN, SEEN, inputs
+from tests.fuzz.inputs import FOREIGN, inputs
 from tests.services.doors import models, question, score
 from tests.services.models_replies import Reply, completion, embeddings
 from tests.services.models_server import ModelsServer, serving_models
@@ -62,7 +62,6 @@ def contents(draw: st.DrawFn) -> Reply:
 
 
 def answered(server: ModelsServer, reply: Reply) -> None:
-    SEEN["answers of a server"] += 1
     server.reset()
     server.respond = lambda body: reply
 

@@ -62,6 +62,18 @@ def test_a_path_that_exists_may_hold_a_comma(tmp_path: Path) -> None:
     assert parse(quoted(f"dataset.corpus={path}")).value() == str(path)
 
 
+def test_a_number_of_more_digits_than_python_reads_is_a_text() -> None:
+    digits = "9" * 5000
+    assert parse(quoted(f"k={digits}")).value() == digits
+    assert parse(quoted(f"k=[1,{digits}]")).value() == [1, digits]
+
+
+def test_brackets_beyond_what_hydra_reads() -> None:
+    typed = "x=" + "[" * 2000 + "]" * 2000
+    with pytest.raises(ConfigError, match="expected KEY=VALUE"):
+        checked([typed])
+
+
 def test_cells_are_the_product_in_hydras_order() -> None:
     assert cells(["a=1,2", "b=x", "c=y,z"]) == [
         ["a=1", "b=x", "c=y"],

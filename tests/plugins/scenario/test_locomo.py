@@ -98,6 +98,19 @@ def test_quirks_of_the_data_are_survived(tmp_path: Path) -> None:
     ]
 
 
+def test_numbers_of_sessions_that_are_none(tmp_path: Path) -> None:
+    digits = "9" * 5000  # more than Python makes a number of
+    odd = sample(question(4, f"D{digits}:1", f"D1:{digits}", "D1:1", answer="x"))
+    odd["conversation"][f"session_{digits}"] = [utterance("D9:1", "Ann", "Never said.")]
+    (found,), problems = load(tmp_path, odd)
+    assert len(found.turns) == 4
+    assert found.probes[0].evidence == ("D1:1",)
+    assert problems == [
+        f"l.json: [0].qa[0].evidence: no turn has the id 'D{digits}:1'; left out",
+        f"l.json: [0].qa[0].evidence: no turn has the id 'D1:{digits}'; left out",
+    ]
+
+
 def test_a_question_with_an_error_is_left_out(tmp_path: Path) -> None:
     wrong = [question(6), question("4"), question(True), question(4, answer=None), {"category": 5, "question": "?"}, 3]
     (found,), problems = load(tmp_path, sample(*wrong, question(4)))

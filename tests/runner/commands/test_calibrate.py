@@ -320,6 +320,7 @@ def test_the_means_of_a_run_are_corrected(capsys: pytest.CaptureFixture[str]) ->
     [
         (["scale=4"], "scale: expected LOW,HIGH such as 1,5, got '4'"),
         (["scale=5,1"], "scale: expected LOW,HIGH such as 1,5, got '5,1'"),
+        (["scale=-inf,inf"], "scale: expected LOW,HIGH such as 1,5, got '-inf,inf'"),
         (["scale=a,b"], "scale: expected numbers separated by commas, got 'a,b'"),
         (["threshold=2"], "threshold: expected one or two numbers 0..1, got '2'"),
         (["threshold=0.1,0.2,0.3"], "threshold: expected one or two numbers 0..1, got '0.1,0.2,0.3'"),

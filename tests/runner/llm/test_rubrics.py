@@ -262,9 +262,21 @@ def test_a_file_that_is_no_rubric(tmp_path: Path, content: Any, message: str) ->
 
 
 def test_a_file_that_is_no_yaml(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "modes: [").startswith(
-        "judge.rubrics.faithfulness: FILE is not YAML: while parsing a flow node"
+    assert refusal(tmp_path, "modes:\n  score: [\n") == (
+        "judge.rubrics.faithfulness: FILE:3 is not YAML: expected the node content, but found '<stream end>'"
     )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("modes: 2026-13-45\n", "month must be in 1..12"),
+        ("modes: " + "[" * 5000 + "]" * 5000, "nested too deeply"),
+        ("modes: " + "9" * 5000, "Exceeds the limit (4300 digits) for integer string conversion"),
+    ],
+)
+def test_yaml_with_values_that_there_are_none_of(tmp_path: Path, content: str, reason: str) -> None:
+    assert refusal(tmp_path, content).startswith(f"judge.rubrics.faithfulness: FILE is not YAML: {reason}")
 
 
 def test_a_mode_that_is_asked_for_must_be_there(tmp_path: Path) -> None:

@@ -55,6 +55,12 @@ def test_words_and_dates_are_texts(tmp_path: Path, name: str) -> None:
     assert problems == []
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, "a: " + "{b: " * 100_000, "- " * 100_000])
+def test_what_is_nested_too_deeply_is_refused_and_ends_no_process(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DataError, match=r"s\.yaml: not YAML: nested too deeply$"):
+        read(tmp_path, text)
+
+
 def test_problems_name_the_line_of_the_object(tmp_path: Path) -> None:
     wrong = SCENARIO.replace("question: 예산은?", "qestion: 예산은?").replace("turn: 1}", "turn: 1, vlue: x}")
     with pytest.raises(DataError) as caught:

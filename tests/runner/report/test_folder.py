@@ -33,9 +33,11 @@ def test_folders_of_something_else(tmp_path: Path, path: str, message: str) -> N
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    (write_run(tmp_path) / "run.json").write_text("{", encoding="utf-8")
-    with pytest.raises(InputError, match=rf"^{re.escape(str(tmp_path / 'run.json'))}: cannot be read: "):
-        open_run(tmp_path)
+    write_run(tmp_path)
+    for content in ("{", "[" * 100_000):
+        (tmp_path / "run.json").write_text(content, encoding="utf-8")
+        with pytest.raises(InputError, match=rf"^{re.escape(str(tmp_path / 'run.json'))}: cannot be read: "):
+            open_run(tmp_path)
     (tmp_path / "run.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match=r"run\.json: expected a JSON object, found list$"):
         open_run(tmp_path)

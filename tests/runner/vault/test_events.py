@@ -44,6 +44,10 @@ def test_notes_are_resolved_times_are_utc_and_the_order_is_that_of_time(tmp_path
         ({"action": "yes"}, 'FILE:2: action: expected accept or reject, found text "yes"'),
         ({"action": None}, "FILE:2: action: expected accept or reject, found null"),
         ({"time": "March"}, 'FILE:2: time: expected a time such as 2026-03-01T09:00:00Z, found text "March"'),
+        (
+            {"time": "0001-01-01T00:00:00+10:00"},
+            'FILE:2: time: expected a time such as 2026-03-01T09:00:00Z, found text "0001-01-01T00:00:00+10:00"',
+        ),
         ({"target": 3}, "FILE:2: target: expected text that is not blank, found number 3"),
     ],
 )
