@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from runner import terminal
 from runner.components import build
 from runner.compose import Cell
 from runner.config import validate
@@ -118,4 +119,8 @@ async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], works
             with suppress(RunnerError, TimeoutError):  # such a case fails in the run, too
                 output = await evaluation.run(case)
                 await evaluation.judge(case, output)
+    if (aside := models.replies_set_aside) is not None:
+        terminal.note(
+            f"note: the stored replies were damaged or of another version, and are now {aside}; they count as not there"
+        )
     return None

@@ -52,6 +52,11 @@ class ReplyCache:
         )
         self.problem: StopRunError | None = None  # for which nothing could be looked up
 
+    @property
+    def set_aside(self) -> Path | None:
+        """Where a file is now that could not be used."""
+        return self._database.set_aside
+
     def find(self, request: bytes) -> Reply | None:
         if self.mode == "none" or not (self.stores or self._path.exists()):
             return None

@@ -63,6 +63,11 @@ class Models:
         return self._door.cache.mode
 
     @property
+    def replies_set_aside(self) -> Path | None:
+        """Where the stored replies are that could not be used, when they were looked at for the first time."""
+        return self._door.cache.set_aside
+
+    @property
     def names(self) -> dict[str, list[str]]:
         """Role -> models that are used in it."""
         roles = sorted({model.role for model in self.used})

@@ -95,6 +95,23 @@ def test_stored_replies_that_are_damaged_are_never_taken_for_none(
     assert said.out == ""
 
 
+@pytest.mark.parametrize("command", [[], ["plan"]])
+def test_stored_replies_that_are_damaged_are_set_aside_and_that_is_told(
+    command: list[str], words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("stored").mkdir()
+    Path("stored", "models.sqlite").write_text("no database at all", encoding="utf-8")
+    assert main([*command, *words, "cache_dir=stored"]) == 0
+    note = (
+        "note: the stored replies were damaged or of another version, and are now stored/models.damaged; they count "
+        "as not there"
+    )
+    assert capsys.readouterr().err.splitlines().count(note) == 1
+    assert Path("stored", "models.damaged").read_text(encoding="utf-8") == "no database at all"
+    assert main([*command, *words, "cache_dir=stored"]) == 0
+    assert note not in capsys.readouterr().err
+
+
 def test_a_budget_with_a_damaged_ledger_sends_nothing(
     words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
