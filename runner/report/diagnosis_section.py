@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from runner.report.diagnosis import PATTERNS, Diagnosis, cross_name, diagnose
 from runner.report.document import Document, section
 from runner.report.markdown import bold, escape, numbered, table
@@ -12,12 +10,12 @@ from runner.report.wording import Wording
 
 def pattern(document: Document) -> str:
     """The pattern of the run with symptom, cause and remedies, and how many cases show which pattern."""
-    say, counts = document.say, document.counts.get("pattern") or {}
+    say = document.say
     found = diagnose(document.summary, document.high)
     if found is None:
         judged = "mean_faithfulness" in document.metrics and document.run.get("evaluation_type") != "retrieval_only"
         return section(say("head.diagnosis"), escape(say("diagnosis.none"))) if judged else ""
-    parts = [*_pattern(found, say), *_lost_all_the_same(document), *_pattern_counts(found, counts, say)]
+    parts = [*_pattern(found, say), *_lost_all_the_same(document), *_pattern_counts(found, document)]
     return section(say("head.diagnosis"), *parts)
 
 
@@ -49,7 +47,8 @@ def _pattern(found: Diagnosis, say: Wording) -> list[str]:
     ]
 
 
-def _pattern_counts(found: Diagnosis, counts: Mapping[str, int], say: Wording) -> list[str]:
+def _pattern_counts(found: Diagnosis, document: Document) -> list[str]:
+    say, counts = document.say, document.counts.get("pattern") or {}
     total = sum(counts.values())
     if not total:
         return []
@@ -65,7 +64,14 @@ def _pattern_counts(found: Diagnosis, counts: Mapping[str, int], say: Wording) -
     ]
     headers = [say("diagnosis.pattern"), say("metric.faithfulness"), say("metric.answer_relevancy")]
     headers += [say("diagnosis.count"), say("diagnosis.share")]
-    return [escape(say("diagnosis.cases")), table(headers, rows, right=(3, 4))]
+    return [escape(say("diagnosis.cases")), table(headers, rows, right=(3, 4)), *map(escape, left_out(document))]
+
+
+def left_out(document: Document) -> list[str]:
+    """How many cases show no pattern, because they were rightly refused or not judged."""
+    places, counts = document.counts.get("lost_at") or {}, document.counts.get("pattern") or {}
+    count = sum(places.values()) - sum(counts.values())
+    return [document.say("diagnosis.left_out", count=f"{count:,}")] if counts and count > 0 else []
 
 
 def cross(document: Document) -> str:

@@ -9,7 +9,7 @@ ENGLISH_HTML: dict[str, str] = {
     "html.questions": "all questions",
     "html.right": "right",
     "html.case": "Case",
-    "html.retrieved": "Retrieved (✓ expected; the context takes the best {k})",
+    "html.retrieved": "Retrieved, with relevance 0 to 1 (✓ expected; the context takes the best {k})",
     "html.contexts": "Given to the generator (bold: cited)",
     "html.runs": "Runs",
     "html.against": "Metrics against {x}",

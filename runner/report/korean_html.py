@@ -9,7 +9,7 @@ KOREAN_HTML: dict[str, str] = {
     "html.questions": "전체 질문",
     "html.right": "맞음",
     "html.case": "사례",
-    "html.retrieved": "검색 결과 (✓ 정답 문서, 상위 {k}개가 컨텍스트)",
+    "html.retrieved": "검색 결과와 관련도 0~1 (✓ 정답 문서, 상위 {k}개가 컨텍스트)",
     "html.contexts": "생성기에 준 컨텍스트 (굵은 글씨: 인용됨)",
     "html.runs": "실행",
     "html.against": "{x}에 따른 메트릭",

@@ -111,6 +111,8 @@ def label(name: str, k: int | None, say: Wording) -> str:
         text = f"{say.name('metric', match['name'])}@{cutoff}"
     else:
         text = say.name("metric", metric)
+    if template := say.texts.get(f"of.{part}"):
+        return template.format(metric=text)
     return f"{say.name('part', part)} {text}" if part else text
 
 
@@ -128,6 +130,20 @@ def grade(value: float | None) -> str | None:
     if value > 0.8:
         return "excellent"
     return "good" if value >= 0.6 else "fair" if value >= 0.4 else "needs_work"
+
+
+def reading(value: Value, say: Wording) -> str:
+    """What the grade of a metric means, else what it counts; empty for measures of rankings and of traces."""
+    return say.texts.get(f"reading.{value.name}.{grade_of(value)}") or say.texts.get(f"meaning.{value.name}", "")
+
+
+def grade_notes(values: Iterable[Value], say: Wording) -> list[str]:
+    """What grades mean, and why one of the values has none; nothing where none has a grade."""
+    found = list(values)
+    if not any(map(grade_of, found)):
+        return []
+    has_precision = any(value.name.startswith("precision_at_") for value in found)
+    return [" ".join([say("metrics.grades"), *[say("metrics.ungraded")] * has_precision])]
 
 
 def slices(summary: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

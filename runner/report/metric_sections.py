@@ -26,7 +26,7 @@ def main(document: Document) -> str:
     graded = any(map(metric.grade_of, values))
     headers += [say("metrics.grade"), say("metrics.reading")] if graded else []
     rows = [_key_row(document, value, bool(counted))[: len(headers)] for value in values]
-    notes = [say("metrics.grades")] if graded else []
+    notes = metric.grade_notes(values, say)
     if any(value.partly_scored for value in values):
         notes.append(say("metrics.unscored" if counted else "metrics.excluded"))
     right = (1, 2, 3, 4) if counted else (1, 2, 3)
@@ -44,8 +44,7 @@ def _key_row(document: Document, value: Value, counted: bool) -> list[str]:
     ]
     if counted:
         cells.append(metric.four(value.scored_only, say) if value.partly_scored else "")
-    reading = say.texts.get(f"reading.{value.name}.{grade}", "")
-    return [*cells, say(f"grade.{grade}") if grade else "", reading]
+    return [*cells, say(f"grade.{grade}") if grade else "", metric.reading(value, say)]
 
 
 def legs(document: Document) -> str:

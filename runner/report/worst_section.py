@@ -26,12 +26,21 @@ def worst(document: Document) -> str:
         done = any(True for _ in document.folder.rows())
         return section(say("head.worst", count=COUNT), escape(say("worst.none"))) if done else ""
     blocks = [_case(number, row, document) for number, row in enumerate(found, start=1)]
-    return section(say("head.worst", count=len(found)), escape(_order(document)), *blocks)
+    return section(say("head.worst", count=len(found)), escape(_order(document, found)), *blocks)
 
 
-def _order(document: Document) -> str:
+def _order(document: Document, found: Iterable[Mapping[str, Any]]) -> str:
     """No trace is a failing question, not even that of an agent without success."""
-    return document.say("trace.order" if document.summary.get("trace") else "worst.order")
+    say = document.say
+    if document.summary.get("trace"):
+        return say("trace.order")
+    return " ".join([say("worst.order"), *[say("worst.relevance")] * any(map(_tells_relevance, found))])
+
+
+def _tells_relevance(row: Mapping[str, Any]) -> bool:
+    output = row.get("output")
+    hits = output.get("retrieved") or () if isinstance(output, Mapping) else ()
+    return any(hit.get("relevance") is not None for hit in hits)
 
 
 def _case(number: int, row: Mapping[str, Any], document: Document) -> str:

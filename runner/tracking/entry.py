@@ -21,6 +21,7 @@ from runner.report.wording import LANGUAGES
 
 # No property of an experiment. A logged param cannot change, and a run that goes on may have another budget.
 NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "regression", "models", "case"}
+OFFERED = ("profiles",)  # what a component chooses from; run.json has all of it
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
 PASSING = ("error_message", "verdict", "baseline", "regression", "baseline_run")  # tags that a later upload may lack
@@ -96,7 +97,7 @@ def sweep_entry(folder: Path) -> Entry:
     return Entry(
         experiment=str(sweep["experiment"]),
         name=f"summary of {_swept(summary) or sweep['id']}",
-        description=report.read_text(encoding="utf-8") if report.is_file() else "",
+        description=_shown_by_mlflow(report.read_text(encoding="utf-8")) if report.is_file() else "",
         status=str(sweep["status"]),
         tags=_texts(tags),
         params={},
@@ -107,6 +108,11 @@ def sweep_entry(folder: Path) -> Entry:
         created_ms=_milliseconds(sweep["created_at"]),
         updated_ms=_milliseconds(sweep.get("updated_at") or sweep["created_at"]),
     )
+
+
+def _shown_by_mlflow(markdown: str) -> str:
+    """Its view of descriptions takes `[0.75, 0.82] (458)` for a link and hides the number, which no other view does."""
+    return markdown.replace("] (", r"] \(")
 
 
 def _counted(statuses: Iterable[str]) -> str:
@@ -204,7 +210,8 @@ def _params(run: Mapping[str, Any]) -> dict[str, str]:
     kept = {name: value for name, value in config.items() if name not in NOT_PARAMS}
     params = {name: str(choice) for name, choice in (run.get("choices") or {}).items() if name not in NOT_PARAMS}
     asked = {f"{role}_model": ", ".join(names) for role, names in models(run).items()}
-    return params | asked | dict(flat(kept, config))
+    found = params | asked | dict(flat(kept, config))
+    return {name: value for name, value in found.items() if not any(f".{offered}." in name for offered in OFFERED)}
 
 
 def flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runner.report import metric
 from runner.report.diagnosis import PATTERNS, Diagnosis, cross_name, diagnose
+from runner.report.diagnosis_section import left_out
 from runner.report.document import Document
 from runner.report.html.bars import share_bar
 from runner.report.html.markup import Html, joined, paragraph, scrolled, table, tag
@@ -53,7 +54,8 @@ def _patterns(document: Document, found: Diagnosis) -> Html:
     cells = {place: (say(f"pattern.{name}"), name) for place, name in PATTERNS.items()}
     sides = (say("metric.faithfulness"), say("metric.answer_relevancy"))
     counts = document.counts.get("pattern") or {}
-    return _grid(say("diagnosis.pattern"), sides, cells, counts, found.pattern, say)
+    notes = joined([paragraph(text, "note") for text in left_out(document)])
+    return _grid(say("diagnosis.pattern"), sides, cells, counts, found.pattern, say, notes)
 
 
 def _cross(document: Document, found: Diagnosis) -> Html:

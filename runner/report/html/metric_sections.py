@@ -35,7 +35,7 @@ def panels(document: Document) -> Section:
     counted = any(value.partly_scored and value.scored_only != value.value for value in found)
     headers = ["metrics.metric", "head.value", None, "interval", "scored", *["metrics.scored_only"] * counted]
     graded = [*["metrics.grade"] * any(map(metric.grade_of, found))]
-    graded += ["metrics.reading"] * any(_reading(value, say) for value in found)
+    graded += ["metrics.reading"] * any(metric.reading(value, say) for value in found)
     head = [_header(name, say) for name in [*headers, *graded]]
     bodies = [
         _group(title, [_row(value, counted, graded, document) for value in values], len(head))
@@ -43,7 +43,7 @@ def panels(document: Document) -> Section:
         if values
     ]
     shown = tag("table", tag("thead", tag("tr", *head)), *bodies, class_="panels")
-    notes = [say("metrics.grades")] if graded else []
+    notes = metric.grade_notes(found, say)
     if any(value.partly_scored for value in found):
         notes.append(say("metrics.unscored" if counted else "metrics.excluded"))
     body = joined([scrolled(shown, say("head.metrics")), *(paragraph(note, "note") for note in notes)])
@@ -78,13 +78,8 @@ def _row(value: Value, counted: bool, graded: Sequence[str], document: Document)
         cells.append(tag("td", metric.four(value.scored_only, say) if partly else "", class_="number"))
     if graded:
         cells.append(tag("td", say(f"grade.{grade}") if grade else "", class_=grade and f"grade {grade}"))
-    reading = [tag("td", _reading(value, say), class_="quiet")] if "metrics.reading" in graded else []
+    reading = [tag("td", metric.reading(value, say), class_="quiet")] if "metrics.reading" in graded else []
     return tag("tr", *cells, *reading)
-
-
-def _reading(value: Value, say: Wording) -> str:
-    """What the grade of some metrics means."""
-    return say.texts.get(f"reading.{value.name}.{metric.grade_of(value)}", "")
 
 
 def cutoffs(document: Document) -> Section | None:

@@ -44,8 +44,8 @@ def test_the_section_in_english(tmp_path: Path) -> None:
         "| retrieved turns | 0.0 | none | 0 |",
     ]
     assert lines[-1] == (
-        "1,200 turns kept, 24 updates of summaries, 2 summaries over a bound and cut by code, "
-        "1 updates failed (their turns were kept for the next)."
+        "Turns kept: 1,200. Updates of summaries: 24. Summaries over a bound and cut by code: 2. "
+        "Updates that failed (their turns were kept for the next): 1."
     )
 
 

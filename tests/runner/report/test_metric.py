@@ -1,7 +1,8 @@
 import pytest
 
+from runner.metrics.memory import CRITERIA
 from runner.report import metric
-from runner.report.wording import LANGUAGES
+from runner.report.wording import LANGUAGES, Wording
 from tests.run_folders import METRICS, estimate
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
@@ -110,3 +111,16 @@ def test_metrics_of_an_unknown_kind_are_among_the_results() -> None:
 )
 def test_only_numbers_below_1_lose_their_zero(text: str, narrow: str) -> None:
     assert metric.narrow(text) == narrow
+
+
+@pytest.mark.parametrize("say", [EN, KO])
+@pytest.mark.parametrize("name", [*metric.MEMORY, *metric.GENERATION, *metric.UNANSWERABLE])
+def test_every_metric_that_is_no_ranking_measure_says_what_it_counts(say: Wording, name: str) -> None:
+    said_elsewhere = name.endswith(metric.PATCHED) or (name.startswith("memory_") and name[7:] in CRITERIA)
+    value = metric.value_of({name: {"value": 0.5, "n": 1}}, name)
+    assert bool(metric.reading(value, say)) is not said_elsewhere
+
+
+def test_a_grade_reads_as_something_of_its_own() -> None:
+    value = metric.value_of({"mean_faithfulness": {"value": 0.3, "n": 1}}, "mean_faithfulness")
+    assert metric.reading(value, EN) == "Serious hallucination."

@@ -226,6 +226,8 @@ def test_the_summary_of_a_sweep(tmp_path: Path) -> None:
     }
     assert (entry.params, entry.metrics, entry.dataset) == ({}, {}, None)
     assert "| 2 | 10 | completed |" in entry.description
+    assert "] (" in (folder / "summary.md").read_text(encoding="utf-8")
+    assert "] (" not in entry.description and r"] \(" in entry.description  # no link for the UI
     assert [path.name for path in entry.files] == [
         "cells.csv", "report.html", "summary.json", "summary.md", "sweep.json",
     ]  # fmt: skip

@@ -199,7 +199,7 @@ def test_a_case_opens_to_everything_that_is_known_of_it(opened: Browser) -> None
     assert told["Expected"] == "doc-1"
     assert told["Answer"] == "It is 5. [1]"
     assert told["Judge, Faithfulness"] == "1.00: All claims hold."
-    assert "1. 0.91 ✓doc-1 First" in told["Retrieved (✓ expected; the context takes the best 5)"]
+    assert "1. 0.91 ✓doc-1 First" in told["Retrieved, with relevance 0 to 1 (✓ expected; the context takes the best 5)"]
     assert f"{ATTACK} context of 5" in told["Given to the generator (bold: cited)"]
     assert opened.ask("document.querySelector('.detail').lang") == "ko"
     opened.ask("document.querySelector('.cases .question').click()")

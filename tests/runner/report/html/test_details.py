@@ -33,7 +33,7 @@ def test_question_gold_answer_and_what_was_found() -> None:
     assert found["Expected"] == "doc-1"
     assert found["Known answers"] == "a / b"
     assert found["Answer"] == "It is q. [1]"
-    assert found["Retrieved (✓ expected; the context takes the best 5)"] == [
+    assert found["Retrieved, with relevance 0 to 1 (✓ expected; the context takes the best 5)"] == [
         (1, "1. 0.91 ✓", "doc-1 First", None),
         (0, "2. 0.40", "doc-2", None),
     ]
@@ -63,7 +63,7 @@ def test_a_case_that_never_ended() -> None:
 
 
 def test_nothing_found_is_said() -> None:
-    title = "Retrieved (✓ expected; the context takes the best 5)"
+    title = "Retrieved, with relevance 0 to 1 (✓ expected; the context takes the best 5)"
     assert told(row("q", output={"retrieved": []}))[title] == "nothing"
 
 
