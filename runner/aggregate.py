@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ from runner import statistics
 from runner.records import Estimate, Row
 
 SUMMARY_NAMES = {"faithfulness": "mean_faithfulness", "answer_relevancy": "mean_answer_relevancy"}
+
+Floats = NDArray[np.float64]
 
 _UNSCORED, _COUNTED_FAILURE, _SCORED = range(3)
 
@@ -152,21 +154,21 @@ class _Table:
 class _Sample:
     """One metric over a set of cases: which cases have a number, the numbers, and which of them are scored."""
 
-    name: str
     n: int
     cases: NDArray[np.uint32]
-    values: NDArray[np.float64]
+    values: Floats
     scored: NDArray[np.bool_]
-    weights: NDArray[np.float64] | None
+    weights: Floats | None
 
-    def estimate(self, low: float | None, high: float | None) -> Estimate:
+    def estimate(self) -> Estimate:
+        """Without its interval."""
         scored_weights = None if self.weights is None else self.weights[self.scored]
         return Estimate(
             value=statistics.mean(self.values, self.weights),
             n=self.n,
             n_scored=int(self.scored.sum()),
-            ci_low=low,
-            ci_high=high,
+            ci_low=None,
+            ci_high=None,
             value_scored=statistics.mean(self.values[self.scored], scored_weights),
         )
 
@@ -189,26 +191,35 @@ class _Estimator:
         return {name: estimate for name, estimate in self._done[key].items() if legs or "/" not in name}
 
     def _estimates(self, mask: NDArray[np.bool_], names: Sequence[str]) -> Estimates:
-        samples = [self._sample(name, mask) for name in names]
-        groups: dict[tuple[bytes, bool], list[_Sample]] = defaultdict(list)
-        for sample in samples:
-            groups[sample.cases.tobytes(), sample.weights is None].append(sample)
-        found = {name: estimate for group in groups.values() for name, estimate in self._group(group)}
+        groups: dict[tuple[bytes, bool], list[str]] = defaultdict(list)
+        for name in names:
+            sample = self._sample(name, mask)
+            groups[sample.cases.tobytes(), sample.weights is None].append(name)
+        found = {name: estimate for group in groups.values() for name, estimate in self._group(group, mask)}
         return {name: asdict(found[name]) for name in names}
 
-    def _group(self, group: Sequence[_Sample]) -> list[tuple[str, Estimate]]:
-        """Estimates of metrics that have numbers for the same cases, so that they can share resamples."""
-        if len(group[0].cases) == 0:
-            return [(sample.name, sample.estimate(None, None)) for sample in group]
-        values = np.column_stack([sample.values for sample in group])
-        weights = [sample.weights for sample in group if sample.weights is not None]
-        intervals = statistics.mean_intervals(
-            values, np.column_stack(weights) if weights else None, seed=self._seed, resamples=self._resamples
-        )
-        return [
-            (sample.name, sample.estimate(float(low), float(high)))
-            for sample, (low, high) in zip(group, intervals, strict=True)
-        ]
+    def _group(self, names: Sequence[str], mask: NDArray[np.bool_]) -> Iterator[tuple[str, Estimate]]:
+        """Estimates of metrics that have numbers for the same cases, so that they can share resamples. The numbers
+        of one group are in memory at a time."""
+        estimates, values, weights = [], [], []
+        for name in names:
+            sample = self._sample(name, mask)
+            estimates.append(sample.estimate())
+            values.append(sample.values)
+            weights += [] if sample.weights is None else [sample.weights]
+        if len(values[0]) == 0:
+            yield from zip(names, estimates, strict=True)
+            return
+        intervals = self._intervals(values, weights)
+        for name, estimate, (low, high) in zip(names, estimates, intervals.tolist(), strict=True):
+            yield name, replace(estimate, ci_low=low, ci_high=high)
+
+    def _intervals(self, values: list[Floats], weights: list[Floats]) -> Floats:
+        """Of columns, which are let go."""
+        side_by_side = np.column_stack(values), np.column_stack(weights) if weights else None
+        values.clear()
+        weights.clear()
+        return statistics.mean_intervals(*side_by_side, seed=self._seed, resamples=self._resamples)
 
     def _sample(self, name: str, mask: NDArray[np.bool_]) -> _Sample:
         column = self._table.columns[name]
@@ -221,7 +232,6 @@ class _Estimator:
         applies = mask[rows]
         has_number = applies & (states != _UNSCORED)
         return _Sample(
-            name=name,
             n=int(applies.sum()),
             cases=rows[has_number],
             values=np.array(column.values, dtype=np.float64)[has_number],

@@ -9,7 +9,7 @@ from pathlib import Path
 from runner import __version__
 from runner.data.identity import gold_digest
 from runner.protocols import Retriever, Workspace
-from runner.ranking_arrays import RankingArrays, RankingPacker
+from runner.ranking_files import RankingFiles, RankingWriter
 from runner.records import Corpus, Query, Ranking
 from runner.searching import Searcher
 from runner.store import fingerprint_of_each
@@ -37,17 +37,17 @@ class Rankings(Mapping[str, Ranked]):
     """
 
     def __init__(
-        self, query_ids: Sequence[str], arrays: RankingArrays, errors: Mapping[str, str], *, reused: bool
+        self, query_ids: Sequence[str], files: RankingFiles, errors: Mapping[str, str], *, reused: bool
     ) -> None:
         self._places = {query_id: place for place, query_id in enumerate(query_ids)}
-        self._arrays = arrays
+        self._files = files
         self.errors = errors
         self.reused = reused
 
     @property
     def latencies_ms(self) -> list[float]:
         """Of live searches, each timed alone, in the order of the queries."""
-        return self._arrays.latencies_ms()
+        return self._files.latencies_ms()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -57,9 +57,9 @@ class Rankings(Mapping[str, Ranked]):
 
     def __getitem__(self, query_id: str) -> Ranked:
         place = self._places[query_id]
-        latency_ms = self._arrays.latency_ms(place)
+        latency_ms = self._files.latency_ms(place)
         live = latency_ms is not None and not self.reused
-        return Ranked(self._arrays.ranking(place), latency_ms, live, self.errors.get(query_id))
+        return Ranked(self._files.ranking(place), latency_ms, live, self.errors.get(query_id))
 
 
 def rank_all(
@@ -94,32 +94,32 @@ def rank_all(
 
     def build(folder: Path) -> None:
         searcher = Searcher(retriever, corpus, depth=depth, timeout_ms=timeout_ms)
-        arrays, errors = _search(searcher, queries, probe, warmup, seed)
+        with RankingWriter(folder, len(queries)) as writer:
+            errors = _search(searcher, queries, writer, probe, warmup, seed)
         if errors:
-            raise _IncompleteError(Rankings(query_ids, arrays, errors, reused=False))
-        arrays.write(folder)
+            raise _IncompleteError(Rankings(query_ids, RankingFiles(folder), errors, reused=False))
         built.append(folder)
 
     try:
         folder = workspace.folder("rankings", key, build)
     except _IncompleteError as incomplete:
         return incomplete.rankings
-    return Rankings(query_ids, RankingArrays.read(folder), {}, reused=not built)
+    return Rankings(query_ids, RankingFiles(folder), {}, reused=not built)
 
 
 def _search(
-    searcher: Searcher, queries: Sequence[Query], probe: int, warmup: int, seed: int
-) -> tuple[RankingArrays, dict[str, str]]:
+    searcher: Searcher, queries: Sequence[Query], writer: RankingWriter, probe: int, warmup: int, seed: int
+) -> dict[str, str]:
+    """What went wrong, by query id."""
     from threadpoolctl import threadpool_limits
 
-    packer = RankingPacker(len(queries))
     errors = {}
     with threadpool_limits(limits=1):
         for place, found in searcher.search_all(queries, probe=probe, warmup=warmup, seed=seed):
-            packer.add(place, found.ranking, found.latency_ms)
+            writer.add(place, found.ranking, found.latency_ms)
             if found.error is not None:
                 errors[queries[place].id] = found.error
-    return packer.arrays(), errors
+    return errors
 
 
 class _IncompleteError(Exception):

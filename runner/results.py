@@ -19,8 +19,8 @@ from runner.journal import Journal
 from runner.judging import judging_of
 from runner.llm.models import models_among
 from runner.metadata import SCHEMA
-from runner.protocols import Case, Summing
-from runner.records import CaseSet, DataProblem, Preparation
+from runner.protocols import Summing
+from runner.records import DataProblem, Preparation
 from runner.writing import replacing
 
 GENERATION = ("mean_faithfulness", "mean_answer_relevancy")
@@ -29,11 +29,11 @@ SHOWN_CHARS = 300  # of an error, where it is one of many
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What the engine left behind, before it is summed up. `stop`: why cases are pending; `elapsed_s`: of all
-    passes over the run."""
+    """What the engine left behind, before it is summed up: what was wrong with the data, and the ids of all cases.
+    `stop`: why cases are pending; `elapsed_s`: of all passes over the run."""
 
-    case_set: CaseSet[Any]
-    cases: Sequence[Case]
+    problems: Sequence[DataProblem]
+    ids: Sequence[str]
     preparation: Preparation
     stop: Stop | None
     elapsed_s: float
@@ -42,7 +42,7 @@ class Finished:
 def summary_of(
     job: Job, head: Mapping[str, Any], options: RunOptions, built: Built, finished: Finished, journal: Journal
 ) -> dict[str, Any]:
-    ids = [case.id for case in finished.cases]
+    ids = finished.ids
     numbers = aggregate(journal.rows(ids), seed=options.seed, total=len(ids))
     idle = {f"{key}.{name}" for key, part in built.parts.items() for name in getattr(part, "idle", ())}
     baselines = [
@@ -54,8 +54,7 @@ def summary_of(
     judging = judging_of(journal.rows(ids), seed=options.seed)
     more = built.root.sums(journal.rows(ids)) if isinstance(built.root, Summing) else {}
     timing = more.pop("timing", {}).get("latency", {})
-    problems = finished.case_set.problems
-    errors = sum(problem.severity == "error" for problem in problems)
+    errors = sum(problem.severity == "error" for problem in finished.problems)
     return {
         "schema": SCHEMA,
         "status": "completed",
@@ -68,7 +67,7 @@ def summary_of(
         **({"judging": judging} if judging else {}),
         **more,
         "facts": {**finished.preparation.facts, "baselines": sorted(baselines)},
-        "data_problems": {"errors": errors, "warnings": len(problems) - errors},
+        "data_problems": {"errors": errors, "warnings": len(finished.problems) - errors},
         "timing": {
             "latency": {**latency(journal.rows(ids)), **timing},
             **finished.preparation.timing,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from array import array
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -51,7 +52,7 @@ class Service:
     def pending(self) -> Sequence[Case]:
         """The cases of this pass, as they were when first asked for."""
         cases = self.job.wave.of(self.cases, self.options.seed)
-        return Part(cases, [place for place, case in enumerate(cases) if case.id not in self.journal])
+        return Part(cases, array("q", (place for place, case in enumerate(cases) if case.id not in self.journal)))
 
     @property
     def elapsed_s(self) -> float:

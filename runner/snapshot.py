@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ SCHEMA = 1
 KIND = "runner.snapshot"
 FILE = "snapshot.json"
 NOTHING = float("nan")
+HASHES = ("content", "gold")  # columns in which a value seldom comes twice
 RUN = (
     "id", "experiment", "evaluation_type", "k", "status", "created_at", "updated_at", "git", "versions", "choices",
     "overrides", "sweep_id", "fingerprint", "models",
@@ -76,13 +77,14 @@ NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")
 def write_snapshot(folder: Path) -> Path:
     """Beside the results of a run. Raises InputError when `folder` is no run folder."""
     path = folder / FILE
-    write_bytes(path, encoded(open_run(folder)))
+    with replacing(path) as scratch, scratch.open("wb") as file:
+        file.writelines(_parts(open_run(folder)))
     return path
 
 
 def encoded(opened: RunFolder) -> bytes:
     """What snapshot.json of a run folder is to hold."""
-    return orjson.dumps(snapshot_of(opened), option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+    return b"".join(_parts(opened))
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -91,8 +93,27 @@ def write_bytes(path: Path, data: bytes) -> None:
         scratch.write_bytes(data)
 
 
-def snapshot_of(opened: RunFolder) -> dict[str, Any]:
-    """Numbers of cases are arrays, float64 [n_cases], with NaN for null."""
+def _parts(opened: RunFolder) -> Iterator[bytes]:
+    """The columns of cases are encoded one at a time."""
+    yield orjson.dumps(_head(opened)).removesuffix(b"}") + b',"cases":'
+    yield from _object(_cases(opened.rows()))
+    yield b"}\n"
+
+
+def _object(entries: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
+    """An object of JSON, and in it one for each iterator."""
+    yield b"{"
+    for number, (name, value) in enumerate(entries):
+        yield (b"," if number else b"") + orjson.dumps(name) + b":"
+        if isinstance(value, Iterator):
+            yield from _object(value)
+        else:
+            yield orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    yield b"}"
+
+
+def _head(opened: RunFolder) -> dict[str, Any]:
+    """Everything but the cases."""
     run, summary = opened.run, opened.summary
     identity = _identity(run)
     metrics = summary.get("metrics") or {}
@@ -110,7 +131,6 @@ def snapshot_of(opened: RunFolder) -> dict[str, Any]:
         "counts": summary.get("counts") or {},
         "cases_count": summary.get("cases") or {},
         "timing": {name: timing[name] for name in ("latency", "usage", "usage_total") if name in timing},
-        "cases": _cases(opened.rows()),
     }
 
 
@@ -145,7 +165,8 @@ def _identity(run: Mapping[str, Any]) -> dict[str, str]:
 # --- cases ----------------------------------------------------------------------------------------
 
 
-def _cases(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _cases(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """(name, column); a column of columns is an iterator of such pairs."""
     columns = _Columns()
     for row in rows:
         columns.add(row)
@@ -165,7 +186,7 @@ class _Columns:
         self._labels: dict[str, list[str | None]] = {}
         self._sparse: dict[str, dict[str, dict[int, float]]] = {"unscored": {}, "weights": {}, "noise": {}}
         self._chunk_gold: dict[int, Any] = {}
-        self._known: dict[str, str] = {}
+        self._known: dict[Any, Any] = {}
 
     def add(self, row: Mapping[str, Any]) -> None:
         """A damaged row and a second one of a case do not count, as in the journal."""
@@ -174,7 +195,7 @@ class _Columns:
         place = len(self._ids)
         self._ids[row["id"]] = place
         for name, text in _texts(row).items():
-            self._texts[name].append(self._known.setdefault(text, text) if isinstance(text, str) else text)
+            self._texts[name].append(text if name in HASHES else self._known.setdefault(text, text))
         self._latency.append(_latency(row))
         self._add_numbers(place, row["metrics"])
         for name, label in row["labels"].items():
@@ -198,7 +219,8 @@ class _Columns:
                     self._fill(column, place, NOTHING)
                 column.append(value)
 
-    def by_id(self) -> dict[str, Any]:
+    def by_id(self) -> Iterator[tuple[str, Any]]:
+        """Numbers are float64 [n_cases], with NaN for null."""
         ids = sorted(self._ids)
         n, order = len(ids), np.fromiter((self._ids[id] for id in ids), dtype=np.intp, count=len(ids))
         places = np.empty(n, dtype=np.intp)
@@ -206,15 +228,15 @@ class _Columns:
         unscored = {name: array("d") for name in self._sparse["unscored"]}
         numbers = {name: self._fill(column, n, NOTHING) for name, column in sorted((unscored | self._numbers).items())}
         labels = {name: self._fill(column, n, None) for name, column in sorted(self._labels.items())}
-        return {
-            "ids": ids,
-            **{name: [column[place] for place in order] for name, column in self._texts.items()},
-            "latency_ms": np.array(self._latency, dtype=np.float64)[order],
-            "values": {_named(name): np.array(column, dtype=np.float64)[order] for name, column in numbers.items()},
-            **{kind: _placed(columns, places) for kind, columns in self._sparse.items()},
-            "labels": {name: [column[place] for place in order] for name, column in labels.items()},
-            "chunk_gold": {str(places[row]): found for row, found in self._chunk_gold.items()},
-        }
+        yield "ids", ids
+        for name, texts in self._texts.items():
+            yield name, [texts[place] for place in order]
+        yield "latency_ms", np.array(self._latency, dtype=np.float64)[order]
+        yield "values", ((_named(name), np.array(column)[order]) for name, column in numbers.items())
+        for kind, columns in self._sparse.items():
+            yield kind, _placed(columns, places)
+        yield "labels", ((name, [column[place] for place in order]) for name, column in labels.items())
+        yield "chunk_gold", {str(places[row]): found for row, found in self._chunk_gold.items()}
 
     @staticmethod
     def _fill(column: Any, n: int, nothing: Any) -> Any:
@@ -231,7 +253,7 @@ def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
         "content": content_hash(str(question)) if kept else None,
         "gold": kept.get("gold"),
         **{name: row.get(name) for name in ("status", "language", "difficulty")},
-        "tags": row.get("tags") or [],
+        "tags": tuple(row.get("tags") or ()),
     }
 
 

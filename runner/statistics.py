@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
-_BLOCK = 1 << 21  # counts held at once: 16 MB
+_BLOCK = 1 << 20  # counts held at once: 8 MB
 _NORMAL = NormalDist()
 
 
@@ -66,7 +66,7 @@ def mean_intervals(values: Floats, weights: Floats | None = None, *, seed: int, 
     intervals = np.repeat(values[0][:, None], 2, axis=1)
     if len(varied) == 0:
         return intervals
-    chosen = values[:, varied]
+    chosen = values if len(varied) == values.shape[1] else values[:, varied]
     mass = None if weights is None else weights[:, varied]
     resampled = _resampled_means(chosen, mass, seed, resamples)
     for column, place in enumerate(varied):
@@ -87,7 +87,11 @@ def resampled_sums(parts: Floats, *, seed: int, resamples: int = RESAMPLES) -> F
     parts   float64 [n_cases, n_columns], finite, n_cases >= 1
     """
     exact = _on_exact_grid(parts)
-    return np.vstack([counts @ exact for counts in resampled_counts(len(parts), seed=seed, resamples=resamples)])
+    sums = []
+    for counts in resampled_counts(len(parts), seed=seed, resamples=resamples):
+        sums.append(counts @ exact)
+        del counts  # the next ones take its room
+    return np.vstack(sums)
 
 
 def resampled_counts(n_cases: int, *, seed: int, resamples: int = RESAMPLES) -> Iterator[Floats]:
@@ -95,10 +99,14 @@ def resampled_counts(n_cases: int, *, seed: int, resamples: int = RESAMPLES) -> 
     random = np.random.default_rng(seed)
     rows = max(1, _BLOCK // n_cases)
     for start in range(0, resamples, rows):
-        counts = np.empty((min(rows, resamples - start), n_cases))
-        for row, drawn in zip(counts, random.integers(0, n_cases, counts.shape, dtype=np.uint32), strict=True):
-            row[:] = np.bincount(drawn, minlength=n_cases)
-        yield counts
+        yield _counts(random, min(rows, resamples - start), n_cases)
+
+
+def _counts(random: np.random.Generator, rows: int, n_cases: int) -> Floats:
+    counts = np.empty((rows, n_cases))
+    for row, drawn in zip(counts, random.integers(0, n_cases, counts.shape, dtype=np.uint32), strict=True):
+        row[:] = np.bincount(drawn, minlength=n_cases)
+    return counts
 
 
 def _resampled_means(values: Floats, weights: Floats | None, seed: int, resamples: int) -> Floats:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from runner.compose import Cell
 from runner.config import reached
+from runner.data.spool import Part
 from runner.metadata import read_json, write_json
 from runner.protocols import Case
 
@@ -44,10 +45,11 @@ class Wave:
         """The cases of this and all earlier waves, in the order given. Which they are depends on the ids alone."""
         if self.number == WAVES:
             return cases
-        ids = sorted(case.id for case in cases)
-        random.Random(seed).shuffle(ids)
-        chosen = set(ids[: -(-len(ids) * self.number // WAVES)])
-        return [case for case in cases if case.id in chosen]
+        ids = [case.id for case in cases]
+        drawn = sorted(ids)
+        random.Random(seed).shuffle(drawn)
+        chosen = set(drawn[: -(-len(ids) * self.number // WAVES)])
+        return Part(cases, [place for place, id in enumerate(ids) if id in chosen])
 
 
 def waves_of(cells: Sequence[Cell], sweep: Path) -> Sequence[Wave]:

@@ -16,7 +16,7 @@ LAYERS = (
     (
         "runner.embeddings",
         "runner.rehearsal_workspace",
-        "runner.ranking_arrays",
+        "runner.ranking_files",
         "runner.searching",
         "runner.rankings",
         "runner.retrieval",

@@ -38,5 +38,5 @@ class DemoDataset:
         queries: list[Query] = []
         for language in self.languages:
             path = str(FOLDER / language / "queries.jsonl")
-            queries += check_gold(read_queries(path, "dataset", log).items(), corpus, path, log)
+            queries += check_gold(read_queries(path, "dataset", log), corpus, path, log)
         return DataSet(corpus, tuple(queries), log.problems)

@@ -63,7 +63,7 @@ class FaqGuideDataset:
         corpus = build_corpus([*faq, *guide], self.chunker)
         queries: dict[str, Query] = {}
         for path in self._paths("queries"):
-            for query in check_gold(read_queries(path, "dataset.queries", log).items(), corpus, path, log):
+            for query in check_gold(read_queries(path, "dataset.queries", log), corpus, path, log):
                 if query.id in queries:
                     raise DataError(f"dataset.queries: the id '{query.id}' in {path} is one in a file before, too")
                 queries[query.id] = query

@@ -37,7 +37,7 @@ class JsonlDataset:
         log = ProblemLog(strict=self.strict)
         corpus = self._load_corpus(log)
         queries = read_queries(self.queries, "dataset.queries", log)
-        return DataSet(corpus, check_gold(queries.items(), corpus, self.queries, log), log.problems)
+        return DataSet(corpus, check_gold(queries, corpus, self.queries, log), log.problems)
 
     def _load_corpus(self, log: ProblemLog) -> Corpus:
         if self.corpus is None:

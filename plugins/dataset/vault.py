@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from runner.data.notes import note_names, read_notes
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.queries import read_queries
 from runner.data.settings import ChunkerSettings, chunker_of
+from runner.data.spool import Spool
 from runner.errors import CorpusError, DataError, Problem
 from runner.records import DataSet, Query
 from runner.text.note_ids import NoteNames
@@ -59,7 +60,7 @@ class VaultDataset:
         log.stop_if_strict()
         if not queries:
             raise DataError(f"dataset.queries: no queries in {self.queries}{why_empty(log, self.queries)}")
-        return DataSet(corpus, check_gold(queries.items(), corpus, self.queries, log), log.problems)
+        return DataSet(corpus, check_gold(queries, corpus, self.queries, log), log.problems)
 
 
 class _References:
@@ -70,11 +71,9 @@ class _References:
         self.path = path
         self.log = log
 
-    def resolve_all(self, queries: dict[int, Query]) -> dict[int, Query]:
-        """Queries by line number; those with an ambiguous gold note are left out."""
-        return {
-            line: self._resolved(query, line) for line, query in queries.items() if not self._ambiguous(query, line)
-        }
+    def resolve_all(self, queries: Iterable[tuple[int, Query]]) -> Sequence[tuple[int, Query]]:
+        """Queries with their line numbers; those with an ambiguous gold note are left out."""
+        return Spool((line, self._resolved(query, line)) for line, query in queries if not self._ambiguous(query, line))
 
     def _ambiguous(self, query: Query, line: int) -> bool:
         gold = {

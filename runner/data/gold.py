@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runner.data.problems import ProblemLog
+from runner.data.spool import Spool
 from runner.records import Corpus, Query, Span
 
 SUGGESTED = 20  # unknown ids for which a similar one is looked up; each look-up compares with all ids
@@ -23,15 +24,15 @@ def check_gold(
     path: str,
     log: ProblemLog,
     field: str = "expected_notes",
-) -> tuple[Query, ...]:
+) -> Sequence[Query]:
     """Queries, given with their line numbers, with their spans placed.
 
     Without any document nothing can be checked. `field` is what the file calls the gold documents.
     """
     if not corpus.documents:
-        return tuple(query for _, query in queries)
+        return Spool(query for _, query in queries)
     check = _GoldCheck(corpus, path, log, field)
-    return tuple(check.query(query, line) for line, query in queries)
+    return Spool(check.query(query, line) for line, query in queries)
 
 
 class _GoldCheck:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from runner.records import Document, Query
 from runner.store import fingerprint, fingerprint_of_each
@@ -25,9 +25,11 @@ def queries_fingerprint(queries: Iterable[Query]) -> str:
     return fingerprint_of_each([query.id, query.text, *_history(query)] for query in queries)
 
 
-def gold_fingerprint(queries: Iterable[Query]) -> str:
+def gold_fingerprint(queries: Sequence[Query]) -> str:
     """Answerable, grades, chunks, spans and answers. Neither the order of queries nor of labels counts."""
-    return fingerprint_of_each(sorted(_labels(query) for query in queries))
+    ids = [query.id for query in queries]
+    by_id = sorted(range(len(ids)), key=ids.__getitem__)
+    return fingerprint_of_each(_labels(queries[place]) for place in by_id)
 
 
 def gold_digest(query: Query) -> str:

@@ -17,13 +17,14 @@ Other keys are free to stand there.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields, clean
 from runner.data.jsonl import described, read_jsonl
 from runner.data.problems import ProblemLog, why_empty
+from runner.data.spool import Spool
 from runner.errors import DataError
 from runner.records import Context, Given, Query, Span, Turn
 
@@ -34,39 +35,25 @@ KNOWN = frozenset(
 MANY_NOTES = 2  # one gold note and one beside it; more make a question hard to score
 
 
-def read_queries(path: str, key: str, log: ProblemLog) -> dict[int, Query]:
-    """Queries by line number, in file order. A bad line and a repeated id are errors and left out.
+def read_queries(path: str, key: str, log: ProblemLog) -> Sequence[tuple[int, Query]]:
+    """(line number, query) in file order. A bad line and a repeated id are errors and left out.
 
     Raises DataError when the file cannot be read or holds no usable query.
     """
-    seen: dict[str, str] = {}
-    known: dict[Any, Any] = {}
-    queries: dict[int, Query] = {}
-    for line, data in read_jsonl(path, key, log, DataError):
-        fields = Fields(data, path, line, log)
-        query = _query(fields)
-        if query is not None and is_new(fields, query.id, seen):
-            queries[line] = _sharing(query, known)
+    queries = Spool(_numbered(path, key, log))
     log.stop_if_strict()
     if not queries:
         raise DataError(f"{key}: no queries in {path}{why_empty(log, path)}")
     return queries
 
 
-def _sharing(query: Query, known: dict[Any, Any]) -> Query:
-    """The same query. Tags, hits and passages that another one has, too, are kept in memory once."""
-
-    def one(part: Any) -> Any:
-        return known.setdefault(part, part)
-
-    ranking, contexts = query.given.ranking, query.given.contexts
-    if ranking is not None:
-        ranking = tuple([one((one(name), score)) for name, score in ranking])
-    if contexts is not None:
-        contexts = tuple([one(context) for context in contexts])
-    given = Given(ranking, contexts, query.given.answer)
-    labels = {"language": one(query.language), "difficulty": one(query.difficulty), "tags": one(query.tags)}
-    return replace(query, given=given, **labels)
+def _numbered(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, Query]]:
+    seen: dict[str, str] = {}
+    for line, data in read_jsonl(path, key, log, DataError):
+        fields = Fields(data, path, line, log)
+        query = _query(fields)
+        if query is not None and is_new(fields, query.id, seen):
+            yield line, query
 
 
 def _query(fields: Fields) -> Query | None:

@@ -171,13 +171,14 @@ def test_a_cold_workspace_ranks_again(tmp_path: Path) -> None:
 
 def test_a_damaged_ranking_is_made_again(tmp_path: Path) -> None:
     first = rank(Scripted(CORPUS), numbered(3), tmp_path)
-    scores = next(tmp_path.rglob("0-scores.npy"))
-    data = bytearray(scores.read_bytes())
+    rankings = [first[id].ranking for id in first]
+    hits = next(tmp_path.rglob("0.bin"))
+    data = bytearray(hits.read_bytes())
     data[-1] ^= 1
-    scores.write_bytes(bytes(data))
+    hits.write_bytes(bytes(data))
     second = rank(Scripted(CORPUS), numbered(3), tmp_path)
     assert not second.reused
-    assert [second[id].ranking for id in second] == [first[id].ranking for id in first]
+    assert [second[id].ranking for id in second] == rankings
 
 
 def test_no_queries_and_no_hits(tmp_path: Path) -> None:

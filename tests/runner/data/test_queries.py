@@ -19,7 +19,7 @@ def read(path: Path, *lines: dict[str, Any] | str, strict: bool = False) -> tupl
     file.write_text("\n".join(texts), encoding="utf-8")
     log = ProblemLog(strict=strict)
     queries = read_queries(str(file), "dataset.queries", log)
-    return list(queries.values()), [str(problem).replace(f"{path}/", "") for problem in log.problems]
+    return [query for _, query in queries], [str(problem).replace(f"{path}/", "") for problem in log.problems]
 
 
 def test_the_least_that_a_query_has(tmp_path: Path) -> None:
@@ -275,15 +275,3 @@ def test_strict_stops_with_all_errors(tmp_path: Path) -> None:
         f"  {tmp_path}/q.jsonl:2: expected a JSON object, found an empty list\n"
         f"  {tmp_path}/q.jsonl:3: id: 'q' is already the id at {tmp_path}/q.jsonl:1; the first one counts"
     )
-
-
-def test_what_questions_have_in_common_is_in_memory_once(tmp_path: Path) -> None:
-    shared = '"tags": ["a"], "ranking": ["n", "m"], "contexts": [{"id": "n", "text": "long"}]'
-    path = tmp_path / "q.jsonl"
-    path.write_text(
-        "".join(f'{{"id": "{n}", "query": "q", "answerable": false, {shared}}}\n' for n in range(2)), encoding="utf-8"
-    )
-    one, other = read_queries(str(path), "queries", ProblemLog()).values()
-    assert one.given == other.given and one.tags is other.tags
-    assert one.given.contexts and other.given.contexts and one.given.contexts[0] is other.given.contexts[0]
-    assert one.given.ranking and other.given.ranking and one.given.ranking[1] is other.given.ranking[1]

@@ -63,7 +63,7 @@ def test_the_file_is_read_back_without_a_problem(tmp_path: Path) -> None:
     lines = rows([draft(), draft(1), draft(quote="")])
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     log = ProblemLog(strict=True)
-    queries = check_gold(read_queries(str(path), "q", log).items(), CORPUS, str(path), log)
+    queries = check_gold(read_queries(str(path), "q", log), CORPUS, str(path), log)
     assert log.problems == ()
     assert [query.id for query in queries] == ["gen-001", "gen-002", "gen-003"]
     assert [set(relevant_chunks(query, CORPUS)) for query in queries] == [{"정책/환불.md#1"}, set(), {"정책/환불.md#1"}]
