@@ -88,7 +88,7 @@ def test_one_other_score_is_within_noise(capsys: pytest.CaptureFixture[str]) -> 
     scored("experiments/한", [0.25])
     assert main(["reproduce", "experiments/한"]) == 0
     shown = capsys.readouterr().out
-    assert "experiments/한 다시 실행: 오차 범위 안\n" in shown
+    assert "experiments/한 다시 실행: 잡음 범위\n" in shown
     assert "  메트릭: 충실도 (Faithfulness) 0." in shown
     first = read("experiments/한/snapshot.json")["cases"]["ids"][0]
     assert f"  사례(8개 중 1개): {first}\n" in shown
