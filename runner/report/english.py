@@ -85,11 +85,11 @@ ENGLISH: dict[str, str] = {
     "lost_at.answered_unanswerable": "answered though unanswerable",
     "lost_at.refused_answerable": "refused though answerable",
     "lost_meaning.not_in_corpus": "No expected document exists in the corpus: correct the labels or add the documents.",
-    "lost_meaning.not_retrieved": "The ranking does not hold the expected documents at any depth: change tokens, embeddings or chunks.",
+    "lost_meaning.not_retrieved": "The ranking, 100 documents deep, does not hold the expected ones: change tokens, embeddings or chunks.",
     "lost_meaning.below_k": "The expected documents were found but ranked too low: rerank, or raise k.",
     "lost_meaning.wrong_answer": "The expected documents were in the context, the answer is still wrong: change prompt or model.",
     "lost_meaning.answered_unanswerable": "The corpus has no answer and the system gave one: raise min_score or let the generator refuse.",
-    "lost_meaning.refused_answerable": "The corpus has the answer and the system refused: lower min_score or soften the refusal.",
+    "lost_meaning.refused_answerable": "The corpus has the answer, it was among what was found, and the system refused: soften its refusal.",
     # stages
     "stage.retrieval": "retrieval",
     "stage.generation": "generation",

@@ -29,6 +29,14 @@ def test_korean_sentences_are_korean() -> None:
     assert {key for key in words if not re.search("[가-힣]", said[key])} == {"metric.hit_rate"}
 
 
+def test_no_particle_hangs_on_what_is_filled_in() -> None:
+    """은 or 는, 이 or 가 …: which one it is can only be told of a word that is known."""
+    choices = re.compile(
+        r"\}(?:은|는|이|가|을|를|과|와|으로|로)(?![가-힣])|(?:은\(는\)|이\(가\)|을\(를\)|이/가|은/는|을/를)"
+    )
+    assert [key for key, text in IN_KOREAN.items() if choices.search(text)] == []
+
+
 def test_the_language_is_configured() -> None:
     assert wording_of({"config": {"report": {"language": "ko"}}}) is LANGUAGES["ko"]
     assert wording_of({}) is LANGUAGES["en"]
