@@ -76,13 +76,14 @@ def full_rag(
     judge: Judges,
     k: int,
     require: RequireSettings | None = None,
+    min_score: float = 0.3,
 ) -> FullRag:
     retrieval = Retrieval(
         dataset=Data(*cases),
         retriever=retriever,
         k=k,
         cutoffs=[1, 3],
-        min_score=0.3,
+        min_score=min_score,
         timeout_ms=1000,
         warmup=0,
         seed=1,
@@ -98,11 +99,12 @@ def row(
     answer: Answer | None = None,
     judge: Judges | None = None,
     retriever: Alphabetical | None = None,
+    min_score: float = 0.3,
 ) -> tuple[Row, Says, Judges]:
     generator = Says(answer or Answer("Beta is second. [2]", citations=(2,)))
     judge = judge or Judges(faithfulness=0.9, answer_relevancy=0.8)
     retriever = retriever or Alphabetical()
-    evaluation = full_rag([case], retriever, generator, judge, k)
+    evaluation = full_rag([case], retriever, generator, judge, k, min_score=min_score)
 
     async def run() -> Row:
         cases = evaluation.load().cases
@@ -159,6 +161,17 @@ def test_a_failed_judgement_counts_as_told_and_is_always_reported(
 )
 def test_where_a_question_is_lost(tmp_path: Path, case: Query, k: int, answer: Answer | None, lost_at: str) -> None:
     assert row(tmp_path, case, k=k, answer=answer)[0].labels["lost_at"] == lost_at
+
+
+@pytest.mark.parametrize("min_score", [0.0, 1.0])
+def test_min_score_keeps_answers_from_questions_without_one_and_refuses_for_nobody(
+    tmp_path: Path, min_score: float
+) -> None:
+    refused = row(tmp_path, query(), answer=Answer("No answer here.", refused=True), min_score=min_score)[0]
+    assert refused.labels["lost_at"] == "refused_answerable"
+    assert row(tmp_path, query(answers=("Beta",)), min_score=min_score)[0].labels["lost_at"] == "none"
+    made_up = row(tmp_path, query(answerable=False, relevance={}), min_score=min_score)[0]
+    assert made_up.labels["lost_at"] == ("none" if min_score else "answered_unanswerable")
 
 
 def test_what_counts_for_an_answer_is_what_its_generator_saw(tmp_path: Path) -> None:
