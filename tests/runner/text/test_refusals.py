@@ -5,6 +5,15 @@ from runner.text.language import detect_language
 from runner.text.refusals import REFUSAL, is_refusal, says_unknown
 
 REFUSALS = [
+    "제공된 자료만으로는 답변드리기 어렵습니다.",
+    "죄송하지만 답변드리기 어렵습니다.",
+    "해당 질문에 대한 정보가 제공되지 않았습니다.",
+    "주어진 자료로는 알기 어렵습니다.",
+    "질문하신 내용은 자료에 없습니다.",
+    "답을 알 수 없어요.",
+    "찾지 못했습니다.",
+    "죄송하지만 확인할 수 없습니다.",
+    "이 질문에는 답하기 어렵네요.",
     "I don't know.",
     "I am sorry, I don't have any specific knowledge about who takes the photos.",
     "Sorry, I do not have that information at the moment.",
@@ -38,6 +47,12 @@ REFUSALS = [
 ]
 
 ANSWERS = [
+    "손으로 쓴 글은 알아보기 어렵습니다.",
+    "주말에는 전화로 답변하기 어렵지만 메일은 됩니다.",
+    "휴대폰에서는 작은 글씨를 확인하기 어렵습니다.",
+    "답변드리기 어렵습니다라는 안내가 나오면 다시 로그인하세요.",
+    "요청하신 내용은 처리에 3일이 걸립니다.",
+    "파일을 찾을 수 없다는 오류가 나면 다시 로그인하세요.",
     "",
     "The file does not exist.",
     "No, it is not included in the price.",
