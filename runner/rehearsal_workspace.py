@@ -3,6 +3,7 @@ no run."""
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,11 +16,13 @@ from runner.store import fingerprint
 
 class RehearsalWorkspace:
     """A Workspace for one cell. As long as no vector was made up, what is built is stored in `real`, where the runs
-    will find it; from then on in `scratch`, which all cells of a rehearsal share, as is whatever a reply was made up
-    for while it was built. `is_made_up` tells whether this cell was given anything of the latter."""
+    will find it; from then on in `scratch`, as is whatever a reply was made up for while it was built. Cells share
+    `scratch` unless they are cold, as runs share what is stored. `is_made_up` tells whether this cell was given
+    anything from there."""
 
     def __init__(self, real: Workspace, rehearsal: Rehearsal, scratch: Path) -> None:
-        self._real, self._rehearsal, self._scratch = real, rehearsal, scratch
+        self._real, self._rehearsal = real, rehearsal
+        self._scratch = scratch / secrets.token_hex(8) if real.cold else scratch
         self.is_made_up = False
 
     @property

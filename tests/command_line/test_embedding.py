@@ -41,6 +41,17 @@ def test_a_plan_tells_every_request_of_a_sweep_and_leaves_no_made_up_vector(
     assert plan_cells(cells).total.live == 0
 
 
+@pytest.mark.parametrize(("cache", "times"), [("use", 1), ("none", 2)])
+def test_a_plan_of_runs_that_share_nothing_stored_tells_every_request(
+    words: list[str], server: ModelsServer, cache: str, times: int
+) -> None:
+    sweep = [*words, "retriever=semantic", "k=1,2", "cold_start=true", f"cache={cache}"]
+    _, cells = compose_cells(sweep)
+    found = plan_cells(cells)
+    assert main(sweep) == 0
+    assert found.total.live == server.count == times * (1 + len(QUERIES))
+
+
 def test_what_is_embedded_is_counted_for_the_run(words: list[str]) -> None:
     assert main([*words, "retriever=semantic"]) == 0
     counted = usage("o")["embedder"]["local:small"]
