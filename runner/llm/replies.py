@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 def chat_reply(said: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
     """Of a chat completion. Raises what reading something else raises."""
-    if "choices" not in said and "error" in said:  # some say so with status 200
-        raise ValueError(str(said["error"]))
+    _raise_error(said, "choices")
     choice = said["choices"][0]
     message = choice["message"]
     text, refusal, reason = message.get("content") or "", message.get("refusal"), choice.get("finish_reason")
@@ -27,6 +26,12 @@ def chat_reply(said: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
     usage = _usage(said.get("usage"), "completion_tokens")
     calls = tuple(map(_call, message.get("tool_calls") or ()))
     return ChatReply(text, reason, refusal, Usage(), calls), usage
+
+
+def _raise_error(said: Mapping[str, Any], wanted: str) -> None:
+    """Some tell with status 200 why there is no answer."""
+    if wanted not in said and "error" in said:
+        raise ValueError(str(said["error"]))
 
 
 def _call(said: Mapping[str, Any]) -> FunctionCall:
@@ -43,6 +48,7 @@ def vectors_of(said: Mapping[str, Any], n_texts: int) -> tuple[NDArray[np.float3
     """float32 [n_texts, dim], in the order of the texts. Raises what reading something else raises."""
     import numpy as np
 
+    _raise_error(said, "data")
     rows = {int(item.get("index", -1)): item["embedding"] for item in said["data"]}
     if len(said["data"]) != n_texts or set(rows) != set(range(n_texts)):
         raise ValueError(f"expected a vector for each index from 0 to {n_texts - 1}, got {len(said['data'])}")

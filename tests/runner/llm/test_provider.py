@@ -5,6 +5,8 @@ import pytest
 from runner.errors import InputError
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.provider import Provider, sendable
+from tests.services.models_replies import completion
+from tests.services.models_server import serving_models
 
 REQUEST = ChatRequest(
     (Message("system", "판정"), Message("user", "a\ud800b")),
@@ -121,6 +123,20 @@ def test_a_key_that_a_server_repeats_is_not_shown(monkeypatch: pytest.MonkeyPatc
     shown = one.readable("Wrong key my-own-secret, or sk-proj-abcdefgh12345678, or sk-live*********1234.")
     assert shown == "Wrong key ***, or sk-proj***, or sk-live***."
     assert len(one.readable("x" * 9999)) == 500
+
+
+@pytest.mark.parametrize(("key", "kept"), [("my-own-secret-0123", "Bearer ***"), ("secret", "Bearer secret")])
+async def test_an_answer_that_repeats_the_key_is_kept_without_it(
+    key: str, kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless it is a word that answers hold anyway."""
+    monkeypatch.setenv("TEST_KEY", key)
+    with serving_models(api_key=key) as server:
+        server.respond = lambda body: completion(body, f"Bearer {key}")
+        one = provider(base_url=server.url, api_key_env="TEST_KEY")
+        said = await one.send("/chat/completions", {"model": "m", "messages": []})
+        await one.close()
+    assert said["choices"][0]["message"]["content"] == kept
 
 
 @pytest.mark.parametrize(("variable", "organisation"), [("OPENAI_API_KEY", "org-1"), ("TEST_KEY", None), (None, None)])

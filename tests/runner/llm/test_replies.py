@@ -53,8 +53,11 @@ def test_what_is_no_chat_completion(answer: Any) -> None:
 
 
 def test_an_error_that_comes_with_status_200_is_told() -> None:
+    said = {"error": {"message": "upstream is busy", "code": 502}}
     with pytest.raises(ValueError, match="upstream is busy"):
-        chat_reply({"error": {"message": "upstream is busy", "code": 502}})
+        chat_reply(said)
+    with pytest.raises(ValueError, match="upstream is busy"):
+        vectors_of(said, 1)
 
 
 @pytest.mark.parametrize(
