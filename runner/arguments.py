@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,7 @@ NUMBER_WITH_UNDERSCORE = re.compile(r"[+-]?[\d.]*\d_[\d_.]*")
 FUNCTION = re.compile(
     r"(choice|range|glob|interval|sort|shuffle|tag|int|float|str|bool|json_str|extend_list)\(.*\)", re.S
 )
+MOST_RUNS = 10_000  # of one command
 OPEN, CLOSE = "([{", ")]}"
 UNREAD = (ValueError, RecursionError)  # of Hydra's parser: a number of thousands of digits, hundreds of brackets
 ASKS_HYDRA = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--resolve", "--package", "-p")
@@ -75,7 +78,7 @@ def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -
     if names and (len(names) > 1 or not names[0] or not folders):
         raise InputError("--config-name: expected one name, of a frozen file in a folder given with --config-dir")
     if unknown := [flag for flag in flags if flag not in FLAGS]:
-        known = [*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, "--cfg"]
+        known = [*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, "--cfg", "--help"]
         raise InputError(f"unknown option {unknown[0]}{did_you_mean(unknown[0], known)}")
 
 
@@ -139,11 +142,35 @@ def _key(override: str) -> str | None:
 
 
 def cells(overrides: Sequence[str]) -> list[list[str]]:
-    """The override lists of all jobs of a sweep, in Hydra's order."""
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    """The override lists of all jobs of a sweep, in Hydra's order. Raises ConfigError for what goes over nothing, or
+    over too much."""
+    values: dict[str, list[str]] = {}
+    for override in map(parse, overrides):
+        key = override.get_key_element()
+        values[key] = [f"{key}={value}" for value in _values(override)]
+    if math.prod(map(len, values.values())) > MOST_RUNS:
+        longest = max(values, key=lambda key: len(values[key]))
+        raise ConfigError([Problem(longest, f"more than {MOST_RUNS:,} runs in one command; expected fewer values")])
+    return [list(cell) for cell in product(*values.values())]
 
-    batches = BasicSweeper.split_arguments([parse(override) for override in overrides], None)
-    return [list(cell) for batch in batches for cell in batch]
+
+def _values(override: Override) -> list[str]:
+    """As they are typed."""
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.errors import HydraException
+
+    if not override.is_sweep_override():
+        return [override.get_value_element_as_str()]
+    if GlobalHydra.instance().is_initialized():
+        override.config_loader = GlobalHydra.instance().config_loader()  # knows what `glob` goes over
+    try:
+        found = list(islice(override.sweep_string_iterator(), MOST_RUNS + 1))
+    except (HydraException, ValueError):  # an interval, a range with steps of 0
+        found = []
+    if not found:
+        key = str(override.key_or_group)
+        raise ConfigError([Problem(key, f"goes over no value; expected some, such as {key}=1,2 or {key}=range(1,4)")])
+    return found
 
 
 def _names_a_file(value: str) -> bool:

@@ -57,7 +57,8 @@ def dispatch(words: Sequence[str]) -> int:
     if words and _is_command(words[0]):
         name = words[0].replace("-", "_")
         if name not in COMMANDS:
-            raise InputError(f"no command '{words[0]}'{did_you_mean(words[0], COMMANDS)}")
+            typed = [command.replace("_", "-") for command in COMMANDS]
+            raise InputError(f"no command '{words[0]}'{did_you_mean(words[0], typed)}")
         return int(importlib.import_module(f"runner.commands.{name}").main(words[1:]))
     return run(words)
 

@@ -1,4 +1,4 @@
-"""`compare=REFERENCE` of a run: look the baseline up before the run starts, compare when it has ended.
+"""`compare=BASELINE` of a run: look the baseline up before the run starts, compare when it has ended.
 
 The parent looks up once, for all runs of a sweep, and leaves the place in `.baseline.json` of the folder: a run may
 be served by another process, and the latest run of an experiment must not be its own sister.
@@ -6,6 +6,7 @@ be served by another process, and the latest run of an experiment must not be it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +72,7 @@ def look_up(cells: Sequence[Cell]) -> Baseline:
 def _check(cells: Sequence[Cell]) -> None:
     cfg, problems = cells[0].cfg, []
     if cfg.compare is None:
-        needs = "needs a run to compare with; give one with compare=REFERENCE"
+        needs = "needs a run to compare with; give one with compare=BASELINE"
         named = [name for name in ("fail_on_regression", "allow_incomparable", "junit") if cfg[name]]
         problems += [Problem(name, needs) for name in named]
     for name in ("save_snapshot", "junit"):
@@ -80,10 +81,18 @@ def _check(cells: Sequence[Cell]) -> None:
             problems.append(Problem(name, "this command has several runs, each with a file of its own in its folder"))
         elif path is not None and Path(path).is_dir():
             problems.append(Problem(name, f"{path} is a folder; expected the name of a file"))
+        elif path is not None and (obstacle := _obstacle(Path(path))) is not None:
+            problems.append(Problem(name, f"cannot write {path}: {obstacle} is no folder that can be written to"))
     if not problems and cfg.save_snapshot is not None:
         problems += _foreign(Path(cfg.save_snapshot))
     if problems:
         raise ConfigError(problems)
+
+
+def _obstacle(path: Path) -> Path | None:
+    """What stands where a folder for the file should be, or a folder that takes no files."""
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    return None if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK) else nearest
 
 
 def _foreign(path: Path) -> list[Problem]:

@@ -202,6 +202,7 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
         problems += _beside(problems, placed(problems_of(plain), search_path(job)))
     except (HydraException, OmegaConfBaseException) as error:
         problems += _not_in_use(job, {problem.key for problem in problems})
+        problems += [Problem("experiment", f"expected +{word}") for word in job if word.startswith("experiment=")]
         return None, problems or [Problem("configuration", without_credentials(" ".join(str(error).split())))]
     if any(_is_added(group) and not group.startswith("+experiment=") for group in groups):
         problems += _not_in_use(job, {problem.key for problem in problems})

@@ -14,7 +14,7 @@ from typing import NoReturn
 from runner import terminal
 from runner.commands import Parser
 from runner.errors import InputError
-from runner.tracking.mlflow_client import configured_uri, environment, shown, sqlite_file
+from runner.tracking.mlflow_client import configured_uri, demand_database, environment, shown, sqlite_file
 
 SHOWN = 5  # experiments
 NEWEST = """
@@ -36,6 +36,7 @@ def main(argv: Sequence[str]) -> int:
     if uri.startswith(("http://", "https://")):
         sys.stdout.write(f"runs are tracked on a server that has a UI of its own: {shown(uri)}\n")
         return 0
+    demand_database(uri)
     _demand_store(uri)
     _demand_port(options.host, options.port)
     address = f"http://{options.host}:{options.port}"

@@ -22,7 +22,7 @@ def chosen_baseline(cells: Sequence[Cell]) -> int:
     if not _is_typed(cells[0]) and (len(cells) == 1 or len(found) != 1):
         return 0
     if len(cells) == 1:
-        needs = "this command has one run; compare=REFERENCE compares it with an earlier one"
+        needs = "this command has one run; compare=BASELINE compares it with an earlier one"
         raise ConfigError([Problem("baseline", needs)])
     if len(found) == 1:
         return found[0]

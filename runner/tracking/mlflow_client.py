@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from runner.errors import TrackingError
+from runner.errors import InputError, TrackingError
 from runner.metadata import CREDENTIALS
 
 RESULTS = ("run.json", "summary.json", "sweep.json")
@@ -32,7 +32,9 @@ def environment(timeout_s: int = 5) -> dict[str, str]:
 
 
 def connect(uri: str, timeout_s: int = 5) -> Any:
-    """An MlflowClient on the store at `uri`; the first request may raise, this does not reach out."""
+    """An MlflowClient on the store at `uri`; the first request may raise, this does not reach out. Raises
+    InputError for a store that MLflow no longer has."""
+    demand_database(uri)
     os.environ.update(environment(timeout_s))
     for name in ("alembic", "mlflow"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -40,6 +42,14 @@ def connect(uri: str, timeout_s: int = 5) -> Any:
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)
     return MlflowClient(tracking_uri=uri)
+
+
+def demand_database(uri: str) -> None:
+    """Raises InputError for a folder, in which MLflow keeps no runs any more unless its own variable says so."""
+    scheme = re.match(r"[a-zA-Z][\w+-]*(?=:)", uri)
+    is_folder = scheme[0] == "file" if scheme else not uri.startswith(("databricks", "uc"))
+    if is_folder and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() not in ("true", "1"):
+        raise InputError(f"'{uri}' is no MLflow store; expected sqlite:///FILE, another database, or http://ADDRESS")
 
 
 @contextmanager

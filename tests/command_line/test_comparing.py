@@ -104,7 +104,9 @@ def test_a_sweep(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert [cell["exit_code"] for cell in read("sweep/sweep.json")["cells"]] == [0, 4]
     assert read("sweep/sweep.json")["status"] == "completed"
     assert [read(f"sweep/{n}/compare.json")["verdict"] for n in (0, 1)] == ["within_noise", "worse"]
-    assert "error: run 1 (tokenizer=word): Regression: 3 of 4 rules fired" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.count("Regression: 3 of 4 rules fired") == 1
+    assert "error: 1 of 2 runs ended with an error: run 1 (tokenizer=word)\n" in said
 
 
 def test_the_latest_run_is_not_a_sister(data: list[str]) -> None:
@@ -119,7 +121,7 @@ def test_other_labels_are_not_comparable(data: list[str], capsys: pytest.Capture
     main([*data, "out=before"])
     write_queries(q03={"expected_notes": ["d03", "d04"]})
     assert main([*data, "out=after", "compare=before"]) == 5
-    assert "error: Not comparable: the two runs were not measured in the same way (1 case(s) with other labels)" in (
+    assert "error: Not comparable: the two runs were not measured in the same way (other labels in cases: 1)" in (
         capsys.readouterr().err
     )
     assert read("after/run.json")["exit_code"] == 5 and read("after/compare.json")["pairing"]["new_gold"] == ["q03"]
@@ -164,6 +166,10 @@ def test_other_chunks_are_a_treatment(data: list[str], tmp_path: Path) -> None:
         (
             ["save_snapshot=corpus.jsonl"],
             "save_snapshot: would write over a file that is no whole snapshot: corpus.jsonl",
+        ),
+        (
+            ["save_snapshot=corpus.jsonl/a/b.json"],
+            "save_snapshot: cannot write corpus.jsonl/a/b.json: ",
         ),
         (["save_snapshot=base"], "save_snapshot: base is a folder; expected the name of a file"),
         (

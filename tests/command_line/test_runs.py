@@ -276,6 +276,9 @@ def test_deterministic_runs_are_byte_identical_apart_from_timing(data: list[str]
     ("words", "message"),
     [
         (["resluts", "x"], "no command 'resluts'; did you mean 'results'?"),
+        (["links_datasets", "x"], "no command 'links_datasets'; did you mean 'links-dataset'?"),
+        (["--hlep"], "unknown option --hlep; did you mean '--help'?"),
+        (["experiment=full_rag"], "1 problem in the configuration:\n  experiment: expected +experiment=full_rag"),
         (["k"], "no command 'k'"),
         (["--nope"], "unknown option --nope"),
         (["--run", "k=5"], "unknown option --run"),

@@ -241,6 +241,7 @@ def test_a_store_that_mlflow_does_not_know(uri: str, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TrackingError, match=r"^tracking is not ready: MLflow at .* failed \(.+\); results stay"):
         MlflowTracking(uri=uri).prepare()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_of_something_else(mlflow_store: str, tmp_path: Path) -> None:

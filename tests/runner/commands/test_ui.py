@@ -33,6 +33,16 @@ def test_a_server_has_its_own_ui(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == shown
 
 
+@pytest.mark.parametrize("uri", ["nowhere", "file:./mlruns"])
+def test_a_folder_is_no_store(uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        ui.main(["--uri", uri])
+    assert str(caught.value) == (
+        f"'{uri}' is no MLflow store; expected sqlite:///FILE, another database, or http://ADDRESS"
+    )
+
+
 def test_a_port_in_use(mlflow_store: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])

@@ -55,7 +55,7 @@ def test_what_names_no_run_or_several(given: Any, problem: str) -> None:
 
 def test_one_run_has_no_baseline() -> None:
     assert chosen_baseline(cells(None, [[]])) == 0
-    with pytest.raises(ConfigError, match="baseline: this command has one run; compare=REFERENCE"):
+    with pytest.raises(ConfigError, match="baseline: this command has one run; compare=BASELINE"):
         chosen_baseline(cells(0, [[]]))
 
 
