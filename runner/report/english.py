@@ -75,7 +75,7 @@ ENGLISH: dict[str, str] = {
     "answerability.is_no": "answerable",
     # where failing questions were lost
     "lost.title": "Where failing questions were lost",
-    "lost.total": "{failing} of {total} questions fail",
+    "lost.total": "{failing:,} of {total:,} questions fail",
     "lost.nothing": "No question failed.",
     "lost_at.none": "not lost",
     "lost_at.not_in_corpus": "not in the corpus",

@@ -75,7 +75,7 @@ KOREAN: dict[str, str] = {
     "answerability.is_no": "답변 가능",
     # where failing questions were lost
     "lost.title": "실패한 질문을 놓친 단계",
-    "lost.total": "질문 {total}개 중 {failing}개 실패",
+    "lost.total": "질문 {total:,}개 중 {failing:,}개 실패",
     "lost.nothing": "실패한 질문이 없습니다.",
     "lost_at.none": "놓치지 않음",
     "lost_at.not_in_corpus": "말뭉치에 없음",

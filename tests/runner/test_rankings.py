@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -457,3 +458,23 @@ def test_scores_survive_the_disk_to_the_last_bit(tmp_path: Path) -> None:
 
     for _ in range(2):
         assert list(rank(Precise(CORPUS), numbered(1), tmp_path)["q0"].ranking.scores) == values
+
+
+# --- memory -----------------------------------------------------------------------------------------
+
+
+def test_memory_grows_by_the_ids_of_queries_and_not_by_what_was_found(tmp_path: Path) -> None:
+    corpus = corpus_of({f"document-{n:03}": "text" for n in range(100)})
+
+    def peak(count: int) -> int:
+        queries = numbered(count)
+        tracemalloc.start()
+        try:
+            rankings = rank(Scripted(corpus), queries, tmp_path, corpus=corpus, probe=count)  # one at a time
+            assert sum(len(rankings[query.id].ranking.ids) for query in queries) == 100 * count
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(10)  # what is made once, whatever the number of queries
+    assert (peak(300) - peak(50)) / 250 < 500  # 100 hits are 2,000 bytes on disk

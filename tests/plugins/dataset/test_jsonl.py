@@ -1,4 +1,6 @@
+import gc
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +137,21 @@ def test_what_is_missing_is_told_by_its_setting(tmp_path: Path) -> None:
         ("dataset.queries", 1),
     ]
     assert JsonlDataset(corpus=None, queries=f"{tmp_path}/here").preflight() == []
+
+
+def test_questions_and_what_was_given_for_them_wait_on_disk(tmp_path: Path) -> None:
+    def kept(count: int) -> int:
+        given = json.dumps({"answer": "long " * 200, "contexts": ["text " * 200], "answerable": False})
+        lines = [f'{{"id": "{n}", "query": "question {n}", {given[1:]}\n' for n in range(count)]
+        chosen = dataset(tmp_path, queries_text="".join(lines))
+        tracemalloc.start()
+        try:
+            queries = chosen.load().queries
+            assert sum(len(query.given.answer or "") for query in queries) == 1000 * count
+            gc.collect()  # lists of freed tuples too
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    kept(10)  # what is made once, whatever the number of questions
+    assert (kept(1000) - kept(200)) / 800 < 50
