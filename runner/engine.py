@@ -124,7 +124,7 @@ async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: floa
             raise
         status: Status = "timeout" if isinstance(error, TimeoutError) else "failed"
         scores = _scores_of_failed(evaluation, case, output if stage == "judge" else None)
-        return _row(case, status, scores, output, latency_ms, judgements, stage=stage, error=_text(error))
+        return _row(case, status, scores, output, latency_ms, judgements, stage=stage, error=_text(error, timeout_s))
 
 
 def _latency_ms(output: Output, run: Watch) -> float | None:
@@ -195,10 +195,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-def _text(error: BaseException) -> str:
+def _text(error: BaseException, timeout_s: float) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, TimeoutError):
-        return text or "the case did not end before its deadline"
+        return text or f"the case did not end within {timeout_s:g} s (case_timeout_ms)"
     return text if type(error).__module__.startswith("runner.") else f"{type(error).__name__}: {text}"
 
 

@@ -94,7 +94,11 @@ def test_our_own_errors_are_shown_without_their_class() -> None:
 
 def test_a_case_past_its_deadline_is_a_timeout() -> None:
     row = one("hang", 0.02)
-    assert (row.status, row.stage, row.error) == ("timeout", "run", "the case did not end before its deadline")
+    assert (row.status, row.stage, row.error) == (
+        "timeout",
+        "run",
+        "the case did not end within 0.02 s (case_timeout_ms)",
+    )
 
 
 def test_a_timeout_of_the_judge_keeps_the_output_and_its_other_scores() -> None:
