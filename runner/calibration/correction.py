@@ -13,7 +13,7 @@ from runner import statistics
 from runner.calibration.agreement import Pairs
 from runner.errors import InputError, NotComparableError
 from runner.metrics.ppi import corrected_mean
-from runner.report.folder import RunFolder
+from runner.report.folder import RunFolder, legible
 
 KIND = "judge._target_"
 CHANGE_NO_SCORE = frozenset({"health", "on_failure"})  # settings of a judge
@@ -61,7 +61,9 @@ def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
     labelled = {_key(answer.question, answer.answer) for answer in pairs.answers}
     others, shared = array("d"), array("d")
     failed = 0
-    for asked, score in _scores(rubric, run):
+    with legible(run.path):
+        found = list(_scores(rubric, run))
+    for asked, score in found:
         if score is None:
             failed += 1
         else:

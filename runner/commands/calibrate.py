@@ -44,7 +44,7 @@ from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.report import calibration as report
 from runner.report.calibration_panels import panels
-from runner.report.folder import RunFolder, open_run
+from runner.report.folder import RunFolder, legible, open_run
 from runner.report.wording import LANGUAGES
 from runner.run import selected
 from runner.store import fingerprint
@@ -151,7 +151,8 @@ def _run(folder: Path, cfg: DictConfig) -> RunFolder:
     run = open_run(folder)
     if not run.summary:
         raise InputError(f"run: {folder} has no results ({run.run.get('status')})")
-    demand_same_judge(run, plain_value(cfg, "judge"))
+    with legible(folder):
+        demand_same_judge(run, plain_value(cfg, "judge"))
     return run
 
 

@@ -30,9 +30,11 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.write(f"{__doc__}\n")
         return 0
     from runner.freezing.record import open_record
+    from runner.report.folder import legible
     from runner.sweep import launched
 
-    record = open_record(Path(argv[0]))
+    with legible(Path(argv[0])):
+        record = open_record(Path(argv[0]))
     plan = _plan(record, argv[1:])
     wanted = _wanted(record, plan)
     if plan.cells[0].cfg.dry_run:

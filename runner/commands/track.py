@@ -11,7 +11,7 @@ from runner import report
 from runner.commands import Parser
 from runner.errors import ConfigError, InputError
 from runner.protocols import Tracking
-from runner.report.folder import is_sweep, open_run, open_sweep
+from runner.report.folder import is_sweep, legible, open_run, open_sweep
 from runner.tracking.mlflow_client import default_settings
 
 
@@ -22,14 +22,17 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--uri", help="another store than the one the run was configured with")
     options = parser.parse_args(argv)
     folder: Path = options.folder
-    runs = _runs(folder) if is_sweep(folder) else [folder]
-    tracking = _tracking(open_run(runs[0]).run, options.uri)
+    with legible(folder):
+        runs = _runs(folder) if is_sweep(folder) else [folder]
+        tracking = _tracking(open_run(runs[0]).run, options.uri)
     tracking.prepare()
     for run in runs:
-        sys.stdout.write(f"{run}: {tracking.upload(run)}\n")
+        with legible(run):
+            sys.stdout.write(f"{run}: {tracking.upload(run)}\n")
     if is_sweep(folder):
-        report.write_sweep(folder)
-        sys.stdout.write(f"{folder}: {tracking.upload_sweep(folder)}\n")
+        with legible(folder):
+            report.write_sweep(folder)
+            sys.stdout.write(f"{folder}: {tracking.upload_sweep(folder)}\n")
     return 0
 
 

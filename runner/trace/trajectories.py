@@ -46,7 +46,7 @@ def read_trajectories(path: Path, log: ProblemLog, *, domain: str, confidence: f
             continue
         try:
             trajectory = trajectory_of(record)
-        except (KeyError, TypeError):
+        except (AttributeError, KeyError, TypeError):
             log.error(rows, f"expected a trajectory, found {described(record)}", number, "output.trajectory")
             continue
         yield _trace(row, output, trajectory, domain, confidence)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from plugins.embedder.lsa import LsaEmbedder
 from plugins.retriever.keyword import KeywordRetriever
+from plugins.retriever.semantic import SemanticRetriever
 from plugins.tokenizer.word import WordTokenizer
+from runner.data.notes import outlines_of
 from runner.embeddings import Done, EmbeddingStore
 from runner.llm.cache import ReplyCache
 from runner.llm.ledger import FILE, NOTHING, Account, Ledger, begin
 from runner.llm.settings import CacheMode
+from runner.protocols import Retriever
 from runner.rankings import rank_all
 from runner.records import Ranking
+from runner.vault.store import NoteStore
 from tests.corpora import corpus_of, question, workspace
 from tests.fuzz.damage import damaged
 from tests.fuzz.inputs import inputs, refused
@@ -62,19 +68,20 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @inputs(35)
 @given(data=st.data(), mode=st.sampled_from(["use", "read", "refresh", "replay"]))
 def test_answers(answers: Path, tmp_path: Path, data: st.DataObject, mode: CacheMode) -> None:
-    """A reply is the one that was stored or none; where replies are stored, the next one is."""
+    """A reply is the one that was stored or none. Where replies are stored nothing is refused, and the next one is
+    stored; where they are only read, the file stays as it is."""
     root = fresh(answers, tmp_path / "cache")
     path = damaged_file(data, root)
-    cache = ReplyCache(root, mode, lambda: "sweep")
-    try:
+    before = path.read_bytes() if path.exists() else None
+    with closing(ReplyCache(root, mode, lambda: "sweep")) as cache:
+        codes = () if cache.stores else (3,)
         for request in REQUESTS:
-            found = refused(lambda request=request: cache.find(request), names=[str(path), str(root)], codes=(3,))  # type: ignore[misc]
+            found = refused(lambda request=request: cache.find(request), names=[str(path), str(root)], codes=codes)  # type: ignore[misc]
             assert found is None or found == {"text": request.decode()}
         if cache.stores:
-            stored = refused(lambda: cache.store(b"new", {"text": "new"}), names=[str(path), str(root)], codes=(3,))
-            assert stored is None or cache.find(b"new") == {"text": "new"}
-    finally:
-        cache.close()
+            assert cache.store(b"new", {"text": "new"}) == {"text": "new"}
+            assert cache.find(b"new") == {"text": "new"}
+    assert cache.stores or (path.read_bytes() if path.exists() else None) == before
 
 
 # --- vectors ------------------------------------------------------------------------------------------
@@ -100,9 +107,8 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, NDArray[np.
 def test_vectors(vectors: tuple[Path, NDArray[np.float32]], tmp_path: Path, data: st.DataObject) -> None:
     kept, expected = vectors
     root = fresh(kept, tmp_path / "cache")
-    path = damaged_file(data, root)
-    found = refused(lambda: embedded(root), names=[str(path)], codes=(3,))
-    assert found is None or np.array_equal(found, expected)
+    damaged_file(data, root)
+    assert np.array_equal(embedded(root), expected)
 
 
 # --- what was spent -----------------------------------------------------------------------------------
@@ -143,8 +149,14 @@ def test_ledgers(spent: Path, tmp_path: Path, data: st.DataObject, limited: bool
 # --- indexes and rankings -----------------------------------------------------------------------------
 
 
-def ranked(root: Path) -> list[Ranking]:
-    retriever = KeywordRetriever(tokenizer=WordTokenizer())
+RETRIEVERS: dict[str, Callable[[], Retriever]] = {
+    "keyword": lambda: KeywordRetriever(tokenizer=WordTokenizer()),
+    "semantic": lambda: SemanticRetriever(embedder=LsaEmbedder(dim=2)),
+}
+
+
+def ranked(root: Path, name: str) -> list[Ranking]:
+    retriever = RETRIEVERS[name]()
     store = workspace(root, retriever)
     retriever.index(CORPUS, store)
     found = rank_all(retriever, QUESTIONS, CORPUS, depth=5, timeout_ms=10_000, seed=1, workspace=store)
@@ -152,15 +164,38 @@ def ranked(root: Path) -> list[Ranking]:
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Ranking]]:
-    root = tmp_path_factory.mktemp("indexed")
-    return root, ranked(root)
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, list[Ranking]]]:
+    roots = {name: tmp_path_factory.mktemp(name) for name in RETRIEVERS}
+    return {name: (root, ranked(root, name)) for name, root in roots.items()}
 
 
 @inputs(30)
-@given(data=st.data())
-def test_indexes_and_rankings(indexed: tuple[Path, list[Ranking]], tmp_path: Path, data: st.DataObject) -> None:
-    kept, expected = indexed
+@given(name=st.sampled_from(sorted(RETRIEVERS)), data=st.data())
+def test_indexes_and_rankings(
+    indexed: dict[str, tuple[Path, list[Ranking]]], tmp_path: Path, name: str, data: st.DataObject
+) -> None:
+    kept, expected = indexed[name]
     root = fresh(kept, tmp_path / "cache")
-    path = damaged_file(data, root)
-    assert refused(lambda: ranked(root), names=[str(path)]) == expected
+    damaged_file(data, root)
+    assert ranked(root, name) == expected
+
+
+# --- what was made of notes ----------------------------------------------------------------------------
+
+
+NOTES = ["---\ntitle: 달\n---\n# 달\n\n[[a]]\n", "# A\n", "", "가"]
+
+
+@pytest.fixture(scope="module")
+def outlined(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("outlined")
+    NoteStore(root).outlines(NOTES)
+    return root
+
+
+@inputs(15)
+@given(data=st.data())
+def test_notes(outlined: Path, tmp_path: Path, data: st.DataObject) -> None:
+    root = fresh(outlined, tmp_path / "cache")
+    damaged_file(data, root)
+    assert NoteStore(root).outlines(NOTES) == outlines_of(NOTES)

@@ -56,6 +56,18 @@ def test_no_sweeps(typed: str) -> None:
     assert not is_sweep(quoted(typed))
 
 
+@pytest.mark.parametrize("value", ["range(5,1)", "range(1,4,0)", "range(1,4,-1)", "interval(1,2)", "glob(*)"])
+def test_sweeps_over_nothing(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"  k: goes over no value; expected some, such as k=1,2 or k=range\(1,4\)$"):
+        cells(["seed=1", f"k={value}"])
+
+
+@pytest.mark.parametrize("overrides", [["k=range(1,1000000000000)"], ["seed=1,2", "k=range(0,10000)"]])
+def test_sweeps_over_too_much(overrides: list[str]) -> None:
+    with pytest.raises(ConfigError, match=r"  k: more than 10,000 runs in one command; expected fewer values$"):
+        cells(overrides)
+
+
 def test_a_path_that_exists_may_hold_a_comma(tmp_path: Path) -> None:
     path = tmp_path / "a,b (1).jsonl"
     path.touch()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +99,9 @@ def test_a_run_without_a_judge(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         demand_same_judge(open_run(write_run(tmp_path)), JUDGE)
     assert str(caught.value) == f"run: {tmp_path} has no judge; give a run of full_rag"
+
+
+def test_a_run_whose_rows_are_damaged(tmp_path: Path) -> None:
+    run = open_run(write_run(tmp_path, rows=[judged("1", 1.0, judgements={"faithfulness": [1.0]})]))
+    with pytest.raises(InputError, match=f"^{re.escape(str(tmp_path))}: its files are damaged or were edited "):
+        correction_of("faithfulness", PAIRS, run)

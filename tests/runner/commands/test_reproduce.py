@@ -222,3 +222,11 @@ def test_a_sweep_without_runs() -> None:
         InputError, match=r"^experiments/s/sweep\.json: damaged: no runs in it; freeze the sweep again$"
     ):
         reproduce.main(["experiments/s"])
+
+
+def test_a_sweep_of_runs_that_have_no_folder() -> None:
+    change("experiments/s/sweep.json", cells=[{"overrides": ["k=1"]}])
+    with pytest.raises(
+        InputError, match=r"^experiments/s: its files are damaged or were edited \(KeyError: 'folder'\)"
+    ):
+        reproduce.main(["experiments/s"])

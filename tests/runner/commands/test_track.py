@@ -31,6 +31,12 @@ def test_a_run_goes_to_the_store_it_was_configured_with(
     assert MlflowClient(tracking_uri=mlflow_store).get_experiment(run.info.experiment_id).name == "tracked later"
 
 
+def test_a_run_that_does_not_tell_when_it_began(mlflow_store: str, tmp_path: Path) -> None:
+    folder = write_run(tmp_path, {**configured(mlflow_store), "created_at": None})
+    with pytest.raises(InputError, match=f"^{re.escape(str(folder))}: its files are damaged or were edited "):
+        track.main([str(folder)])
+
+
 def test_a_sweep_goes_up_with_its_summary_and_without_runs_that_never_started(
     mlflow_store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -109,6 +109,13 @@ def test_rows_of_which_no_agent_made_anything_are_told(tmp_path: Path) -> None:
         list(read_trajectories(tmp_path / "no" / "per_item.jsonl", log, domain="code", confidence=0.5))
 
 
+def test_calls_that_are_none(tmp_path: Path) -> None:
+    log = ProblemLog()
+    wrong = {**row("a", None), "output": {"query": "?", "trajectory": {"stopped": "sufficient", "calls": [None]}}}
+    assert read(tmp_path, wrong, log=log) == []
+    assert [problem.message for problem in log.problems] == ["expected a trajectory, found an object"]
+
+
 def test_a_run_is_told_from_logs(tmp_path: Path) -> None:
     assert is_run(tmp_path)
     assert is_run(Path("elsewhere/per_item.jsonl"))
