@@ -46,7 +46,7 @@ LAYERS = (
         "runner.testset",
         "runner.progress",
     ),
-    ("runner.references",),
+    ("runner.references", "runner.config_folders"),
     ("runner.compose", "runner.waves", "runner.job"),
     ("runner.settings", "runner.chat"),
     (
