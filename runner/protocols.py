@@ -37,6 +37,7 @@ from runner.records import (
     Scores,
     Timing,
 )
+from runner.text.chunking import Passage
 
 
 @runtime_checkable
@@ -70,6 +71,11 @@ class Workspace(Protocol):
 class Dataset(Protocol):
     def load(self) -> DataSet:
         """Raises DataError for unusable queries and CorpusError for unusable documents."""
+
+
+class Chunker(Protocol):
+    def passages(self, text: str) -> Sequence[Passage]:
+        """Stretches of a text, in its order; none for a blank one."""
 
 
 class Tokenizer(Protocol):

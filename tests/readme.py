@@ -24,6 +24,7 @@ FIRST = (
     "experiment",
     "evaluation",
     "dataset",
+    "dataset/chunker",
     "retriever",
     "agent",
     "reranker",

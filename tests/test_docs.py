@@ -38,6 +38,7 @@ WORD = re.compile(r"[^\W\d_]{2,}")
 OWN_DATA = re.compile(r"\bcase=|\bdry_run=|\bdataset=(jsonl|vault)|\bdataset\.traces=")  # small as it is
 PROTOCOLS = {
     "data set": "runner.protocols.Dataset",
+    "chunker of a data set": "runner.protocols.Chunker",
     "retriever": "runner.protocols.Retriever",
     "tokenizer": "runner.protocols.Tokenizer",
     "embedder": "runner.protocols.Embedder",

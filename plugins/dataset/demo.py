@@ -10,8 +10,9 @@ from runner.data.documents import read_documents
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
 from runner.data.queries import read_queries
-from runner.data.settings import ChunkerSettings, chunker_of
+from runner.protocols import Chunker
 from runner.records import DataSet, Query
+from runner.text.chunking import AT_HEADINGS
 
 FOLDER = Path(__file__).parent / "demo_data"
 LANGUAGES = ("ko", "en")
@@ -24,11 +25,11 @@ class DemoDataset:
         self,
         *,
         language: Literal["both", "ko", "en"] = "both",
-        chunker: ChunkerSettings | None = None,
+        chunker: Chunker = AT_HEADINGS,
         strict: bool = False,
     ) -> None:
         self.languages = LANGUAGES if language == "both" else (language,)
-        self.chunker = chunker_of(chunker, headings=True)
+        self.chunker = chunker
         self.strict = strict
 
     def load(self) -> DataSet:

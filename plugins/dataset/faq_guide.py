@@ -14,13 +14,14 @@ from runner.data.files import missing_files
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
 from runner.data.queries import read_queries
-from runner.data.settings import ChunkerSettings, chunker_of
 from runner.errors import CorpusError, DataError, Problem
+from runner.protocols import Chunker
 from runner.records import DataSet, Document, Query
+from runner.text.chunking import Cutter
 
 FOLDER = Path(__file__).parent / "faq_guide_data"
 LANGUAGES = ("ko", "en")
-MIN_CHARS = 60  # sections of guides are short, and each is a step of its own
+STEPS = Cutter(headings=True, min_chars=60)  # sections of guides are short, and each is a step of its own
 
 Files = str | list[str] | None
 
@@ -36,11 +37,11 @@ class FaqGuideDataset:
         faq: Files = None,
         guide: Files = None,
         queries: Files = None,
-        chunker: ChunkerSettings | None = None,
+        chunker: Chunker = STEPS,
         strict: bool = False,
     ) -> None:
         self.given = {"faq": _listed(faq), "guide": _listed(guide), "queries": _listed(queries)}
-        self.chunker = chunker_of({"headings": True, "min_chars": MIN_CHARS, **(chunker or {})})
+        self.chunker = chunker
         self.strict = strict
 
     def preflight(self) -> list[Problem]:

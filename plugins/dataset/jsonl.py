@@ -8,9 +8,10 @@ from runner.data.files import missing_files
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
 from runner.data.queries import read_queries
-from runner.data.settings import ChunkerSettings, chunker_of
 from runner.errors import CorpusError, DataError, Problem
+from runner.protocols import Chunker
 from runner.records import Corpus, DataSet
+from runner.text.chunking import PLAIN
 
 
 class JsonlDataset:
@@ -21,12 +22,12 @@ class JsonlDataset:
         *,
         corpus: str | list[str] | None,
         queries: str,
-        chunker: ChunkerSettings | None = None,
+        chunker: Chunker = PLAIN,
         strict: bool = False,
     ) -> None:
         self.corpus = [corpus] if isinstance(corpus, str) else corpus
         self.queries = queries
-        self.chunker = chunker_of(chunker)
+        self.chunker = chunker
         self.strict = strict
 
     def preflight(self) -> list[Problem]:

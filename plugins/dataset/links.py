@@ -12,9 +12,10 @@ from runner.data.corpus import build_corpus
 from runner.data.files import missing_files, missing_folder
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog, why_empty
-from runner.data.settings import ChunkerSettings, chunker_of
 from runner.errors import CorpusError, DataError, InputError, Problem
+from runner.protocols import Chunker
 from runner.records import DataSet, Document
+from runner.text.chunking import AT_HEADINGS
 from runner.vault.events import read_events
 from runner.vault.graph import VaultGraph
 from runner.vault.hiding import Words
@@ -42,7 +43,7 @@ class LinksDataset:
         remove_ratio: Annotated[float, Field(gt=0, le=1)] = 0.3,
         seed: Annotated[int, Field(ge=0)] = 42,
         link_text: Words = "alias",
-        chunker: ChunkerSettings | None = None,
+        chunker: Chunker = AT_HEADINGS,
         strict: bool = False,
         cache_dir: str | None = None,
         cold_start: bool = False,
@@ -50,7 +51,7 @@ class LinksDataset:
     ) -> None:
         self.notes, self.links, self.events = notes or str(FOLDER), links, events
         self.remove_ratio, self.seed, self.link_text = remove_ratio, seed, link_text
-        self.chunker = chunker_of(chunker, headings=True)
+        self.chunker = chunker
         self.strict = strict
         self.store = NoteStore(Path(cache_dir) if cache_dir else None, cold=cold_start, read_only=dry_run)
 

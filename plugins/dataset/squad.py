@@ -15,9 +15,10 @@ from runner.data.files import missing_files, open_file
 from runner.data.gold import check_gold
 from runner.data.jsonl import parse_with_care
 from runner.data.problems import ProblemLog, why_empty
-from runner.data.settings import ChunkerSettings, chunker_of
 from runner.errors import CorpusError, DataError, Problem
+from runner.protocols import Chunker
 from runner.records import DataSet, Document, Query, Span
+from runner.text.chunking import PLAIN
 
 
 class SquadDataset:
@@ -31,12 +32,12 @@ class SquadDataset:
         *,
         path: str | list[str],
         language: str | None = None,
-        chunker: ChunkerSettings | None = None,
+        chunker: Chunker = PLAIN,
         strict: bool = False,
     ) -> None:
         self.paths = [path] if isinstance(path, str) else path
         self.language = language
-        self.chunker = chunker_of(chunker)
+        self.chunker = chunker
         self.strict = strict
 
     def preflight(self) -> list[Problem]:

@@ -9,10 +9,11 @@ from runner.data.documents import read_documents
 from runner.data.files import missing_files
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
-from runner.data.settings import ChunkerSettings, chunker_of
 from runner.data.trec import Judged, Topic, read_qrels, read_topics
 from runner.errors import CorpusError, DataError, Problem
+from runner.protocols import Chunker
 from runner.records import DataSet, Query
+from runner.text.chunking import PLAIN
 
 NAMED = 3  # topics named in a warning
 
@@ -29,7 +30,7 @@ class TrecDataset:
         topic_field: str = "title",
         unjudged: Literal["skip", "unanswerable"] = "skip",
         language: str | None = None,
-        chunker: ChunkerSettings | None = None,
+        chunker: Chunker = PLAIN,
         strict: bool = False,
     ) -> None:
         self.corpus = [corpus] if isinstance(corpus, str) else corpus
@@ -38,7 +39,7 @@ class TrecDataset:
         self.topic_field = topic_field
         self.unjudged = unjudged
         self.language = language
-        self.chunker = chunker_of(chunker)
+        self.chunker = chunker
         self.strict = strict
 
     def preflight(self) -> list[Problem]:

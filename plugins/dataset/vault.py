@@ -12,10 +12,11 @@ from runner.data.gold import check_gold
 from runner.data.notes import note_names, read_notes
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.queries import read_queries
-from runner.data.settings import ChunkerSettings, chunker_of
 from runner.data.spool import Spool
 from runner.errors import CorpusError, DataError, Problem
+from runner.protocols import Chunker
 from runner.records import DataSet, Query
+from runner.text.chunking import AT_HEADINGS
 from runner.text.note_ids import NoteNames
 from runner.vault.store import NoteStore
 
@@ -32,7 +33,7 @@ class VaultDataset:
         *,
         notes: str,
         queries: str,
-        chunker: ChunkerSettings | None = None,
+        chunker: Chunker = AT_HEADINGS,
         strict: bool = False,
         cache_dir: str | None = None,
         cold_start: bool = False,
@@ -40,7 +41,7 @@ class VaultDataset:
     ) -> None:
         self.notes = notes
         self.queries = queries
-        self.chunker = chunker_of(chunker, headings=True)
+        self.chunker = chunker
         self.strict = strict
         self.store = NoteStore(Path(cache_dir) if cache_dir else None, cold=cold_start, read_only=dry_run)
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import orjson
 
 from runner.errors import CorpusError
+from runner.protocols import Chunker
 from runner.records import Chunk, Corpus, Document
-from runner.text.chunking import Chunker, Passage
+from runner.text.chunking import Passage
 
 EMPTY = Corpus((), (), hashlib.sha256(b"").hexdigest())
 

@@ -1,4 +1,4 @@
-"""Settings that data sets share."""
+"""Settings of what documents are cut by, where they are not those of a component."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from runner.errors import ConfigError, Problem
-from runner.text.chunking import Chunker
+from runner.text.chunking import Cutter
 
 
-class ChunkerSettings(TypedDict, total=False):
-    """How documents are cut into chunks. What is not given has the default of `Chunker`, but for `headings`:
-    data sets of Markdown set it."""
+class CutterSettings(TypedDict, total=False):
+    """What is not given has the default of `Cutter`."""
 
     max_chars: Annotated[int, Field(ge=20, strict=True)]
     min_chars: Annotated[int, Field(ge=0, strict=True)]
@@ -21,13 +20,13 @@ class ChunkerSettings(TypedDict, total=False):
     headings: Annotated[bool, Field(strict=True)]
 
 
-ChunkerSettings.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+CutterSettings.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
 
 
-def chunker_of(settings: ChunkerSettings | None, *, headings: bool = False, key: str = "dataset.chunker") -> Chunker:
-    """`headings` is the default of that setting, `key` the place of the settings in the configuration. Raises
-    ConfigError for values that do not go together."""
+def cutter_of(settings: CutterSettings, key: str) -> Cutter:
+    """`key` is the place of the settings in the configuration. Raises ConfigError for values that do not go
+    together."""
     try:
-        return Chunker(**({"headings": headings} | (settings or {})))
-    except (TypeError, ValueError) as problem:
+        return Cutter(**settings)
+    except ValueError as problem:
         raise ConfigError([Problem(key, str(problem))]) from None

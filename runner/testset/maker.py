@@ -15,7 +15,7 @@ from runner.data.corpus import build_corpus
 from runner.data.documents import read_documents
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
-from runner.data.settings import ChunkerSettings, chunker_of
+from runner.data.settings import CutterSettings, cutter_of
 from runner.errors import ConfigError, CorpusError, EvaluationError, Problem, StopRunError
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.model import Model
@@ -30,7 +30,7 @@ from runner.testset.duplicates import duplicates
 from runner.testset.neighbours import Neighbours
 from runner.testset.orders import MIN_WORDS, Difficulty, Order, QuestionType, Wish, orders, title_of
 from runner.testset.self_contained import refers_outside
-from runner.text.chunking import Chunker
+from runner.text.chunking import Cutter
 from runner.text.language import detect_language
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Made:
     with requests."""
 
     corpus: Corpus
-    chunker: Chunker
+    chunker: Cutter
     orders: Sequence[Order]
     problems: Sequence[DataProblem]
     kept: list[Draft] = field(default_factory=list)
@@ -95,7 +95,7 @@ class QuestionMaker:
         temperature: Annotated[float, Field(ge=0, le=2)] | None,
         max_tokens: Annotated[int, Field(ge=1)],
         seed: Annotated[int, Field(ge=0, lt=2**32)],
-        chunker: ChunkerSettings,
+        chunker: CutterSettings,
         strict: bool,
     ) -> None:
         self.models, self.model = models, _model(models, model)
@@ -146,10 +146,10 @@ class QuestionMaker:
         made.kept = [draft for draft, reason in zip(drafts, reasons, strict=True) if made.keeps(reason)]
         return made
 
-    def _load(self, log: ProblemLog) -> tuple[Corpus, Chunker]:
+    def _load(self, log: ProblemLog) -> tuple[Corpus, Cutter]:
         path = self.corpus
         is_folder = isinstance(path, str) and Path(path).expanduser().is_dir()
-        chunker = chunker_of(self.chunker, headings=is_folder, key="chunker")
+        chunker = cutter_of({"headings": is_folder, **self.chunker}, "chunker")
         if isinstance(path, str):
             documents = read_notes(path, "corpus", log) if is_folder else read_documents([path], "corpus", log)
         else:

@@ -37,7 +37,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunker:
+class Cutter:
     """`overlap` characters at most are repeated from the passage before, within a section.
 
     With `headings`, a Markdown heading begins a new passage; sections shorter than `min_chars` stay
@@ -76,6 +76,8 @@ class Chunker:
             if begin < stop:
                 yield Passage(begin, stop, headings)
 
+
+PLAIN, AT_HEADINGS = Cutter(), Cutter(headings=True)
 
 Section = tuple[int, int, tuple[str, ...]]
 

@@ -16,11 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from runner.data.corpus import passages_of
 from runner.data.notes import Outline, outlines_of
 from runner.database import Database
-from runner.protocols import Tokenizer
+from runner.protocols import Chunker, Tokenizer
 from runner.store import code_digest
-from runner.text.chunking import Chunker, Passage
+from runner.text.chunking import Cutter, Passage
 from runner.vault.links import NOTHING, Link, Markup, markup_of, may_hold_markup
 
 FILE = "notes.sqlite"
@@ -69,9 +70,13 @@ class NoteStore:
         return [Outline(*outline) for outline in found]
 
     def passages(self, chunker: Chunker, texts: Sequence[str]) -> list[list[Passage]]:
-        """runner.data.corpus.passages_of."""
+        """runner.data.corpus.passages_of. What another makes than the `cutter` of this program is not kept: its code is
+        not known here."""
+        cutter = getattr(chunker, "cutter", chunker)
+        if not isinstance(cutter, Cutter):
+            return [list(passages) for passages in passages_of(chunker, texts)]
         found = self.recall(
-            f"passages {chunker!r}", texts, lambda new: [list(map(astuple, chunker.passages(text))) for text in new]
+            f"passages {cutter!r}", texts, lambda new: [list(map(astuple, cutter.passages(text))) for text in new]
         )
         return [[Passage(start, end, tuple(above)) for start, end, above in passages] for passages in found]
 

@@ -5,13 +5,13 @@ import pytest
 import yaml
 
 from plugins.dataset.demo import DemoDataset
-from plugins.dataset.faq_guide import FaqGuideDataset
+from plugins.dataset.faq_guide import STEPS, FaqGuideDataset
 from plugins.dataset.jsonl import JsonlDataset
 from plugins.dataset.links import LinksDataset
 from plugins.dataset.squad import SquadDataset
 from plugins.dataset.trec import TrecDataset
 from plugins.dataset.vault import VaultDataset
-from runner.data.settings import ChunkerSettings
+from runner.text.chunking import AT_HEADINGS, PLAIN
 
 CONF = Path(__file__).parents[3] / "conf" / "dataset"
 CLASSES: list[Any] = [
@@ -52,15 +52,14 @@ def test_configuration_writes_out_every_setting_and_its_default(path: Path) -> N
     settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     target = settings.pop("_target_").rpartition(".")[2]
     cls = next(each for each in CLASSES if each.__name__ == target)
-    assert settings.keys() == cls.__init__.__kwdefaults__.keys() | _required(cls)
+    assert settings.keys() - {"defaults"} == cls.__init__.__kwdefaults__.keys() - {"chunker"} | _required(cls)
     of_the_run = [name for name, value in settings.items() if str(value).startswith("${")]
     assert "strict" in of_the_run and all(settings.pop(name) == f"${{{name}}}" for name in of_the_run)
     for name in _required(cls):
         assert settings.pop(name) == "???"
-    component = cls(**dict.fromkeys(_required(cls), ""))
-    assert settings.pop("chunker") == {
-        name: getattr(component.chunker, name) for name in ChunkerSettings.__annotations__
-    }
+    (choice, _) = settings.pop("defaults")
+    chunkers = {"sections": AT_HEADINGS, "plain": PLAIN, "steps": STEPS}
+    assert cls.__init__.__kwdefaults__["chunker"] == chunkers[choice["chunker"]]
     language = settings.pop("language", None)
     assert language == {"demo": "both", "demo_ko": "ko", "demo_en": "en"}.get(path.stem)
     assert settings == {name: value for name, value in cls.__init__.__kwdefaults__.items() if name in settings}

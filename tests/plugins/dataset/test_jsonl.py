@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from plugins.dataset.jsonl import JsonlDataset
-from runner.errors import ConfigError, CorpusError, DataError
+from runner.errors import CorpusError, DataError
 from runner.records import Span
+from runner.text.chunking import Cutter
 
 CORPUS = (
     '{"id":"a","title":"승인","text":"휴가는 팀장이 승인한다. 출장은 부서장이 승인한다."}\n'
@@ -37,7 +38,7 @@ def test_a_corpus_and_its_queries(tmp_path: Path) -> None:
 
 
 def test_documents_are_cut_as_the_settings_say(tmp_path: Path) -> None:
-    data = dataset(tmp_path, chunker={"max_chars": 20}).load()
+    data = dataset(tmp_path, chunker=Cutter(max_chars=20)).load()
     assert [chunk.text for chunk in data.corpus.chunks] == [
         "휴가는 팀장이 승인한다.",
         "출장은 부서장이 승인한다.",
@@ -102,14 +103,6 @@ def test_files_that_cannot_be_used(
     assert getattr(raised.value, "exit_code", None) == exit_code
 
 
-def test_settings_of_the_chunker_that_do_not_go_together(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as raised:
-        dataset(tmp_path, chunker={"max_chars": 100, "overlap": 60})
-    assert str(raised.value) == (
-        "1 problem in the configuration:\n  dataset.chunker: overlap: expected 0 to half of max_chars (50), found 60"
-    )
-
-
 def test_a_large_file_is_not_held_twice(tmp_path: Path) -> None:
     """The documents themselves, and a few lines at a time."""
     import tracemalloc
@@ -119,7 +112,9 @@ def test_a_large_file_is_not_held_twice(tmp_path: Path) -> None:
             file.write(json.dumps({"id": str(n), "text": "word" * 25_000}) + "\n")
     (tmp_path / "queries.jsonl").write_text(QUERIES)
     data = JsonlDataset(
-        corpus=str(tmp_path / "corpus.jsonl"), queries=str(tmp_path / "queries.jsonl"), chunker={"max_chars": 2_000_000}
+        corpus=str(tmp_path / "corpus.jsonl"),
+        queries=str(tmp_path / "queries.jsonl"),
+        chunker=Cutter(max_chars=2_000_000),
     )
     tracemalloc.start()
     loaded = data.load()

@@ -6,6 +6,7 @@ import pytest
 from plugins.dataset.vault import VaultDataset
 from runner.errors import CorpusError, DataError
 from runner.records import DataSet, Span
+from runner.text.chunking import Cutter
 
 NOTES = {
     "policies/approval.md": "---\ntitle: 승인 절차\naliases: [결재]\n---\n"
@@ -39,7 +40,7 @@ def test_a_note_may_be_named_in_many_ways(tmp_path: Path, name: str) -> None:
 
 
 def test_notes_are_cut_at_headings(tmp_path: Path) -> None:
-    data, _ = load(tmp_path, question('["approval"]'), chunker={"min_chars": 0})
+    data, _ = load(tmp_path, question('["approval"]'), chunker=Cutter(min_chars=0, headings=True))
     chunks = [chunk for chunk in data.corpus.chunks if chunk.document_id == "policies/approval.md"]
     assert [(chunk.text, chunk.headings) for chunk in chunks] == [
         ("# 휴가\n\n팀장이 승인한다.", ("휴가",)),

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.data.corpus import build_corpus
 from runner.records import Document
-from runner.text.chunking import Chunker
+from runner.text.chunking import Cutter
 from runner.text.language import Language
 from runner.vault.graph import VaultGraph
 from runner.vault.suggesting import Place, Suggestion, Vault
@@ -36,7 +36,7 @@ def vault(notes: Mapping[str, str], aliases: Mapping[str, list[str]] | None = No
         Document(id, text, text.partition("\n")[0], metadata={"aliases": (aliases or {}).get(id, [])})
         for id, text in notes.items()
     ]
-    return Vault(build_corpus(documents, Chunker()), VaultGraph(documents))
+    return Vault(build_corpus(documents, Cutter()), VaultGraph(documents))
 
 
 def place(note: str, anchor: str, context: str = "", language: Language = "en", skip: set[str] | None = None) -> Place:

@@ -3,7 +3,7 @@ import pytest
 from runner.data.corpus import EMPTY, build_corpus
 from runner.errors import CorpusError
 from runner.records import Chunk, Document
-from runner.text.chunking import Chunker
+from runner.text.chunking import Cutter
 
 DOCUMENTS = [
     Document("a", "# One\n\nfirst text\n\n# Two\n\nsecond text", "A"),
@@ -11,7 +11,7 @@ DOCUMENTS = [
     Document("c", " \n"),
     Document("d", "short"),
 ]
-CHUNKER = Chunker(headings=True, min_chars=0)
+CHUNKER = Cutter(headings=True, min_chars=0)
 
 
 def test_chunks_stand_in_document_order() -> None:
@@ -50,7 +50,7 @@ def test_fingerprints_tell_apart_whatever_a_retriever_may_look_at() -> None:
 
 def test_chunk_boundaries_and_headings_are_in_the_fingerprint() -> None:
     documents = [Document("a", "# One\n\nfirst text of some length here")]
-    chunkers = [Chunker(), Chunker(headings=True), Chunker(max_chars=20)]
+    chunkers = [Cutter(), Cutter(headings=True), Cutter(max_chars=20)]
     assert len({build_corpus(documents, chunker).fingerprint for chunker in chunkers}) == 3
 
 

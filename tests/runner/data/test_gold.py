@@ -6,9 +6,9 @@ from runner.data.corpus import EMPTY, build_corpus
 from runner.data.gold import SUGGESTED, check_gold
 from runner.data.problems import ProblemLog
 from runner.records import Corpus, Document, Query, Span
-from runner.text.chunking import Chunker
+from runner.text.chunking import Cutter
 
-CORPUS = build_corpus([Document("guide/승인", "하나 둘 하나 셋"), Document("guide/other", "text")], Chunker())
+CORPUS = build_corpus([Document("guide/승인", "하나 둘 하나 셋"), Document("guide/other", "text")], Cutter())
 
 
 def query(relevance: Mapping[str, int], *spans: Span, chunks: tuple[str, ...] = ()) -> Query:

@@ -12,7 +12,7 @@ from runner.data.identity import (
 )
 from runner.records import Context, Document, Given, Query, Span, Turn
 from runner.store import fingerprint
-from runner.text.chunking import Chunker
+from runner.text.chunking import Cutter
 
 ONE = Query(
     "1",
@@ -117,7 +117,7 @@ def test_labels_of_one_question_whatever_its_id_and_text() -> None:
 def test_documents_whatever_their_chunks() -> None:
     documents = [Document("a", "One. " * 20, "First"), Document("b", "두 번째 글", "")]
     found = documents_fingerprint(documents)
-    corpora = [build_corpus(documents, Chunker(max_chars=size, min_chars=0, overlap=0)) for size in (30, 200)]
+    corpora = [build_corpus(documents, Cutter(max_chars=size, min_chars=0, overlap=0)) for size in (30, 200)]
     assert corpora[0].fingerprint != corpora[1].fingerprint
     assert {documents_fingerprint(corpus.documents) for corpus in corpora} == {found}
     changed = [

@@ -16,10 +16,10 @@ from runner.testset.drafts import Draft
 from runner.testset.files import check_out, counts, provenance_path, rows
 from runner.testset.maker import Made
 from runner.testset.orders import Order, Slot
-from runner.text.chunking import Chunker
+from runner.text.chunking import Cutter
 
 TEXT = "서론입니다. 여기는 짧습니다.\n\n환불은 닷새가\n걸립니다. 환불에는 영수증이 필요합니다."
-CHUNKER = Chunker(max_chars=40, min_chars=0)
+CHUNKER = Cutter(max_chars=40, min_chars=0)
 CORPUS = build_corpus([Document("정책/환불.md", TEXT, "환불")], CHUNKER)
 SECOND = Order(CORPUS.chunks[1], "환불", "ko", (Slot(1, "factual", "easy", True), Slot(2, "analytical", "hard", False)))
 

@@ -2,7 +2,7 @@
 
 from runner.data.corpus import build_corpus
 from runner.records import Document
-from runner.text.chunking import Chunker
+from runner.text.chunking import Cutter
 from runner.vault.graph import VaultGraph
 from runner.vault.link_texts import LONGEST, LinkText, link_texts, with_link_texts
 from runner.vault.suggesting import Vault
@@ -15,7 +15,7 @@ NOTES = [
 
 
 def vault(notes: list[Document]) -> Vault:
-    return Vault(build_corpus(notes, Chunker()), VaultGraph(notes))
+    return Vault(build_corpus(notes, Cutter()), VaultGraph(notes))
 
 
 def test_the_sentence_without_the_link() -> None:

@@ -19,7 +19,7 @@ from runner.data.notes import outlines_of
 from runner.embeddings import EmbeddingStore, Kind, in_turn
 from runner.protocols import Workspace
 from runner.records import Corpus, Ranking
-from runner.text.chunking import Chunker
+from runner.text.chunking import Cutter
 from runner.vault.graph import VaultGraph
 from runner.vault.links import markups_of
 from runner.vault.store import NoteStore
@@ -105,14 +105,14 @@ def test_values_of_other_code_are_thrown_away(tmp_path: Path) -> None:
 
 
 def test_what_is_remembered_is_what_would_be_made(tmp_path: Path) -> None:
-    chunker = Chunker(max_chars=20, min_chars=0, headings=True)
+    chunker = Cutter(max_chars=20, min_chars=0, headings=True)
     for _ in range(2):
         store = NoteStore(tmp_path)
         assert store.markup(TEXTS) == markups_of(TEXTS)
         assert store.outlines(TEXTS) == outlines_of(TEXTS)
         assert store.passages(chunker, TEXTS) == [chunker.passages(text) for text in TEXTS]
         assert store.terms(AutoTokenizer(), "auto", TEXTS) == AutoTokenizer().tokenize(TEXTS)
-    assert NoteStore(tmp_path).passages(Chunker(), TEXTS) != store.passages(chunker, TEXTS)
+    assert NoteStore(tmp_path).passages(Cutter(), TEXTS) != store.passages(chunker, TEXTS)
 
 
 # --- a vault that changes -----------------------------------------------------------------------------
@@ -134,11 +134,10 @@ class CountingTokenizer(AutoTokenizer):
 def indexed(folder: Path, cache: Path) -> tuple[Corpus, VaultGraph, Ranking, list[str]]:
     tokenizer = CountingTokenizer()
     retriever = KeywordRetriever(tokenizer=tokenizer)
-    chunker = {"max_chars": 40, "min_chars": 0, "overlap": 0, "headings": True}
     dataset = VaultDataset(
         notes=str(folder / "notes"),
         queries=str(folder / "q.jsonl"),
-        chunker=chunker,  # type: ignore[arg-type]
+        chunker=Cutter(max_chars=40, min_chars=0, headings=True),
         cache_dir=str(cache),
     )
     corpus = dataset.load().corpus
