@@ -8,7 +8,8 @@ RunnerError                      3
 ├── EvaluationError              3   the run itself failed
 │   ├── ReplyError               3   a model answered, but not with what was asked for
 │   └── StopRunError             3   what is wrong for one case is wrong for all: ends the run early
-│       └── BudgetSpentError     3   a limit of `budget` is reached
+│       ├── BudgetSpentError     3   a limit of `budget` is reached
+│       └── FallsShortError      3   what was measured before the first case is below what is demanded
 ├── TrackingError                3   a tracking store refused a finished run (the run itself stands)
 ├── RegressionError              4   a regression rule fired
 └── NotComparableError           5   two runs that measure different things
@@ -17,7 +18,7 @@ RunnerError                      3
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 NAMED = 30  # known names in one message
@@ -52,6 +53,14 @@ class StopRunError(EvaluationError):
 
 class BudgetSpentError(StopRunError):
     pass
+
+
+class FallsShortError(StopRunError):
+    """`measured`: by the id of a case, the metrics that it is demanded to have."""
+
+    def __init__(self, message: str, measured: Mapping[str, Mapping[str, float | None]]) -> None:
+        super().__init__(message)
+        self.measured = measured
 
 
 class TrackingError(RunnerError):

@@ -21,13 +21,15 @@ OUTCOME = ".outcome.json"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a pass over a run ended; `running`: well, and a later one goes on. `elapsed_s`: of all passes so far."""
+    """How a pass over a run ended; `running`: well, and a later one goes on. `elapsed_s`: of all passes so far; `told`:
+    the terminal has its message."""
 
     status: str  # running | completed | partial | failed
     exit_code: int
     error_message: str | None = None
     elapsed_s: float = 0.0
     wave: int = 0
+    told: bool = False
 
     def write(self, folder: Path) -> None:
         write_json(folder / OUTCOME, asdict(self))

@@ -7,24 +7,26 @@ import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
 
 from runner import terminal
+from runner.aggregate import aggregate
 from runner.comparing import conclude
 from runner.components import build
 from runner.config import RunOptions, validate
 from runner.data.spool import Part
 from runner.engine import INTERRUPTED, Stop
-from runner.errors import BudgetSpentError, InputError, RunnerError, TrackingError, did_you_mean
+from runner.errors import BudgetSpentError, FallsShortError, InputError, RunnerError, TrackingError, did_you_mean
 from runner.job import Job, Outcome, head_of
 from runner.journal import Journal
 from runner.llm.models import models_among
 from runner.metadata import now, read_json, write_json
 from runner.protocols import Case
-from runner.records import CaseSet, DataProblem
+from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.report.wording import Wording
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
 from runner.score_identity import score_identity
@@ -85,7 +87,12 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     write_json(job.folder / "run.json", head)
     with Journal(job.folder / ROWS, retry_failed=job.before is None and not job.wave.is_closing) as journal:
         service = Service(job, options, built, cases, journal, started)
-        preparation, stop = serve(service)
+        try:
+            preparation, stop = serve(service)
+        except FallsShortError as error:
+            finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
+            summary = summary_of(job, head, options, built, finished, journal)
+            return _fallen_short(job, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
             return _passed(stop, elapsed_s), None
@@ -97,6 +104,21 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     summary["status"] = outcome.status
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
+
+
+def _fallen_short(
+    job: Job, error: FallsShortError, cases: Iterable[Case], summary: Mapping[str, Any]
+) -> tuple[Outcome, dict[str, Any]]:
+    """What was measured before the first case, by which it was decided that none is run."""
+    rows = (
+        Row(case.id, "ok", error.measured[case.id], None, None, case.language, case.difficulty, case.tags)
+        for case in cases
+    )
+    numbers = aggregate(rows, seed=job.cfg.seed)
+    measured = {"measured": "retrieval", "metrics": numbers["metrics"], "slices": numbers["slices"]}
+    summary = {**summary, **measured, "status": "failed"}
+    write_json(job.folder / "summary.json", summary)
+    return Outcome("failed", error.exit_code, str(error)), summary
 
 
 def _reference(parts: Iterable[Any]) -> dict[str, str]:
@@ -199,6 +221,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
             terminal.note(f"warning: {found.error_message}")
     if outcome.error_message and not job.wave.is_closing:  # then the sweep says it
         terminal.fail(f"{job.label}{outcome.error_message}")
+        return replace(outcome, told=True)
     return outcome
 
 

@@ -7,7 +7,7 @@ in its folder; the parent reads them all, because a launcher may lose a failure 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from runner.run import execute, tracking_failure
 from runner.waves import Wave
 from runner.writing import from_here, in_words
 
+UNMET = "evaluation.require: "  # the same command would find the same again
 SPENT = re.compile(r"\bbudget\.(usd|tokens|requests)=\S+ is spent")  # that of minutes begins anew with a command
 GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
 
@@ -234,7 +235,8 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
             cell |= {"status": found.status, "exit_code": found.exit_code, "error_message": found.error_message}
         state["status"] = "completed" if gravest in (0, 4, 5) else "partial"
         write_json(folder / "sweep.json", {**state, "updated_at": now()})
-        _close_sweep(plan, folder, runs)
+        told = {cell["folder"] for cell, outcome in zip(runs, outcomes, strict=True) if outcome and outcome.told}
+        _close_sweep(plan, folder, runs, told)
     if code == 0:
         _say_how_to_go_on(outcomes, folder, _say(plan))
     return gravest
@@ -248,7 +250,7 @@ def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wor
     """A run that was stopped or has failed goes on; one whose input is wrong would end in the same way."""
     if any(outcome is None or outcome.status == "partial" for outcome in outcomes):
         line = say("progress.stopped", folder=folder)
-    elif any(outcome is not None and outcome.exit_code == 3 for outcome in outcomes):
+    elif any(outcome and outcome.exit_code == 3 and UNMET not in str(outcome.error_message) for outcome in outcomes):
         line = say("progress.not_all", folder=folder)
     else:
         return
@@ -262,20 +264,25 @@ def _final(folder: Path) -> Outcome | None:
     return None if outcome is None or outcome.status == "running" else outcome
 
 
-def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> None:
+def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], told: Collection[str]) -> None:
+    """`told`: folders of runs whose error was told when it came."""
     from runner import report
 
     report.write_sweep(folder, _compared(plan, folder, cells))
-    terminal.show(*report.sweep_panels(folder))
+    terminal.show(*report.sweep_panels(folder, errors=False))
+    say, names = _say(plan), []
     for cell in cells:
         if cell["exit_code"]:
-            overrides = " ".join(cell["overrides"])
-            terminal.fail(f"run {cell['folder']} ({overrides}): {cell['error_message'] or cell['status']}")
+            names.append(say("progress.run", folder=cell["folder"], overrides=" ".join(cell["overrides"])))
+            if cell["folder"] not in told:
+                terminal.fail(f"{names[-1]}: {cell['error_message'] or cell['status']}")
+    if names:
+        terminal.fail(say("progress.errors", count=len(names), total=len(cells), runs=", ".join(names)))
     try:
         build(plan.cells[0].cfg.tracking).root.upload_sweep(folder)
     except Exception as error:
         terminal.note(f"warning: {tracking_failure(error, folder)}")
-    terminal.note(_say(plan)("progress.sweep", folder=folder))
+    terminal.note(say("progress.sweep", folder=folder))
 
 
 def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

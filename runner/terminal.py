@@ -21,6 +21,11 @@ def lines(*texts: str) -> None:
         sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
 
 
+def counted(n: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def note(text: str) -> None:
     print(text.encode("utf-8", "replace").decode("utf-8"), file=sys.stderr, flush=True)  # noqa: T201
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from runner.errors import EvaluationError, StopRunError
+from runner.errors import EvaluationError, FallsShortError
 from runner.health import check_health
 from runner.metrics import diagnosis
 from runner.metrics.answers import answer_matches, exact_match, token_f1
@@ -100,14 +100,17 @@ class FullRag:
         return {"judge_health": await check_health(self.judge_, RUBRICS)}
 
     def _demand(self, cases: Sequence[Query]) -> None:
-        """Raises StopRunError when retrieval is below `require`."""
-        short = shortfall(self.require, map(self._retrieval_values, cases))
-        if short:
-            raise StopRunError(f"evaluation.require: {short}; no model was asked to answer or to judge")
+        """Raises FallsShortError when retrieval is below `require`."""
+        if all(least is None for least in self.require.values()):
+            return
+        measured = {case.id: self._retrieval_values(case) for case in cases}
+        if short := shortfall(self.require, measured.values()):
+            raise FallsShortError(f"evaluation.require: {short}; no model was asked to answer or to judge", measured)
 
     def _retrieval_values(self, case: Query) -> Mapping[str, float | None]:
         try:
-            return self.retrieval.scores(case, self.retrieval.retrieved(case)).values
+            values = self.retrieval.scores(case, self.retrieval.retrieved(case)).values
+            return {name: value for name, value in values.items() if not name.startswith("unanswerable_")}
         except (TimeoutError, EvaluationError):  # its row will say so
             return {}
 

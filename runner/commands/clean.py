@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from runner import terminal
 from runner.arguments import single_quoted
 from runner.errors import ConfigError, InputError, did_you_mean
 
@@ -71,4 +72,4 @@ async def _clean(cleaning: Cleaning) -> None:
         counts[reason] += 1
         sys.stdout.write(f"{verb} {key.tenant!r} {key.session!r}, {reason}\n")
     parts = "".join(f"\n  {count} {reason}" for reason, count in sorted(counts.items()))
-    sys.stdout.write(f"{verb} {counts.total()} of {cleaning.n_seen} sessions{parts}\n")
+    sys.stdout.write(f"{verb} {counts.total()} of {terminal.counted(cleaning.n_seen, 'session')}{parts}\n")

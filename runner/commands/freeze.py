@@ -8,6 +8,8 @@ from pathlib import Path
 
 from runner import terminal
 from runner.commands import Parser
+from runner.errors import InputError
+from runner.report.folder import legible
 
 
 def main(argv: Sequence[str]) -> int:
@@ -24,9 +26,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--question", metavar="TEXT", help="what was asked (default: what conf says of the experiment)")
     parser.add_argument("--partial", action="store_true", help="although it failed or did not come to its end")
     options = parser.parse_args(argv)
+    if "=" in options.record.name:
+        raise InputError(f"FOLDER: '{options.record}' is a setting; expected the place of the record: experiments/NAME")
     place = Path(portable(str(options.record.absolute())))
-    source = open_source(options.run, partial=options.partial)
-    contents = contents_of(source, place, options.question)
+    with legible(options.run):
+        source = open_source(options.run, partial=options.partial)
+        contents = contents_of(source, place, options.question)
     if not write(contents.files, place):
         terminal.note(f"{place} is this record already; nothing was written")
         return 0
@@ -35,6 +40,7 @@ def main(argv: Sequence[str]) -> int:
     if any((run.opened.run.get("git") or {}).get("dirty") for run in source.runs):
         terminal.note("note: it ran from code with uncommitted changes, which its commit does not tell")
     size = sum(map(len, contents.files.values())) / 2**20
-    sys.stdout.write(f"{place}: {len(source.runs)} run(s), {len(contents.files)} files, {size:.1f} MB\n")
+    counts = f"{terminal.counted(len(source.runs), 'run')}, {terminal.counted(len(contents.files), 'file')}"
+    sys.stdout.write(f"{place}: {counts}, {size:.1f} MB\n")
     sys.stdout.write(f"again: python -m runner reproduce {place}\n")
     return 0

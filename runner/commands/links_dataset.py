@@ -52,7 +52,8 @@ def main(argv: Sequence[str]) -> int:
     _tell(log, graph, options.notes)
     expected = sum(len(row["expected_links"]) for row in rows)
     sources = len({row["source_note"] for row in rows})
-    sys.stdout.write(f"{out}: {len(rows)} places in {sources} of {len(notes)} notes, {expected} links expected\n")
+    where = f"{terminal.counted(len(rows), 'place')} in {sources} of {terminal.counted(len(notes), 'note')}"
+    sys.stdout.write(f"{out}: {where}, {terminal.counted(expected, 'link')} expected\n")
     return 0
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner import terminal
 from runner.commands import Parser
 from runner.comparison.snapshots import parse_snapshot, read_snapshot
 from runner.errors import DataError, InputError
@@ -30,7 +31,8 @@ def main(argv: Sequence[str]) -> int:
     snapshot = parse_snapshot(data, str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, data)
-    sys.stdout.write(f"{path}: {len(snapshot.cases)} cases, {len(snapshot.cases.values)} metrics\n")
+    counts = terminal.counted(len(snapshot.cases), "case"), terminal.counted(len(snapshot.cases.values), "metric")
+    sys.stdout.write(f"{path}: {', '.join(counts)}\n")
     return 0
 
 

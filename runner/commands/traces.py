@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,9 @@ def main(argv: Sequence[str]) -> int:
         what = "question" if of_run else "conversation"
         raise DataError(f"{options.logs}: no {what} can be used{_why(log)}")
     write_traces(traces, out)
-    _tell(log, traces, "questions" if of_run else "conversations")
+    _tell(log, traces, "questions" if of_run else "conversations", told)
     steps = sum(len(trace.steps) for trace in traces)
-    sys.stdout.write(f"{out}: {len(traces)} traces, {steps} steps\n")
+    sys.stdout.write(f"{out}: {terminal.counted(len(traces), 'trace')}, {terminal.counted(steps, 'step')}\n")
     return 0
 
 
@@ -56,18 +56,16 @@ def _why(log: ProblemLog) -> str:
     return why_empty(log, log.errors[0].path) if log.errors else ""
 
 
-def _tell(log: ProblemLog, traces: Sequence[Trace], what: str) -> None:
+def _tell(log: ProblemLog, traces: Sequence[Trace], what: str, told: Mapping[str, Any]) -> None:
     for problem in log.errors[:SHOWN]:
         terminal.note(f"skipped {problem}")
     if len(log.errors) > SHOWN:
         terminal.note(f"skipped {len(log.errors) - SHOWN} more")
     assumed = Counter(name for trace in traces for name in trace.metadata.get("assumed") or ())
     for name, count in assumed.items():
-        terminal.note(f"{count} of {len(traces)} {what} do not tell their {name}: {_instead(name)}")
-
-
-def _instead(name: str) -> str:
-    return "true where they end with an answer" if name == "success" else f"see --{name.removeprefix('task_')}"
+        option = name.removeprefix("task_")
+        taken = f"{told[option]} is assumed (--{option})" if option in told else "true where they end with an answer"
+        terminal.note(f"{count} of {len(traces)} {what} do not tell their {name}: {taken}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -72,12 +72,12 @@ def _check_notes(folder: str) -> int:
     notes = read_notes(folder, "notes", log)
     graph = VaultGraph(notes)
     check_links(folder, notes, graph, log)
-    told = f"{len(graph.edges)} links, {len(graph.broken)} broken, {len(graph.ambiguous)} ambiguous"
+    told = f"{terminal.counted(len(graph.edges), 'link')}, {len(graph.broken)} broken, {len(graph.ambiguous)} ambiguous"
     code = f"; {len(graph.in_code)} in code, which count as none" if graph.in_code else ""
     terminal.lines(
         *[f"{problem.severity}: {problem}" for problem in log.problems],
         *links_in_code(folder, notes, graph),
-        f"{folder}: {len(notes)} notes, {told}{code}",
+        f"{folder}: {terminal.counted(len(notes), 'note')}, {told}{code}",
     )
     return int(bool(log.errors))
 

@@ -93,7 +93,7 @@ def _where(run: Reproduced, say: _Say) -> Iterator[str]:
     }
     told = [(name, found) for name, found in items.items() if found]
     if told:
-        yield f"{say('where', run=run.label)}:"
+        yield f"{say('where' if changes.in_numbers else 'where_same', run=run.label)}:"
     for name, found in told:
         yield f"  {say(f'where.{name}', items=say.listed(found), n=len(found), total=total)}"
 

@@ -30,13 +30,20 @@ def notes_of(record: Record, say: Wording) -> list[str]:
     """What tells right from wrong, and how flips are shown where there are any."""
     found = record["flips"]
     every = [*found["lost"], *found["won"]]
-    by_metric = metric.label(found["by"], k_of(record), say)
-    is_label = found["by"] == "lost_at"
-    notes = [say("compare.flips.by_label") if is_label else say("compare.flips.by_metric", metric=by_metric)]
+    notes = [right(record, say)]
     notes += [say("compare.flips.order")] if every else []
     notes += [say("compare.flips.noise")] if any(flip["judge_noise"] for flip in every) else []
     notes += [say("compare.flips.no_texts")] if every and not any(flip["texts"] for flip in every) else []
     return notes
+
+
+def right(record: Record, say: Wording) -> str:
+    """What tells right from wrong."""
+    by = record["flips"]["by"]
+    if by != "lost_at":
+        return say("compare.flips.by_metric", metric=metric.label(by, k_of(record), say))
+    of_kind = f"compare.flips.by_label.{record['candidate']['evaluation_type']}"
+    return say(of_kind if of_kind in say.texts else "compare.flips.by_label")
 
 
 def _counts(found: Mapping[str, Any], say: Wording) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from runner.metadata import read_json
 from runner.report import metric
+from runner.report.comparison_flips import right
 from runner.report.comparison_words import (
     MARKS,
     Record,
@@ -52,6 +53,7 @@ def comparison_panels(record: Record, say: Wording) -> list[RenderableType]:
     if flips["by"] is not None:
         counts = [f"{say(f'compare.flips.{kind}')}: {len(flips[kind])}" for kind in ("lost", "won")]
         notes.append(Text(f"{say('compare.head.flips')}: {', '.join(counts)}"))
+        notes += [Text(right(record, say), style="dim")] if flips["lost"] or flips["won"] else []
     table = [_table(record, say)] if of_role(record, "main") else []
     return [Text(), title, *alarm, *table, *notes, Text(say("compare.pointer"), style="dim")]
 

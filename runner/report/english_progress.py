@@ -33,6 +33,7 @@ ENGLISH_PROGRESS: dict[str, str] = {
     "progress.not_all": "not all is done; the same command keeps what is, and does the rest again ({folder})",
     "progress.raise_budget": "{line}; raise the budget first",
     "progress.run": "run {folder} ({overrides})",
+    "progress.errors": "{count} of {total} runs ended with an error: {runs}",
     "progress.not_compared": "warning: the runs could not be compared: {error}",
     "progress.unused": "note: {name} is set but no run of this command uses it",
     "progress.beyond": "note: budget.{name}={limit} will be spent before the end",

@@ -46,7 +46,7 @@ def votes(summary: Mapping[str, Any], say: Wording) -> Table | None:
 def _table(headings: Sequence[str], rows: Iterable[Sequence[Text]]) -> Table | None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
     for number, heading in enumerate(headings):
-        table.add_column(Text(heading), justify="right" if number else "left", no_wrap=number > 0)
+        table.add_column(Text(heading), justify="right" if number else "left")
     for row in rows:
         table.add_row(*row)
     return table if table.row_count else None

@@ -33,6 +33,7 @@ KOREAN_PROGRESS: dict[str, str] = {
     "progress.not_all": "다 끝나지 않았습니다. 같은 명령을 다시 실행하면 끝난 것은 두고 나머지를 다시 실행합니다({folder})",
     "progress.raise_budget": "{line}. 먼저 예산을 늘리세요",
     "progress.run": "실행 {folder}({overrides})",
+    "progress.errors": "실행 {total}개 중 {count}개가 오류로 끝났습니다: {runs}",
     "progress.not_compared": "경고: 실행들을 비교하지 못했습니다: {error}",
     "progress.unused": "참고: 지정한 {name} 설정은 이 명령의 어떤 실행에도 쓰이지 않습니다",
     "progress.beyond": "참고: 끝나기 전에 예산이 바닥납니다(budget.{name}={limit})",

@@ -132,6 +132,8 @@ def cases_line(summary: Mapping[str, Any], say: Wording) -> str:
 def _left(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> list[tuple[str, str]]:
     """How to go on from a run that stopped before its end."""
     unfinished = run.get("status") in ("partial", "failed") and case_counts(summary)["pending"]
+    if summary.get("measured"):
+        return []
     return [(say("panel.next"), say("panel.goes_on"))] if unfinished else []
 
 

@@ -43,11 +43,14 @@ def notes(document: Document) -> list[tuple[str, bool]]:
     found: list[tuple[str, bool]] = []
     if document.run.get("reference"):
         found.append((say(f"reference.{document.run['reference']}"), True))
-    if status in UNFINISHED:
+    measured = document.summary.get("measured")
+    if measured:
+        found.append((say("note.measured", total=cases["total"]), True))
+    elif status in UNFINISHED:
         found.append((say(f"note.{status}", done=cases["done"], total=cases["total"]), True))
     if document.run.get("error_message"):
         found.append((say("note.message", message=document.run["error_message"]), False))
-    if status in UNFINISHED and cases["pending"]:
+    if status in UNFINISHED and cases["pending"] and not measured:
         found.append((say("note.goes_on"), False))
     found += [(warning, True) for warning in warnings(document.summary, say)]
     baselines = (document.summary.get("facts") or {}).get("baselines")

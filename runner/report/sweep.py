@@ -120,6 +120,12 @@ class Sweep:
         return sorted({name for cell in self.cells for name in cell.record()["baselines"]})
 
     @property
+    def goes_on(self) -> bool:
+        """Whether the same command has something left to do that may end otherwise."""
+        ended = [cell for cell in self.runs if cell.status == "completed" or cell.summary.get("measured")]
+        return self.head.get("status") == "partial" and len(ended) < len(self.runs)
+
+    @property
     def k(self) -> int | None:
         """k where all cells share it; None where it differs."""
         found = {cell.summary.get("k") for cell in self.cells if cell.metrics}

@@ -24,7 +24,7 @@ FIRST = (
     "recall", "ndcg", "mrr", "mean_", "facts_present", "evidence_recall", "memory_overall", "score", "unanswerable_f1",
 )  # fmt: skip
 EQUAL = "="
-NOT_WORDS = ("true", "false", "null")
+NOT_WORDS = ("true", "false", "null", "none", "auto")
 
 Record = Mapping[str, Any]
 Rows = tuple[list[str], list[list[str]]]

@@ -61,7 +61,7 @@ def _markdown(sweep: Sweep) -> str:
 def _notes(sweep: Sweep) -> list[str]:
     """What a reader must know before the numbers."""
     say = sweep.say
-    notes: list[str] = [bold(say("sweep.goes_on"))] if sweep.head.get("status") == "partial" else []
+    notes: list[str] = [bold(say("sweep.goes_on"))] if sweep.goes_on else []
     notes += map(bold, sweep.warnings)
     return notes + ([say("baselines", names=", ".join(sweep.baselines))] if sweep.baselines else [])
 

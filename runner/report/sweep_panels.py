@@ -17,15 +17,16 @@ from runner.report.sweep import Cell, Sweep, View, read_sweep, swept
 SHOWN = 5  # metrics at most
 
 
-def sweep_panels(folder: Path) -> list[RenderableType]:
-    """What differs and the main metrics with their intervals, one row a cell; fits 80 columns."""
+def sweep_panels(folder: Path, *, errors: bool = True) -> list[RenderableType]:
+    """What differs and the main metrics with their intervals, one row a cell; fits 80 columns. `errors`: with why runs
+    have failed."""
     sweep = read_sweep(folder)
     say = sweep.say
     title = say("sweep.panel", id=sweep.head.get("id", ""))
     tables = [_table(sweep, view, title if number == 0 else "") for number, view in enumerate(sweep.views)]
     notes = [Text(warning, style="bold red") for warning in sweep.warnings]
     legend = [sweep.bold_means] if sweep.metrics else []
-    notes += [Text(note, style="dim") for note in [*legend, *_notes(sweep)]]
+    notes += [Text(note, style="dim") for note in [*legend, *_notes(sweep, errors=errors)]]
     return [
         *(part for parts in tables for part in parts),
         *notes,
@@ -44,7 +45,8 @@ def _table(sweep: Sweep, view: View, title: str) -> list[RenderableType]:
         shown.add_column(Text(_heading(sweep, name)), justify="right", no_wrap=True)
     for cell, *texts in zip(sweep.cells, *(texts for _, *texts in left), strict=True):
         shown.add_row(*map(Text, texts), *_numbers(sweep, view, cell, names))
-    return [*(Text(text, style="bold") for text in (title, view.note) if text), shown]
+    head: list[RenderableType] = [Text(text, style="bold") for text in (title, view.note) if text]
+    return [*head, shown] if sweep.metrics else head
 
 
 def _heading(sweep: Sweep, name: str) -> str:
@@ -77,7 +79,8 @@ def _number(sweep: Sweep, view: View, cell: Cell, name: str) -> Text:
     return Text.assemble((metric.four(value.value, sweep.say), style), (f"\n{narrow}" if narrow else "", "dim"))
 
 
-def _notes(sweep: Sweep) -> list[str]:
-    notes = [sweep.say("sweep.goes_on")] if sweep.head.get("status") == "partial" else []
+def _notes(sweep: Sweep, *, errors: bool) -> list[str]:
+    notes = [sweep.say("sweep.goes_on")] if sweep.goes_on else []
     notes += [sweep.say("baselines", names=", ".join(sweep.baselines))] if sweep.baselines else []
-    return notes + [f"{cell.folder}: {cell.error_message}" for cell in sweep.runs if cell.error_message]
+    failed = [cell for cell in sweep.runs if cell.error_message] if errors else []
+    return notes + [f"{sweep_comparison.called(sweep, cell.folder)}: {cell.error_message}" for cell in failed]

@@ -63,6 +63,14 @@ def test_retrieval_below_what_is_demanded_asks_no_model(
     )
     head = json.loads(Path("p/run.json").read_text(encoding="utf-8"))
     assert head["exit_code"] == 3
+    found = json.loads(Path("p/summary.json").read_text(encoding="utf-8"))
+    assert (found["status"], found["measured"]) == ("failed", "retrieval")
+    assert found["cases"] == {"total": 8, "ok": 0, "failed": 0, "timeout": 0, "unscored": 0, "pending": 8}
+    assert found["metrics"]["precision_at_k"]["value"] == pytest.approx(1 / 3)
+    told = Path("p/summary.md").read_text(encoding="utf-8")
+    assert "> **This run ended before its first case, because retrieval is not as good as was demanded" in told
+    assert "> Reason: evaluation.require: precision_at_k is 0.3333, demanded is 0.5" in told
+    assert "The same command" not in told and Path("p/report.html").is_file()
 
 
 def test_earlier_turns_reach_the_model(words: list[str], server: ModelsServer, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def write_sweep(folder: Path, sweep: Sweep) -> None:
 
 def _head(sweep: Sweep, title: str) -> Html:
     say, done = sweep.say, sum(cell.status == "completed" for cell in sweep.cells)
-    notes = [(say("sweep.goes_on"), True)] if sweep.head.get("status") == "partial" else []
+    notes = [(say("sweep.goes_on"), True)] if sweep.goes_on else []
     notes += [(warning, True) for warning in sweep.warnings]
     notes += [(say("baselines", names=", ".join(sweep.baselines)), False)] if sweep.baselines else []
     facts = {

@@ -235,6 +235,13 @@ def test_an_empty_folder_is_free() -> None:
     assert set(files("x")) == FILES
 
 
+def test_a_setting_is_no_name() -> None:
+    expected = r"^FOLDER: 'name=x' is a setting; expected the place of the record: experiments/NAME$"
+    with pytest.raises(InputError, match=expected):
+        freeze.main(["run", "name=x"])
+    assert not Path("name=x").exists()
+
+
 def test_a_place_that_cannot_be_written(here: Path) -> None:
     Path("file").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match=r"^cannot write to file/x: "):
@@ -315,6 +322,14 @@ def test_a_damaged_snapshot() -> None:
     path = Path("run/snapshot.json")
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(DataError, match=r"^run/snapshot\.json: damaged or cut off"):
+        freeze.main(["run", "x"])
+    assert not Path("x").exists()
+
+
+def test_numbers_that_are_none() -> None:
+    metrics = {name: {**metric, "value": []} for name, metric in read("run/summary.json")["metrics"].items()}
+    change("run/summary.json", metrics=metrics)
+    with pytest.raises(InputError, match=r"^run: its files are damaged or were edited "):
         freeze.main(["run", "x"])
     assert not Path("x").exists()
 

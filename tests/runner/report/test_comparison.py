@@ -256,7 +256,7 @@ def test_signed_numbers(value: float | None, digits: int, expected: str) -> None
             {"kind": "identity", "names": ["judge_prompt.faithfulness", "metric_code.ranking", "metric_code.answers"]},
             "different judge prompt, code of the metric", "판정 프롬프트, 지표 코드 다름",
         ),
-        ({"kind": "gold", "names": [], "n_cases": 3}, "3 case(s) with other labels", "사례 3개의 정답 레이블이 다름"),
+        ({"kind": "gold", "names": [], "n_cases": 3}, "other labels in cases: 3", "사례 3개의 정답 레이블이 다름"),
     ],
 )  # fmt: skip
 def test_reasons(reason: dict[str, Any], english: str, korean: str | None) -> None:

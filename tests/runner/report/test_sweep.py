@@ -60,7 +60,7 @@ def test_two_params_fit_eighty_columns_with_whole_intervals(tmp_path: Path, lang
 def test_a_failed_run_has_its_status_in_place_of_numbers(tmp_path: Path) -> None:
     text = [" ".join(line.split()) for line in shown(fail_second(write_sweep_folder(tmp_path / "s")))]
     assert "5 failed" in text
-    assert "1: judge | down" in text
+    assert "k=5: judge | down" in text
 
 
 def test_the_best_is_the_highest_of_completed_runs_and_only_where_they_differ(tmp_path: Path) -> None:
