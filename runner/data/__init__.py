@@ -7,6 +7,7 @@ fields     typed values of an object, each problem with file, line and field
 documents  a corpus from JSONL
 queries    queries from JSONL
 corpus     documents -> chunks -> Corpus with its fingerprint
+spool      records that wait on disk until they are asked for
 gold       gold labels against the corpus: ids, spans, chunks
 identity   hashes of queries and gold labels
 """
