@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated
+from typing import Annotated, Unpack
 
 from pydantic import Field
 
 from runner.memory.protocols import MemoryStore, Summariser
-from runner.memory.records import Bounds, ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
 from runner.memory.turn_index import Tokens, TurnSearch
-from runner.memory.updates import Updates, unsummarised
+from runner.memory.updates import Updates, UpdateSettings, unsummarised
 
 
 class CombinedMemory:
@@ -22,26 +22,14 @@ class CombinedMemory:
         *,
         store: MemoryStore,
         summariser: Summariser,
-        window: Annotated[int, Field(ge=0)] = 5,
-        update_every: Annotated[int, Field(ge=1)] = 5,
-        max_sentences: Annotated[int, Field(ge=1)] = 20,
-        max_tokens: Annotated[int, Field(ge=1)] = 500,
-        max_entities: Annotated[int, Field(ge=0)] = 25,
         n: Annotated[int, Field(ge=1)] = 10,
         tokens: Tokens = "auto",
         k1: Annotated[float, Field(ge=0)] = 1.5,
         b: Annotated[float, Field(ge=0, le=1)] = 0.75,
+        **updates: Unpack[UpdateSettings],
     ) -> None:
         self.store = store
-        self.updates = Updates(
-            store,
-            summariser,
-            window=window,
-            update_every=update_every,
-            bounds=Bounds(max_sentences, max_tokens),
-            max_entities=max_entities,
-            keep_turns=True,
-        )
+        self.updates = Updates(store, summariser, keep_turns=True, **updates)
         self.search = TurnSearch(tokens=tokens, k1=k1, b=b)
         self.n = n
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated
-
-from pydantic import Field
+from typing import Unpack
 
 from runner.memory.protocols import MemoryStore, Summariser
-from runner.memory.records import Bounds, ChatTurn, Remembered, SessionKey, SessionState, Upkeep
-from runner.memory.updates import Updates, unsummarised
+from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.memory.updates import Updates, UpdateSettings, unsummarised
 
 
 class RecursiveSummaryMemory:
@@ -17,26 +15,9 @@ class RecursiveSummaryMemory:
     Language Models"), with entities. Turns that have left the window of the last `window` and are in no summary yet
     are given word for word."""
 
-    def __init__(
-        self,
-        *,
-        store: MemoryStore,
-        summariser: Summariser,
-        window: Annotated[int, Field(ge=0)] = 5,
-        update_every: Annotated[int, Field(ge=1)] = 5,
-        max_sentences: Annotated[int, Field(ge=1)] = 20,
-        max_tokens: Annotated[int, Field(ge=1)] = 500,
-        max_entities: Annotated[int, Field(ge=0)] = 25,
-    ) -> None:
+    def __init__(self, *, store: MemoryStore, summariser: Summariser, **updates: Unpack[UpdateSettings]) -> None:
         self.store = store
-        self.updates = Updates(
-            store,
-            summariser,
-            window=window,
-            update_every=update_every,
-            bounds=Bounds(max_sentences, max_tokens),
-            max_entities=max_entities,
-        )
+        self.updates = Updates(store, summariser, **updates)
 
     def opened(self) -> AbstractAsyncContextManager[None]:
         return self.updates.sessions.opened()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from runner.errors import EvaluationError, StopRunError
 from runner.memory.bounds import bounded
@@ -18,10 +19,21 @@ from runner.stopwatch import stopwatch
 Count = Annotated[int, Field(ge=1)]
 
 
+class UpdateSettings(TypedDict, total=False):
+    """What conf says of a memory that is summarised: what each means, and its default, stands at Updates."""
+
+    window: Annotated[int, Field(ge=0)]
+    update_every: Count
+    max_sentences: Count
+    max_tokens: Count
+    max_entities: Annotated[int, Field(ge=0)]
+
+
 class Updates:
     """The last `window` turns are not summarised. When `update_every` others wait, the oldest `update_every` of them
     are, so that a memory does not depend on how fast turns came. After n failures in a row (n + 1) times as many are
-    taken, once there are so many. With `keep_turns` the store keeps what was summarised.
+    taken, once there are so many. `max_sentences` and `max_tokens` are the bounds of a summary, `max_entities` those
+    beside it. With `keep_turns` the store keeps what was summarised.
     """
 
     def __init__(
@@ -29,16 +41,18 @@ class Updates:
         store: MemoryStore,
         summariser: Summariser,
         *,
-        window: int,
-        update_every: int,
-        bounds: Bounds,
-        max_entities: int,
+        window: int = 5,
+        update_every: int = 5,
+        max_sentences: int = 20,
+        max_tokens: int = 500,
+        max_entities: int = 25,
         keep_turns: bool = False,
     ) -> None:
         self.sessions = Sessions(store, self._step)
         self.store, self.summariser = store, summariser
         self.window, self.update_every = window, update_every
-        self.bounds, self.max_entities, self.keep_turns = bounds, max_entities, keep_turns
+        self.bounds = Bounds(max_sentences, max_tokens)
+        self.max_entities, self.keep_turns = max_entities, keep_turns
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None) -> None:
         """Raises what ended an update of this session, before the turn is kept."""
