@@ -14,16 +14,15 @@ from typing import Any
 from runner.arguments import command_of
 from runner.config import NOT_IN_FINGERPRINT
 from runner.report.folder import identities, is_sweep, open_run, open_sweep, read_json
-from runner.report.metric import MAIN, RETRIEVAL
-from runner.report.trust import agreements, healths, warnings
-from runner.report.usage import models, total, uses
+from runner.report.trust import warnings
+from runner.report.usage import models
 from runner.report.wording import LANGUAGES
+from runner.tracking.metrics import metrics_of
 
 # No property of an experiment. A logged param cannot change, and a run that goes on may have another budget.
 NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "regression", "models", "case"}
 OFFERED = ("profiles",)  # what a component chooses from; run.json has all of it
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
-WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
 PASSING = ("error_message", "verdict", "baseline", "regression", "baseline_run")  # tags that a later upload may lack
 SCRATCH = (".lock", ".writing", ".compacting")
 NOT_FILES = ("multirun.yaml",)  # the launcher's own; the settings of the runs are in their run.json
@@ -69,7 +68,7 @@ def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
         status=str(run["status"]),
         tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
-        metrics=_metrics(summary, slices),
+        metrics=metrics_of(summary, slices),
         dataset=_dataset(run, summary),
         files=_files(folder),
         commit=(run.get("git") or {}).get("commit"),
@@ -224,68 +223,6 @@ def flat(node: Mapping[str, Any], config: Mapping[str, Any], prefix: str = "") -
             yield from flat(value, config, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _metrics(summary: Mapping[str, Any], slices: Collection[str]) -> dict[str, float]:
-    """Every metric, the ends of the main intervals, latencies, cost, what the judge is worth, main metrics by slice.
-
-    Stores list metrics by name: what is not a metric of the whole (`time.`, `via.` a leg of a fusion,
-    `where.` a slice) is named so that it comes after those that are.
-    """
-    metrics = summary.get("metrics") or {}
-    found = {_metric_name(name): entry.get("value") for name, entry in metrics.items()}
-    for name in WITH_INTERVAL:
-        for end in ("ci_low", "ci_high"):
-            found[f"{name}_{end}"] = (metrics.get(name) or {}).get(end)
-    for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items():
-        for percentile in ("p50_ms", "p95_ms"):
-            found[f"time.{stage}_{percentile}"] = entry.get(percentile)
-    found |= {**_cost(summary), **_judge(summary)}
-    found |= _sliced(summary.get("slices") or {}, slices)
-    return {name: float(value) for name, value in found.items() if value is not None}
-
-
-def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """Tokens are those of live requests. USD are None where a price is unknown."""
-    found = uses(summary)
-    if not found:
-        return {}
-    live, cached = total(use.live for use in found), total(use.cached for use in found)
-    return {
-        "cost_usd": None if live.unpriced else live.usd,
-        "cost_saved_usd": None if cached.unpriced else cached.usd,
-        "requests_live": live.requests,
-        "requests_cached": cached.requests,
-        "input_tokens": live.input_tokens,
-        "output_tokens": live.output_tokens,
-    }
-
-
-def _judge(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """The worst of all rubrics; each stands in summary.json."""
-    checks, votes = healths(summary), [each for each in agreements(summary) if each.judge is None]
-    rates = {
-        f"judge_{name}_rate": max((rate.share for check in checks if (rate := getattr(check, name)).n), default=None)
-        for name in ("false_accept", "false_reject", "injection")
-    }
-    alphas = [each.alpha for each in votes if each.alpha is not None]
-    noises = [each.noise_sd for each in votes if each.noise_sd is not None]
-    return {**rates, "judge_alpha": min(alphas, default=None), "judge_noise_sd": max(noises, default=None)}
-
-
-def _metric_name(name: str) -> str:
-    part, _, metric = name.partition("/")
-    return f"via.{part}.{metric}" if metric else name
-
-
-def _sliced(slices: Mapping[str, Any], wanted: Collection[str]) -> dict[str, float | None]:
-    return {
-        f"where.{dimension}.{group}.{name}": (entries.get(name) or {}).get("value")
-        for dimension, groups in slices.items()
-        if dimension in wanted
-        for group, entries in groups.items()
-        for name in MAIN
-    }
 
 
 def _dataset(run: Mapping[str, Any], summary: Mapping[str, Any]) -> DatasetEntry | None:

@@ -1,0 +1,74 @@
+"""The numbers of a run, under the names by which a tracking store lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from runner.report.metric import MAIN, RETRIEVAL
+from runner.report.trust import agreements, healths
+from runner.report.usage import total, uses
+
+WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
+
+
+def metrics_of(summary: Mapping[str, Any], slices: Collection[str]) -> dict[str, float]:
+    """Every metric, the ends of the main intervals, latencies, cost, what the judge is worth, main metrics by slice.
+
+    Stores list metrics by name: what is not a metric of the whole (`time.`, `via.` a leg of a fusion,
+    `where.` a slice) is named so that it comes after those that are.
+    """
+    metrics = summary.get("metrics") or {}
+    found = {_metric_name(name): entry.get("value") for name, entry in metrics.items()}
+    for name in WITH_INTERVAL:
+        for end in ("ci_low", "ci_high"):
+            found[f"{name}_{end}"] = (metrics.get(name) or {}).get(end)
+    for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items():
+        for percentile in ("p50_ms", "p95_ms"):
+            found[f"time.{stage}_{percentile}"] = entry.get(percentile)
+    found |= {**_cost(summary), **_judge(summary)}
+    found |= _sliced(summary.get("slices") or {}, slices)
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    """Tokens are those of live requests. USD are None where a price is unknown."""
+    found = uses(summary)
+    if not found:
+        return {}
+    live, cached = total(use.live for use in found), total(use.cached for use in found)
+    return {
+        "cost_usd": None if live.unpriced else live.usd,
+        "cost_saved_usd": None if cached.unpriced else cached.usd,
+        "requests_live": live.requests,
+        "requests_cached": cached.requests,
+        "input_tokens": live.input_tokens,
+        "output_tokens": live.output_tokens,
+    }
+
+
+def _judge(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    """The worst of all rubrics; each stands in summary.json."""
+    checks, votes = healths(summary), [each for each in agreements(summary) if each.judge is None]
+    rates = {
+        f"judge_{name}_rate": max((rate.share for check in checks if (rate := getattr(check, name)).n), default=None)
+        for name in ("false_accept", "false_reject", "injection")
+    }
+    alphas = [each.alpha for each in votes if each.alpha is not None]
+    noises = [each.noise_sd for each in votes if each.noise_sd is not None]
+    return {**rates, "judge_alpha": min(alphas, default=None), "judge_noise_sd": max(noises, default=None)}
+
+
+def _metric_name(name: str) -> str:
+    part, _, metric = name.partition("/")
+    return f"via.{part}.{metric}" if metric else name
+
+
+def _sliced(slices: Mapping[str, Any], wanted: Collection[str]) -> dict[str, float | None]:
+    return {
+        f"where.{dimension}.{group}.{name}": (entries.get(name) or {}).get("value")
+        for dimension, groups in slices.items()
+        if dimension in wanted
+        for group, entries in groups.items()
+        for name in MAIN
+    }
