@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner import arguments
 from runner.choices import choice_problem, known_groups, nested_problem, of_all_jobs
-from runner.config import RunOptions, evaluation_name, problems_of, reached, run_fingerprint
+from runner.config import RunOptions, experiment_name, problems_of, reached, run_fingerprint
 from runner.config_folders import composable
 from runner.errors import ConfigError, InputError, Problem
 from runner.frozen import Frozen, unfolded
@@ -130,7 +130,7 @@ def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple
             problems.append((job, found))
             if cfg is not None and not found:
                 choices = _choices(cfg)
-                name = choices.get("experiment") or evaluation_name(cfg)
+                name = experiment_name(choices, cfg)
                 del cfg["hydra"]
                 differs = [override for override in job if override in swept]
                 cells.append(Cell(cfg, job, differs, run_fingerprint(cfg), str(name)))

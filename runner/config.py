@@ -221,7 +221,12 @@ def _unknown(cfg: DictConfig, name: str) -> Problem:
     return Problem(name, f"{evaluation_name(cfg)} has no {name}; it uses {', '.join(used)}")
 
 
+def experiment_name(choices: Mapping[str, str], cfg: DictConfig) -> str:
+    """What folders and reports call it: the choice of an experiment, else that of the evaluation."""
+    return choices.get("experiment") or choices.get("evaluation") or evaluation_name(cfg)
+
+
 def evaluation_name(cfg: DictConfig) -> str:
-    """The choice of conf/evaluation, which is also the name of its module."""
+    """Its module, named as the choice of conf/evaluation is for those that come with the program."""
     parts = str(_node(cfg, "evaluation")._target_).split(".") if _is_component(cfg, "evaluation") else []
     return parts[-2] if len(parts) > 1 else "the evaluation"

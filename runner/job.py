@@ -9,7 +9,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from runner.config import evaluation_name, resolved, run_fingerprint
+from runner.config import evaluation_name, experiment_name, resolved, run_fingerprint
 from runner.engine import Stop
 from runner.frozen import source_of
 from runner.metadata import SCHEMA, git_state, now, read_json, versions, without_credentials, write_json
@@ -58,7 +58,7 @@ class Job:
 
     @property
     def experiment(self) -> str:
-        return self.choices.get("experiment") or evaluation_name(self.cfg)
+        return experiment_name(self.choices, self.cfg)
 
     @property
     def cell(self) -> str:

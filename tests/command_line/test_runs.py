@@ -521,6 +521,17 @@ def test_experiments_of_ones_own(data: list[str], tmp_path: Path) -> None:
     assert (read("x/run.json")["k"], read("x/run.json")["experiment"]) == (3, "mine")
 
 
+def test_a_run_of_an_evaluation_of_ones_own_is_called_as_that_was_chosen(data: list[str], tmp_path: Path) -> None:
+    mine = tmp_path / "mine" / "evaluation" / "length_rag.yaml"
+    mine.parent.mkdir(parents=True)
+    target = "plugins.evaluation.retrieval_only.RetrievalOnly"
+    mine.write_text(f"defaults: [retrieval_only, _self_]\n_target_: {target}\n", encoding="utf-8")
+    assert main(["--config-dir", "mine", "evaluation=length_rag", *data]) == 0
+    (folder,) = Path("outputs").iterdir()
+    assert "-length_rag-" in folder.name
+    assert read(str(folder / "run.json"))["experiment"] == "length_rag"
+
+
 def test_a_misspelt_key_in_a_file_of_ones_own(
     data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
