@@ -87,8 +87,6 @@ class Retry:
         refused = self._refused.setdefault(str(body["model"]), Counter())
         began, tries = time.perf_counter(), _Tries()
         while True:
-            if self._stopped is not None:  # another request has found out what is wrong for all
-                raise StopRunError(self._stopped)
             ticket = await self._enter(tokens, toll)
             sent_at, sent = time.perf_counter(), accepted(body, refused)
             tries.attempts += 1
@@ -119,13 +117,20 @@ class Retry:
         """The budget comes last: what is reserved when the process is killed counts as spent, and only what was
         about to be sent can have been."""
         with in_line():
+            self._check_goes_on()
             ticket = await self._limiter.acquire(tokens)
             try:
+                self._check_goes_on()
                 await toll.enter()
             except BaseException:
                 self._limiter.release(ticket, "failed")
                 raise
             return ticket
+
+    def _check_goes_on(self) -> None:
+        """Another request may have found out what is wrong for all, also while this one stood in line."""
+        if self._stopped is not None:
+            raise StopRunError(self._stopped)
 
     async def _pause(self, verdict: Verdict, tries: _Tries, model: str) -> None:
         """Before the request is sent again; raises where it will not be."""

@@ -102,6 +102,13 @@ async def test_what_no_retry_helps_is_asked_once_and_ends_the_run(
     assert str(failed).startswith(f"test:m at {server.url}: the server answers {reply.status}: ")
 
 
+async def test_what_stands_in_line_when_it_is_found_is_not_sent(server: ModelsServer, tmp_path: Path) -> None:
+    server.respond = lambda body: error(401, "Incorrect API key provided: sk-wrong", kind="invalid_request_error")
+    failed = await asked(models(server.url, tmp_path, max_concurrency=3), 20)
+    assert 1 <= server.count <= 3
+    assert {type(one) for one in failed} == {StopRunError} and len({str(one) for one in failed}) == 1
+
+
 async def test_a_refused_key_is_named_by_its_variable_and_never_shown(
     server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
