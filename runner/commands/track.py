@@ -19,7 +19,9 @@ def main(argv: Sequence[str]) -> int:
     """Raises InputError for a folder that holds no results and TrackingError when the store refuses them."""
     parser = Parser(prog="python -m runner track", description=__doc__)
     parser.add_argument("folder", metavar="RUN_DIR", type=Path, help="a run folder or a sweep folder")
-    parser.add_argument("--uri", help="another store than the one the run was configured with")
+    parser.add_argument(
+        "--uri", help="another store than that of the run (default of tracking=none: that of conf/tracking/mlflow.yaml)"
+    )
     options = parser.parse_args(argv)
     folder: Path = options.folder
     with legible(folder):
@@ -47,18 +49,14 @@ def _runs(sweep: Path) -> list[Path]:
 
 
 def _tracking(run: Mapping[str, Any], uri: str | None) -> Tracking:
-    """The tracking component of the run's configuration, on another store where one is given."""
+    """The tracking component of the run's configuration, on another store where one is given; the default one of a
+    run that had none."""
     from omegaconf import OmegaConf
 
     from runner.components import build, check
 
     settings = dict((run.get("config") or {}).get("tracking") or {})
-    if "uri" not in settings:
-        if uri is None:
-            raise InputError(
-                "the run was configured without a tracking store (tracking=none); "
-                "name one, for example --uri sqlite:///mlflow.db"
-            )
+    if "uri" not in settings:  # tracking=none
         settings = default_settings()
     node = OmegaConf.create({"tracking": settings | ({} if uri is None else {"uri": uri})}).tracking
     problems, _ = check(node)

@@ -55,9 +55,14 @@ def test_a_sweep_goes_up_with_its_summary_and_without_runs_that_never_started(
     assert (folder / "summary.md").is_file()
 
 
-def test_without_a_store_one_must_be_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=re.escape("(tracking=none); name one, for example --uri sqlite:///mlflow.db")):
-        track.main([str(write_run(tmp_path))])
+def test_a_run_without_a_store_goes_to_that_of_the_configuration(
+    mlflow_store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(mlflow_store.removeprefix("sqlite:///"), "mlflow.db")
+    folder = write_run(tmp_path / "r")
+    assert track.main([str(folder)]) == 0
+    assert re.fullmatch(rf"{re.escape(str(folder))}: [0-9a-f]{{32}}\n", capsys.readouterr().out)
 
 
 def test_a_server_that_is_down(closed_port: int, tmp_path: Path) -> None:
