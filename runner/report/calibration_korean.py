@@ -14,7 +14,7 @@ CALIBRATION_KOREAN: dict[str, str] = {
     "calibration.answers": "답변",
     "calibration.judged": "답변 {n}개 중 {judged}개를 채점했습니다(묶음 {groups}개).",
     "calibration.failed": "{failed}개는 판정기가 채점하지 못해 아래 수치에서 모두 제외했습니다.",
-    "calibration.measure": "지표",
+    "calibration.measure": "메트릭",
     "calibration.value": "값",
     "calibration.meaning": "의미",
     "calibration.pearson": "피어슨 상관",

@@ -5,7 +5,7 @@ KOREAN_MODELS: dict[str, str] = {
     "role.generator": "생성",
     "role.judge": "판정",
     "role.summariser": "요약",
-    "role.reranker": "재순위화",
+    "role.reranker": "리랭커",
     "role.agent": "에이전트",
     "role.embedder": "임베딩",
     "role.testset": "테스트 세트",

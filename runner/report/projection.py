@@ -31,7 +31,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "title": "한 달({days}일), 하루 세션 {sessions}개 기준:",
         "turns": "세션당 턴",
         "update": "메모리 갱신",
-        "rerank": "재순위화",
+        "rerank": "리랭커",
         "answer": "답변",
         "usd": "월 USD",
         "by_tokens": "토큰 기준",

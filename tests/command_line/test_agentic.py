@@ -87,7 +87,7 @@ def test_rankings_of_agents_are_kept(sweep: Path, capsys: pytest.CaptureFixture[
 def test_the_pages_show_what_was_said(sweep: Path) -> None:
     page, text = ((sweep / "1" / name).read_text("utf-8") for name in ("report.html", "summary.md"))
     assert "관련 문서를 찾지 못했습니다" in page
-    assert "| 에이전트 | scripted |\n| 재순위화 | lexical |" in text
+    assert "| 에이전트 | scripted |\n| 리랭커 | lexical |" in text
 
 
 @pytest.mark.parametrize(

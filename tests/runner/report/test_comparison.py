@@ -152,7 +152,7 @@ def test_without_a_metric_in_common(tmp_path: Path) -> None:
     (record,) = made(tmp_path)
     record |= {"metrics": [], "verdict": "not_comparable", "exit_code": 5}
     assert warnings(record, EN) == ["No metric can be compared."]
-    assert warnings(record, KO) == ["비교할 수 있는 지표가 없습니다."]
+    assert warnings(record, KO) == ["비교할 수 있는 메트릭이 없습니다."]
     assert not any(isinstance(part, Table) for part in comparison_panels(record, EN))
 
 
@@ -254,9 +254,9 @@ def test_signed_numbers(value: float | None, digits: int, expected: str) -> None
         ({"kind": "pairs", "names": []}, "no pair of cases has two values", "두 값이 모두 있는 사례 쌍이 없음"),
         (
             {"kind": "identity", "names": ["judge_prompt.faithfulness", "metric_code.ranking", "metric_code.answers"]},
-            "different judge prompt, code of the metric", "판정 프롬프트, 지표 코드 다름",
+            "different judge prompt, code of the metric", "판정 프롬프트, 메트릭 코드 다름",
         ),
-        ({"kind": "gold", "names": [], "n_cases": 3}, "other labels in cases: 3", "사례 3개의 정답 레이블이 다름"),
+        ({"kind": "gold", "names": [], "n_cases": 3}, "other labels in cases: 3", "사례 3개의 정답 라벨이 다름"),
     ],
 )  # fmt: skip
 def test_reasons(reason: dict[str, Any], english: str, korean: str | None) -> None:

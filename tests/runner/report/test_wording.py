@@ -1,6 +1,8 @@
 import re
 import string
+from pathlib import Path
 
+from runner.freezing.words import WORDS
 from runner.report.english import ENGLISH
 from runner.report.english_models import ENGLISH_MODELS
 from runner.report.wording import LANGUAGES, wording_of
@@ -35,6 +37,22 @@ def test_no_particle_hangs_on_what_is_filled_in() -> None:
         r"\}(?:은|는|이|가|을|를|과|와|으로|로)(?![가-힣])|(?:은\(는\)|이\(가\)|을\(를\)|이/가|은/는|을/를)"
     )
     assert [key for key, text in IN_KOREAN.items() if choices.search(text)] == []
+
+
+ROOT = Path(__file__).resolve().parents[3]
+OTHER_WORDS = {
+    "지표": "메트릭", "트레이스": "추론 추적", "레이블": "라벨", "재순위화": "리랭커", "추천": "제안", "코퍼스": "말뭉치",
+    "케이스": "사례", "심판": "판정기", "문맥": "컨텍스트", "베이스라인": "기준선", "슬라이스": "그룹",
+    "프로파일": "프로필", "오차 범위": "잡음 범위", "데이터 세트": "데이터셋",
+}  # fmt: skip
+
+
+def test_a_thing_has_one_korean_name() -> None:
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.ko.md", "tests/readme_ko.yaml")}
+    texts |= {"reports": "\n".join(IN_KOREAN.values()), "records": "\n".join(WORDS["ko"].values())}
+    found = [f"{name}: {other} for {word}" for name, text in texts.items() for other, word in OTHER_WORDS.items()
+             if other in text]  # fmt: skip
+    assert found == []
 
 
 def test_the_language_is_configured() -> None:
