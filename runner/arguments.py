@@ -54,21 +54,25 @@ class Line:
 
 def read(words: Sequence[str]) -> Line:
     """Raises ConfigError naming every word that is no override, and InputError for an unknown flag."""
-    given: dict[str, list[str]] = {name: [] for name in (*CONFIG_FOLDER, *CONFIG_NAME)}
-    others: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        name, equals, value = word.partition("=")
-        if name in given:
-            given[name].append(value if equals else next(rest, ""))
-        else:
-            others.append(word)
-    folders, names = ([value for name in flags for value in given[name]] for flags in (CONFIG_FOLDER, CONFIG_NAME))
+    folders, rest = taken(words, CONFIG_FOLDER)
+    names, others = taken(rest, CONFIG_NAME)
     flags = [word.partition("=")[0] for word in others if word.startswith("-")]
     _check(folders, names, flags)
     asks_hydra, multirun = (any(flag in kind for flag in flags) for kind in (ASKS_HYDRA, MULTIRUN))
     overrides = [] if asks_hydra else checked([word for word in others if not word.startswith("-")])
     return Line(overrides, folders, names[0] if names else None, multirun, asks_hydra, others)
+
+
+def taken(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What is given with one of the flags, and the other words."""
+    values, others, rest = [], [], iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name in flags:
+            values.append(value if equals else next(rest, ""))
+        else:
+            others.append(word)
+    return values, others
 
 
 def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -> None:

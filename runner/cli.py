@@ -48,11 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def dispatch(words: Sequence[str]) -> int:
-    if words and words[0] in ("-h", "--help"):
-        from runner.manual import manual
-
-        sys.stdout.write(manual())
-        return 0
+    if {"-h", "--help"} & set(words) and not _is_command(words[0]):
+        return _help([word for word in words if word not in ("-h", "--help")])
     _refuse_shadows()
     if words and _is_command(words[0]):
         name = words[0].replace("-", "_")
@@ -80,6 +77,18 @@ def run(words: Sequence[str]) -> int:
 
         return dry_run(plan)
     return launch(plan)
+
+
+def _help(words: Sequence[str]) -> int:
+    """Of everything, or of each GROUP=CHOICE."""
+    from runner import arguments
+    from runner.choice_manual import choice_manual
+    from runner.manual import manual
+
+    folders, asked = arguments.taken(words, arguments.CONFIG_FOLDER)
+    asked = [word for word in asked if not word.startswith("-")]
+    sys.stdout.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual())
+    return 0
 
 
 def _ask_hydra(line: Line, words: Sequence[str]) -> int:

@@ -12,6 +12,7 @@ Declarative experiments for RAG and conversational memory.
 
   python -m runner +experiment=NAME [OPTION=VALUE ...]   run; a comma (k=3,5,10) makes a sweep
   python -m runner COMMAND [ARGUMENTS]                   see below
+  python -m runner --help GROUP=CHOICE                   the settings of a choice, such as retriever=hybrid
 """
 
 

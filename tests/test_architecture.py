@@ -61,7 +61,7 @@ LAYERS = (
     ("runner.run",),
     ("runner.planning",),
     ("runner.plan_report",),
-    ("runner.dry_run", "runner.cost", "runner.sweep", "runner.manual"),
+    ("runner.dry_run", "runner.cost", "runner.sweep", "runner.manual", "runner.choice_manual"),
     ("runner.calibration", "runner.freezing"),
     ("runner.commands",),
     ("runner.cli",),

@@ -93,6 +93,7 @@ def test_what_is_not_run_here_is_known() -> None:
     left = {unit.first for unit in units()} - {unit.first for unit in UNITS}
     assert left == {
         "--help",
+        "--help retriever=hybrid",
         "clean memory/store=redis memory.store.url=…",
         "compare BASELINE CANDIDATE",
         "generate corpus=notes out=made.jsonl",
