@@ -21,6 +21,7 @@ from runner.compose import Cell
 from runner.errors import ConfigError, DataError, InputError, Problem, RunnerError
 from runner.job import Job, Outcome
 from runner.metadata import read_json, write_json
+from runner.references import NAMES
 from runner.writing import from_here
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ def conclude(job: Job, outcome: Outcome) -> Outcome:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(path, (job.folder / FILE).read_bytes())
         baseline = read_json((job.folder.parent if job.sweep_id else job.folder) / BASELINE)
-        is_reference = "reference" in (read_json(job.folder / "run.json") or {})  # no candidate for anything
-        return outcome if baseline is None or is_reference else _compared(job, outcome, baseline)
+        is_ours = job.sweep_id is not None and job.folder.name in NAMES  # baselines=auto: no candidate for anything
+        return outcome if baseline is None or is_ours else _compared(job, outcome, baseline)
     except RunnerError as error:
         return _joined(outcome, error.exit_code, str(error))
 

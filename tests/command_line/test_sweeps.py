@@ -126,6 +126,13 @@ def test_references_are_no_candidates_for_a_regression(data: list[str]) -> None:
     assert not Path("s/none/compare.json").exists()
 
 
+def test_a_reference_that_somebody_asks_for_is_held_against_the_baseline(data: list[str]) -> None:
+    assert main([*data, "out=before"]) == 0
+    words = ["retriever=oracle", "retriever.mode=none", "compare=before", "fail_on_regression=true", "junit=rules.xml"]
+    assert main([*data, *words, "out=none"]) == 4
+    assert Path("none/compare.json").is_file() and Path("rules.xml").is_file()
+
+
 def test_a_dry_run_and_a_plan_count_the_references(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*data, "k=1,2", "baselines=auto", "dry_run=true"]) == 0
     assert "dry run: 5 runs composed and checked" in capsys.readouterr().err
