@@ -9,6 +9,7 @@ from runner.cli import main
 from runner.compose import compose_cells
 from runner.llm.controls import controls
 from runner.planning import plan_cells
+from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer, serving_models
 from tests.small_data import small_data
 
@@ -44,6 +45,16 @@ def test_controls_are_planned_where_it_is_open_whether_retrieval_is_good_enough(
     judged = sum(expected.live for account, expected in cell.expected.items() if account.role == "judge")
     assert judged >= CONTROLS
     assert server.count == 0
+
+
+def test_cases_without_a_judgement_are_among_those_that_failed(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.respond = lambda body: completion(body, None, refusal="No.")
+    assert main([*words, "judge.health=false"]) == 3
+    said = capsys.readouterr().err
+    assert "full_rag: 8/8 cases, 8 failed, " in said
+    assert "error: 8 of 8 cases failed (100.0%, max_failure_rate is 5.0%)" in said
 
 
 # --- budgets and stored replies that cannot be used -----------------------------------------------
