@@ -100,9 +100,6 @@ class _Crew:
             place.since = self.flight.ended = time.perf_counter()
             await asyncio.sleep(0)  # a case without I/O would otherwise hold the loop, and Ctrl-C with it
 
-    def telling(self, tell: Tell) -> Callable[[float], None]:
-        return lambda quiet_s: tell(quiet_s, self.flight.slowest())
-
 
 async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: float, place: Place | None = None) -> Row:
     """One case to its row. Only the end of the run passes through: cancellation, StopRunError, InputError."""

@@ -46,19 +46,9 @@ def percentiles(values: Sequence[float], ranks: Sequence[float]) -> tuple[float 
     return tuple(float(value) for value in np.percentile(np.asarray(values, dtype=np.float64), ranks))
 
 
-def mean_interval(
-    values: Floats, weights: Floats | None = None, *, seed: int, resamples: int = RESAMPLES
-) -> tuple[float, float] | None:
-    """The 95 % interval of one mean; None without values, (value, value) for one or for equal values."""
-    if len(values) == 0:
-        return None
-    columns = None if weights is None else weights[:, None]
-    low, high = mean_intervals(values[:, None], columns, seed=seed, resamples=resamples)[0]
-    return float(low), float(high)
-
-
 def mean_intervals(values: Floats, weights: Floats | None = None, *, seed: int, resamples: int = RESAMPLES) -> Floats:
-    """95 % intervals of the means of many columns over the same cases, float64 [n_columns, 2].
+    """95 % intervals of the means of many columns over the same cases, float64 [n_columns, 2]; (value, value) for one
+    case or for equal values.
 
     values, weights   float64 [n_cases, n_columns], finite, n_cases >= 1, weights > 0
     """

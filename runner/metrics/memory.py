@@ -38,14 +38,10 @@ def overall(
 
 
 def present(text: str, facts: Iterable[Forms], besides: Iterable[Forms] = ()) -> list[bool]:
-    """Whether each fact shows in the text, outside longer forms of the facts `besides`."""
+    """Whether each fact shows in the text, outside longer forms of the facts `besides`: for facts that are no longer
+    true those that took their place."""
     longer = [form for forms in besides for form in forms]
     return [shows(text, forms, besides=longer) for forms in facts]
-
-
-def share_present(text: str, facts: Iterable[Forms], besides: Iterable[Forms] = ()) -> float | None:
-    """None without facts. For facts that are no longer true, `besides` are those that took their place."""
-    return _share(present(text, facts, besides))
 
 
 def evidence_recall(evidence: Iterable[str], known: Collection[str], shown: Collection[str]) -> float | None:

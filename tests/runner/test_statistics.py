@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from runner.statistics import _means_without, bca_interval, mean, mean_interval, mean_intervals, percentiles
+from runner.statistics import _means_without, bca_interval, mean, mean_intervals, percentiles
 
 
 def test_mean():
@@ -20,6 +20,12 @@ def test_mean():
     assert mean(np.array([1.0, 0.0]), np.array([3.0, 1.0])) == 0.75
     assert mean(np.array([0.1] * 10)) == 0.1  # sums are rounded once
     assert mean(np.array([0.1] * 3)) == 0.1  # and a mean stays within its values
+
+
+def mean_interval(values, weights=None, **options):
+    """Of one mean."""
+    columns = None if weights is None else weights[:, None]
+    return tuple(mean_intervals(values[:, None], columns, **options)[0])
 
 
 @pytest.mark.parametrize(
@@ -36,9 +42,9 @@ def test_percentiles(values, ranks, expected):
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"), [([], None), ([0.7], (0.7, 0.7)), ([0.3] * 8, (0.3, 0.3)), ([0.0] * 3, (0.0, 0.0))]
+    ("values", "expected"), [([0.7], (0.7, 0.7)), ([0.3] * 8, (0.3, 0.3)), ([0.0] * 3, (0.0, 0.0))]
 )
-def test_an_interval_of_nothing_of_one_value_and_of_equal_values(values, expected):
+def test_an_interval_of_one_value_and_of_equal_values(values, expected):
     assert mean_interval(np.array(values), seed=1) == expected
     assert mean_interval(np.array(values), np.ones(len(values)), seed=1) == expected
 

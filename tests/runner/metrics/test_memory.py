@@ -17,7 +17,6 @@ from runner.metrics.memory import (
     overall,
     present,
     retention,
-    share_present,
     shows,
     wilson,
 )
@@ -58,19 +57,18 @@ def test_overall_is_bounded_and_rises_with_all_but_noise(
 def test_facts() -> None:
     facts = [("AWS",), ("2억", "1.5억"), ("GCP",)]
     assert present(MEMORY, facts) == [True, True, False]
-    assert share_present(MEMORY, facts) == pytest.approx(2 / 3)
-    assert share_present(MEMORY, []) is None
-    assert share_present("", facts) == 0.0
+    assert present(MEMORY, []) == []
+    assert present("", facts) == [False] * 3
     assert shows(MEMORY, ("60%",))
-    assert share_present("출시는 5월 20일.", [("5월",)]) == 1.0
-    assert share_present("출시는 5월 20일.", [("5월",)], besides=[("5월 20일",)]) == 0.0
+    assert present("출시는 5월 20일.", [("5월",)]) == [True]
+    assert present("출시는 5월 20일.", [("5월",)], besides=[("5월 20일",)]) == [False]
 
 
 @given(st.lists(st.sampled_from(["AWS", "GCP", "1억", "60%"])), st.text(max_size=20))
 def test_more_text_shows_no_fewer_facts(names: list[str], more: str) -> None:
     facts = [(name,) for name in names]
-    before, after = share_present(MEMORY, facts), share_present(f"{MEMORY}\n{more}", facts)
-    assert (before is None and after is None) or (before or 0) <= (after or 0)
+    before, after = present(MEMORY, facts), present(f"{MEMORY}\n{more}", facts)
+    assert all(now for was, now in zip(before, after, strict=True) if was)
 
 
 def test_evidence_recall() -> None:
