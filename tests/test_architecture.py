@@ -165,6 +165,11 @@ def test_metrics_and_text_do_no_input_or_output() -> None:
             assert not modules & {"os", "pathlib", "time", "random", "sqlite3", "asyncio", "subprocess"}, path
 
 
+def test_every_package_says_what_it_is_for() -> None:
+    packages = [ROOT / "conf" / "__init__.py", *(path for path in MODULES if path.name == "__init__.py")]
+    assert [name_of(path) for path in packages if not ast.get_docstring(tree(path))] == []
+
+
 def test_names_that_say_nothing_are_not_used() -> None:
     empty = re.compile(r"(^|_)(utils?|helpers?|common|base|manager|misc)(_|$)")
     assert [name_of(path) for path in MODULES if empty.search(path.stem)] == []
