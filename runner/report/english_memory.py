@@ -37,7 +37,7 @@ ENGLISH_MEMORY: dict[str, str] = {
     "memory.updates": "Updates since it was said",
     "memory.facts": "Facts asked for",
     "memory.share": "Still shown",
-    "memory.interval": "95% interval",
+    "memory.interval": "95 % interval",
     "memory.explain": "Share of the facts that a probe asks for which the context shows, by what has passed since each was said (the last time it changed). Wilson intervals, which take the facts of one conversation for independent.",
     "memory.section": "Section",
     "memory.tokens": "Tokens (mean)",

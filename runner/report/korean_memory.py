@@ -37,7 +37,7 @@ KOREAN_MEMORY: dict[str, str] = {
     "memory.updates": "말한 뒤 갱신 횟수",
     "memory.facts": "물어본 사실 수",
     "memory.share": "남아 있는 비율",
-    "memory.interval": "95% 구간",
+    "memory.interval": "95 % 구간",
     "memory.explain": "질문에 필요한 사실 가운데 컨텍스트에 남아 있는 비율을, 그 사실을 말한(마지막으로 바뀐) 뒤 지난 턴 수와 갱신 횟수에 따라 나눈 것입니다. 구간은 윌슨 구간이며, 한 대화의 사실들이 서로 독립이라고 봅니다.",
     "memory.section": "구역",
     "memory.tokens": "평균 토큰 수",
