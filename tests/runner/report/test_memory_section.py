@@ -24,13 +24,13 @@ def test_the_section_in_english(tmp_path: Path) -> None:
     assert lines[0] == "## Memory"
     assert lines[2] == "### How long facts are kept"
     assert lines[4:8] == [
-        "| Turns since it was said | Facts asked for | Still shown | 95% interval |",
+        "| Turns since it was said | Facts asked for | Still shown | 95 % interval |",
         "| --- | ---: | ---: | ---: |",
         "| 0-4 | 4 | 1.0000 | \\[0.5100, 1.0000\\] |",
         "| 10-19 | 2 | 0.5000 | \\[0.0945, 0.9055\\] |",
     ]
     assert lines[9:13] == [
-        "| Updates since it was said | Facts asked for | Still shown | 95% interval |",
+        "| Updates since it was said | Facts asked for | Still shown | 95 % interval |",
         "| --- | ---: | ---: | ---: |",
         "| 0 | 4 | 1.0000 | \\[0.5100, 1.0000\\] |",
         "| 1 | 2 | 0.5000 | \\[0.0945, 0.9055\\] |",
@@ -54,8 +54,8 @@ def test_the_section_in_korean(tmp_path: Path) -> None:
     for part in (
         "## 메모리",
         "### 사실이 얼마나 오래 남는가",
-        "| 말한 뒤 지난 턴 수 | 물어본 사실 수 | 남아 있는 비율 | 95% 구간 |",
-        "| 말한 뒤 갱신 횟수 | 물어본 사실 수 | 남아 있는 비율 | 95% 구간 |",
+        "| 말한 뒤 지난 턴 수 | 물어본 사실 수 | 남아 있는 비율 | 95 % 구간 |",
+        "| 말한 뒤 갱신 횟수 | 물어본 사실 수 | 남아 있는 비율 | 95 % 구간 |",
         "| 10-19 | 2 | 0.5000 | \\[0.0945, 0.9055\\] |",
         "| 최근 턴 | 1,234.5 | 1,500 | 3 |",
         "| 검색된 턴 | 0.0 | 없음 | 0 |",
