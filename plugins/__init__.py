@@ -1,0 +1,1 @@
+"""With what to run: a package for each group of conf, a module for each choice. No plugin imports another."""

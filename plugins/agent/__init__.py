@@ -1,0 +1,1 @@
+"""Agents: which tool is called next, and when there is enough."""

@@ -1,0 +1,1 @@
+"""Embedders: a vector for each text."""

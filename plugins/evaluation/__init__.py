@@ -1,0 +1,1 @@
+"""Evaluations: what a case is, what happens to it, and what is measured of that."""

@@ -1,0 +1,1 @@
+"""Generators: an answer from contexts, or a refusal."""

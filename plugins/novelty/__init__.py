@@ -1,0 +1,1 @@
+"""Novelty of traces: how far each is from those before it."""

@@ -1,0 +1,1 @@
+"""Retrievers: which chunks are relevant to a question, best first."""

@@ -1,0 +1,1 @@
+"""Scenarios: conversations with facts planted in them, and probes that ask for these."""

@@ -1,0 +1,1 @@
+"""Suggesters: which notes a place in a note should link to, and why."""

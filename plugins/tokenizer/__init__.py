@@ -1,0 +1,1 @@
+"""Tokenizers: a text as the terms that keywords are matched by."""

@@ -1,0 +1,1 @@
+"""Tracking: finished runs, sent to where people look at them."""

@@ -1,0 +1,1 @@
+"""Chunkers: where a document is cut into the passages that are searched for."""

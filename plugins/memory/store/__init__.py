@@ -1,0 +1,1 @@
+"""Stores of a memory: where its sessions are kept, and that no turn is lost or kept twice."""

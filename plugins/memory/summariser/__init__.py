@@ -1,0 +1,1 @@
+"""Summarisers of a memory: turns made into a summary and entities."""
