@@ -133,8 +133,13 @@ def grade(value: float | None) -> str | None:
 
 
 def reading(value: Value, say: Wording) -> str:
-    """What the grade of a metric means, else what it counts; empty for measures of rankings and of traces."""
-    return say.texts.get(f"reading.{value.name}.{grade_of(value)}") or say.texts.get(f"meaning.{value.name}", "")
+    """What the grade of a metric means, where that can be said."""
+    return say.texts.get(f"reading.{value.name}.{grade_of(value)}", "")
+
+
+def meaning(name: str, say: Wording) -> str:
+    """What a metric counts; empty for what is judged and for measures of rankings and of traces."""
+    return say.texts.get(f"meaning.{name}", "")
 
 
 def grade_notes(values: Iterable[Value], say: Wording) -> list[str]:

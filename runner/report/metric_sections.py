@@ -44,7 +44,11 @@ def _key_row(document: Document, value: Value, counted: bool) -> list[str]:
     ]
     if counted:
         cells.append(metric.four(value.scored_only, say) if value.partly_scored else "")
-    return [*cells, say(f"grade.{grade}") if grade else "", metric.reading(value, say)]
+    return [
+        *cells,
+        say(f"grade.{grade}") if grade else "",
+        metric.reading(value, say) or metric.meaning(value.name, say),
+    ]
 
 
 def legs(document: Document) -> str:

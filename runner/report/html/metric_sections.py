@@ -68,7 +68,7 @@ def _row(value: Value, counted: bool, graded: Sequence[str], document: Document)
     grade = metric.grade_of(value)
     partly = value.partly_scored
     cells = [
-        tag("th", metric.label(value.name, document.k, say), scope="row"),
+        tag("th", metric.label(value.name, document.k, say), _meaning(value.name, say), scope="row"),
         tag("td", tag("strong", metric.four(value.value, say)), class_="number"),
         tag("td", interval_bar(value), class_="drawn"),
         tag("td", metric.interval(value.low, value.high), class_="number quiet"),
@@ -80,6 +80,11 @@ def _row(value: Value, counted: bool, graded: Sequence[str], document: Document)
         cells.append(tag("td", say(f"grade.{grade}") if grade else "", class_=grade and f"grade {grade}"))
     reading = [tag("td", metric.reading(value, say), class_="quiet")] if "metrics.reading" in graded else []
     return tag("tr", *cells, *reading)
+
+
+def _meaning(name: str, say: Wording) -> Html:
+    meaning = metric.meaning(name, say)
+    return tag("span", meaning, class_="quiet") if meaning else Html("")
 
 
 def cutoffs(document: Document) -> Section | None:
