@@ -44,16 +44,21 @@ class Limiter:
         self._next_ticket = self._first_after_cut = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def acquire(self, tokens: int) -> int:
-        """Returns when a request of so many tokens may be sent, with a ticket to `release` it with."""
+    async def acquire(self, tokens: int, gives_up: Callable[[], bool] = lambda: False) -> int:
+        """Returns when a request of so many tokens may be sent, with a ticket to `release` it with. One that
+        `gives_up`, of which `look_again` tells, waits no longer."""
         self._attach()
         async with self._turn:
-            while (delay_s := self._delay_s(tokens)) != 0:
+            while not gives_up() and (delay_s := self._delay_s(tokens)) != 0:
                 self._changed.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(delay_s):
                         await self._changed.wait()
             return self._started(tokens)
+
+    def look_again(self) -> None:
+        """Somebody gives up."""
+        self._changed.set()
 
     def release(self, ticket: int, ending: Ending, *, retry_after_s: float | None = None) -> None:
         """`answered` makes room for more. `throttled`: the server said that it was one too many; what was sent

@@ -118,7 +118,7 @@ class Retry:
         about to be sent can have been."""
         with in_line():
             self._check_goes_on()
-            ticket = await self._limiter.acquire(tokens)
+            ticket = await self._limiter.acquire(tokens, lambda: self._stopped is not None)
             try:
                 self._check_goes_on()
                 await toll.enter()
@@ -176,6 +176,7 @@ class Retry:
             message += f" (the key is that in {variable})"
         if kind is StopRunError:
             self._stopped = message
+            self._limiter.look_again()
         return kind(message)
 
 

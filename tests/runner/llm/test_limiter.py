@@ -112,6 +112,27 @@ def test_a_request_beyond_the_tokens_of_a_minute_goes_alone() -> None:
     assert virtual_time.run(main()) == pytest.approx([0, 61, 122])
 
 
+def test_who_gives_up_does_not_wait_for_the_minute_to_pass() -> None:
+    async def main() -> list[float]:
+        one, loop = limiter(requests_per_minute=1), asyncio.get_running_loop()
+        one.release(await one.acquire(1), "answered")
+        is_over, passed = False, []
+
+        async def wait() -> None:
+            ticket = await one.acquire(1, lambda: is_over)
+            passed.append(loop.time())
+            one.release(ticket, "failed")
+
+        waiting = asyncio.gather(wait(), wait())
+        await asyncio.sleep(5)
+        is_over = True
+        one.look_again()
+        await waiting
+        return passed
+
+    assert virtual_time.run(main()) == pytest.approx([5, 5])
+
+
 def test_one_more_for_each_round_of_answers_and_half_as_many_when_throttled() -> None:
     async def main() -> None:
         one = limiter(ceiling=16)

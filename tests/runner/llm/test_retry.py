@@ -109,6 +109,16 @@ async def test_what_stands_in_line_when_it_is_found_is_not_sent(server: ModelsSe
     assert {type(one) for one in failed} == {StopRunError} and len({str(one) for one in failed}) == 1
 
 
+async def test_what_waits_for_the_next_minute_when_it_is_found_ends_with_the_others(
+    server: ModelsServer, tmp_path: Path
+) -> None:
+    server.respond = lambda body: error(401, "Incorrect API key provided: sk-wrong", kind="invalid_request_error")
+    async with asyncio.timeout(40):  # of the 60 s that it would wait
+        failed = await asked(models(server.url, tmp_path, provider_requests_per_minute=1), 3)
+    assert server.count == 1
+    assert {type(one) for one in failed} == {StopRunError}
+
+
 async def test_a_refused_key_is_named_by_its_variable_and_never_shown(
     server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
