@@ -16,6 +16,7 @@ from runner.records import Row
 from runner.writing import in_words, replacing
 
 SYNC_SECONDS = 1.0
+LARGEST = 1e100  # of a number that is measured; beyond, squares and sums are none that Python has
 
 
 class Journal:
@@ -161,7 +162,7 @@ def is_whole(row: Mapping[str, Any]) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST)
 
 
 def _is_judgement(value: Any) -> bool:

@@ -54,7 +54,7 @@ def read_events(path: str, key: str, names: NoteNames, log: ProblemLog) -> tuple
 def _event(fields: Fields, names: NoteNames) -> LinkEvent | None:
     fields.warn_of_misspellings(KNOWN)
     action = fields.data.get("action")
-    if action not in ACTIONS:
+    if not isinstance(action, str) or action not in ACTIONS:
         fields.wrong("action", "accept or reject", action)
     note, target = (_meant(fields.required_text(name), names) for name in ("source_note", "target"))
     time = _time(fields)

@@ -90,6 +90,7 @@ def test_a_lone_surrogate_in_an_answer_does_not_stop_the_run(tmp_path: Path) -> 
     "change",
     [
         {"metrics": {"recall_at_k": "abc"}},
+        {"metrics": {"recall_at_k": 1e308}},
         {"labels": []},
         {"tags": 5},
         {"latency_ms": "x"},

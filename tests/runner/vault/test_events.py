@@ -42,6 +42,7 @@ def test_notes_are_resolved_times_are_utc_and_the_order_is_that_of_time(tmp_path
     ("changes", "message"),
     [
         ({"action": "yes"}, 'FILE:2: action: expected accept or reject, found text "yes"'),
+        ({"action": ["accept"]}, "FILE:2: action: expected accept or reject, found a list of 1"),
         ({"action": None}, "FILE:2: action: expected accept or reject, found null"),
         ({"time": "March"}, 'FILE:2: time: expected a time such as 2026-03-01T09:00:00Z, found text "March"'),
         (
