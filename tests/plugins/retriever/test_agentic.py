@@ -86,6 +86,21 @@ def test_a_fallback_changes_the_answer_and_not_the_ranking(tmp_path: Path) -> No
     assert found.trajectory is not None
     assert (found.trajectory.fallback, found.trajectory.message) == ("not_found", "없음\n- [문의](/help)")
     assert set(found.ids) == {"a#0", "b#0", "c#0", "d#0"}
+    retriever = agentic(ONE, tmp_path, reranker=LexicalReranker(), agent=ScriptedAgent(), min_confidence=0.0)
+    bold = retriever.search([question("예산 budget 마법 지팡이")], 10)[0]
+    assert bold.trajectory is not None
+    assert (bold.trajectory.fallback, bold.trajectory.message) == ("best_effort", None)
+    assert bold.ids == found.ids
+
+
+def test_an_agent_makes_no_more_calls_than_it_may(tmp_path: Path) -> None:
+    def calls(max_calls: int) -> int:
+        parts = {"reranker": LexicalReranker(), "agent": ScriptedAgent(), "max_calls": max_calls}
+        found = agentic(ONE, tmp_path, **parts).search([question("budget alerts of the mail server")], 10)[0]
+        assert found.trajectory is not None
+        return len(found.trajectory.calls)
+
+    assert [calls(most) for most in (1, 2)] == [1, 2]
 
 
 def test_one_collection_gets_the_sum_of_both_counts_at_least_k(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_links_move_the_ranking_and_the_one_without_them_stands_beside(kind: str
     moved = search(retriever_of(kind, graph_weight=3.0), LINKED, tmp_path)
     assert plain.ids.index("n2#0") < plain.ids.index("n3#0")
     assert moved.ids.index("n3#0") < moved.ids.index("n2#0")
+    assert search(retriever_of(kind, graph_weight=0.0), LINKED, tmp_path).ids == plain.ids
     beside = moved.legs["no_graph"]
     assert (beside.ids, beside.scores, beside.relevance) == (plain.ids, plain.scores, plain.relevance)
     assert dict(zip(moved.ids, moved.relevance, strict=True)) == dict(zip(plain.ids, plain.relevance, strict=True))
