@@ -170,7 +170,7 @@ def test_members_take_settings_are_added_and_dropped():
         "openai:gpt-4o-2024-11-20",
         3,
     )
-    assert judge.judges["second"].seed == 5
+    assert judge.judges["second"].sampling.seed == 5
     assert isinstance(judge.judges["words"], LexicalJudge)
 
 
