@@ -1,9 +1,6 @@
-import io
 import json
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from runner.report import agent_section, metric_sections
 from runner.report.document import Document
@@ -12,6 +9,7 @@ from runner.report.wording import LANGUAGES
 from runner.report.worst_section import facts_of
 from tests.agent_runs import AGENT, OUTPUT, TRAJECTORY
 from tests.run_folders import dump, estimate, write_run
+from tests.shown_panels import lines_of
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 
@@ -87,9 +85,7 @@ def test_a_run_without_an_agent_has_no_section(tmp_path: Path) -> None:
 def test_the_panel() -> None:
     shown = agent_section.panel({"agent": AGENT, "k": 5}, EN)
     assert shown is not None
-    console = Console(file=io.StringIO(), width=76)
-    console.print(shown)
-    assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
+    assert lines_of([shown], width=76) == [
         "Agent: How it ended",
         "  an answer: 6 (60.0%)",
         "  “no document was found”: 4 (40.0%)",

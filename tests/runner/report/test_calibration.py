@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import string
 from collections.abc import Callable
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from runner.report.calibration import render, write
 from runner.report.calibration_english import CALIBRATION_ENGLISH
@@ -20,6 +18,7 @@ from runner.report.calibration_panels import panels
 from runner.report.english import ENGLISH
 from tests.calibration_folders import FAITHFULNESS, RESULT, estimate, write_calibration
 from tests.run_folders import HOSTILE, merged
+from tests.shown_panels import lines_of
 
 # What other sections show, which have tests of their own, is left out of the golden files.
 ALONE: dict[str, Any] = {
@@ -143,9 +142,6 @@ def rendered(folder: Path, changes: dict[str, Any] | None = None) -> str:
 
 
 def printed(result: dict[str, Any]) -> str:
-    console = Console(file=io.StringIO(), width=80, color_system=None)
-    for panel in panels(result):
-        console.print(panel)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert all(len(line) <= 80 for line in text.splitlines())
-    return str(text)
+    lines = lines_of(panels(result))
+    assert all(len(line) <= 80 for line in lines)
+    return "\n".join([*lines, ""])

@@ -1,19 +1,20 @@
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from runner import report
 from tests.run_folders import row, write_run
+from tests.shown_panels import lines_of
 
 
 def shown(folder: Path) -> str:
-    console = Console(file=io.StringIO(), width=80)
-    console.print(report.case_view(folder))
-    assert isinstance(console.file, io.StringIO)
-    return " ".join(" ".join(line.strip("│ ").split()) for line in console.file.getvalue().splitlines())
+    return words_of(folder, 80)
+
+
+def words_of(folder: Path, width: int) -> str:
+    lines = lines_of([report.case_view(folder)], width)
+    return " ".join(" ".join(line.strip("│ ").split()) for line in lines)
 
 
 def test_everything_about_one_case(tmp_path: Path) -> None:
@@ -183,10 +184,7 @@ MEMORY_ROW: dict[str, Any] = {
 def test_a_probe_of_a_memory(tmp_path: Path, language: str, expected: tuple[str, ...]) -> None:
     run = {"config": {"report": {"language": language}}}
     folder = write_run(tmp_path, run, rows=[{**row("q"), **MEMORY_ROW}])
-    console = Console(file=io.StringIO(), width=200)
-    console.print(report.case_view(folder))
-    assert isinstance(console.file, io.StringIO)
-    text = " ".join(" ".join(line.strip("│ ").split()) for line in console.file.getvalue().splitlines())
+    text = words_of(folder, 200)
     for part in expected:
         assert part in text
     assert "False" not in text and "Retrieved" not in text and "검색 결과" not in text

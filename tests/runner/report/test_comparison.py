@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,6 @@ from xml.etree import ElementTree
 import orjson
 import pytest
 from markdown_it import MarkdownIt
-from rich.console import Console
 from rich.table import Table
 
 from runner import report
@@ -27,6 +25,7 @@ from runner.report.comparison_words import headline, metrics_of, reason_text, si
 from runner.report.wording import LANGUAGES
 from tests.comparison_runs import graded, run_folder
 from tests.run_folders import HOSTILE, used
+from tests.shown_panels import lines_of
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 PARSER = MarkdownIt("commonmark").enable("table")
@@ -109,11 +108,7 @@ def test_in_the_terminal(tmp_path: Path, golden: Callable[[str, str], None]) -> 
 
 
 def shown(record: dict[str, Any], say: Any) -> str:
-    console = Console(file=io.StringIO(), width=80, color_system=None)
-    for part in comparison_panels(record, say):
-        console.print(part, markup=False, highlight=False)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+    return "\n".join(line.rstrip() for line in lines_of(comparison_panels(record, say))) + "\n"
 
 
 @pytest.mark.parametrize("say", [EN, KO], ids=["en", "ko"])

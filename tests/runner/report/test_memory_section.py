@@ -1,8 +1,5 @@
-import io
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from runner.report import memory_section
 from runner.report.document import Document
@@ -10,6 +7,7 @@ from runner.report.folder import open_run
 from runner.report.wording import LANGUAGES
 from tests.memory_runs import MEMORY
 from tests.run_folders import write_run
+from tests.shown_panels import lines_of
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 
@@ -80,14 +78,11 @@ def test_a_memory_that_no_fact_was_asked_of_shows_what_contexts_were_made_of(tmp
 def test_the_panel_leaves_out_bins_without_facts() -> None:
     panel = memory_section.panel({"memory": MEMORY}, KO)
     assert panel is not None
-    console = Console(file=io.StringIO(), width=80)
-    console.print(panel)
-    assert isinstance(console.file, io.StringIO)
-    assert [line.split() for line in console.file.getvalue().splitlines()[1:]] == [
+    assert [line.split() for line in lines_of([panel])[1:]] == [
         ["0-4", "1.0000", "[0.5100,", "1.0000]", "n=4"],
         ["10-19", "0.5000", "[0.0945,", "0.9055]", "n=2"],
     ]
-    assert console.file.getvalue().startswith("말한 뒤 지난 턴 수에 따라 남아 있는 사실:")
+    assert lines_of([panel])[0].startswith("말한 뒤 지난 턴 수에 따라 남아 있는 사실:")
 
 
 def test_both_languages_have_the_same_words() -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from runner.report import panels
 from tests.run_folders import JUDGE, MODELS_RUN, MODELS_SUMMARY, RUN, SUMMARY, estimate, merged, used
+from tests.shown_panels import lines_of
 
 WITH_MODELS = merged(RUN, MODELS_RUN), merged(SUMMARY, MODELS_SUMMARY)
 KOREAN = {"config": {"report": {"language": "ko"}}}
@@ -16,11 +17,7 @@ KOREAN = {"config": {"report": {"language": "ko"}}}
 
 def shown(run: Mapping[str, Any], summary: Mapping[str, Any], width: int = 80) -> str:
     """What a terminal of that width without colour shows."""
-    console = Console(file=io.StringIO(), width=width, force_terminal=False)
-    for panel in panels(run, summary):
-        console.print(panel, markup=False, highlight=False)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return "\n".join([*lines_of(panels(run, summary), width), ""])
 
 
 def lines(text: str) -> list[str]:

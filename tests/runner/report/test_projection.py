@@ -1,14 +1,13 @@
 """The table of the design, as a terminal of 80 columns shows it."""
 
-import io
 from typing import Any
 
 import pytest
-from rich.console import Console, Group
 
 from runner.llm.projection import Projection
 from runner.report.projection import projection_view
 from tests.runner.llm.test_projection import NANO, PRINTED, PROVIDERS, request
+from tests.shown_panels import lines_of
 
 TABLE = """\
 turns a session  memory updates  reranks  answers  USD a month  by tokens
@@ -20,9 +19,7 @@ turns a session  memory updates  reranks  answers  USD a month  by tokens
 
 def shown(*asked: int | None, language: str = "en", **changes: Any) -> str:
     projection = Projection(**{"providers": PROVIDERS, **PRINTED, "turns_per_session": [20, 50, 100], **changes})
-    console = Console(file=io.StringIO(), width=80)
-    console.print(Group(*projection_view(projection, asked, language)))
-    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in lines_of(projection_view(projection, asked, language)))
 
 
 def test_the_table_and_the_units_that_it_is_made_of() -> None:

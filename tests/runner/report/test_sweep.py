@@ -1,5 +1,4 @@
 import csv
-import io
 import json
 import re
 import shutil
@@ -7,20 +6,16 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from runner import report
 from runner.errors import InputError
 from runner.report.sweep import View, read_sweep
 from tests.run_folders import JUDGE, dump, estimate, used, write_stopped_sweep, write_sweep_folder
+from tests.shown_panels import lines_of
 
 
 def shown(folder: Path, width: int = 80) -> list[str]:
-    console = Console(file=io.StringIO(), width=width, force_terminal=False)
-    for panel in report.sweep_panels(folder):
-        console.print(panel, markup=False, highlight=False)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().splitlines()
+    return lines_of(report.sweep_panels(folder), width)
 
 
 def with_retrievers(folder: Path) -> Path:

@@ -1,4 +1,3 @@
-import io
 import json
 import shutil
 from pathlib import Path
@@ -6,13 +5,13 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from runner import report
 from runner.comparison.sweep import compare_sweep
 from runner.report.english_sweep import ENGLISH_SWEEP
 from runner.report.folder import open_sweep
 from runner.report.korean_sweep import KOREAN_SWEEP
+from tests.shown_panels import lines_of
 from tests.swept_folders import Values, write_swept
 
 N = 40
@@ -35,11 +34,7 @@ def three(folder: Path, **more: Any) -> Path:
 
 
 def shown(folder: Path) -> list[str]:
-    console = Console(file=io.StringIO(), width=80, force_terminal=False)
-    for panel in report.sweep_panels(folder):
-        console.print(panel, markup=False, highlight=False)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().splitlines()
+    return lines_of(report.sweep_panels(folder))
 
 
 def told(folder: Path) -> str:

@@ -1,15 +1,14 @@
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
 
 from runner import report
 from runner.comparison.sweep import compare_sweep
 from runner.report.folder import open_sweep
 from tests.run_folders import MODELS_SUMMARY, dump
+from tests.shown_panels import lines_of
 from tests.swept_folders import write_swept
 
 N = 40
@@ -37,11 +36,7 @@ def swept(folder: Path, **more: Any) -> Path:
 
 
 def shown(folder: Path) -> list[str]:
-    console = Console(file=io.StringIO(), width=80, force_terminal=False)
-    for panel in report.sweep_panels(folder):
-        console.print(panel, markup=False, highlight=False)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().splitlines()
+    return lines_of(report.sweep_panels(folder))
 
 
 def test_the_terminal_table(tmp_path: Path) -> None:
