@@ -86,6 +86,8 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 def _of_status(status: int, said: Mapping[str, object], headers: Mapping[str, str], sent: Collection[str]) -> Verdict:
     message = " ".join(re.sub(r"<[^<>]*>", " ", str(said.get("message") or said.get("detail") or "")).split())
     told = f"the server answers {status}: {message or 'no message'}"
+    if status == 404 and "model" not in f"{message} {said.get('code')}".lower():
+        told += " (is the path of the address right? Most end in /v1)"
     if status == 402 or not SPENT.isdisjoint({str(said.get("code")), str(said.get("type"))}):
         return Verdict("stop", told, status=status)
     if status == 429:

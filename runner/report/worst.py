@@ -14,8 +14,8 @@ RIGHT = ("true_positive", "true_negative")
 def worst_cases(rows: Iterable[Mapping[str, Any]], count: int) -> list[Mapping[str, Any]]:
     """The `count` worst rows: failing questions first, then by mean score ascending, cases that never
     ended after those that did. Ties stand in the order of a checksum of their ids, so that ten cases are
-    not ten of one kind whose ids begin alike. Perfect cases are left out. Independent of the order of
-    `rows`, of which it holds `count` at a time."""
+    not ten of one kind whose ids begin alike. Perfect cases and right refusals are left out. Independent of the order
+    of `rows`, of which it holds `count` at a time."""
     return heapq.nsmallest(count, (row for row in rows if not _perfect(row)), key=merit)
 
 
@@ -51,4 +51,14 @@ def _mean(row: Mapping[str, Any]) -> float:
 
 
 def _perfect(row: Mapping[str, Any]) -> bool:
-    return row.get("status") == "ok" and lost_at(row) is None and _mean(row) >= 1.0
+    if row.get("status") != "ok" or lost_at(row) is not None:
+        return False
+    return _mean(row) >= 1.0 or _rightly_refused(row)
+
+
+def _rightly_refused(row: Mapping[str, Any]) -> bool:
+    """Judges give a refusal that is right what they give one that is wrong: it claims and answers nothing."""
+    output = row.get("output")
+    if not isinstance(output, Mapping) or (row.get("metrics") or {}).get("leakage"):
+        return False
+    return output.get("answerable") is False and output.get("refused") is True

@@ -98,6 +98,12 @@ async def test_what_is_wrong_for_every_request_ends_the_run(status: int, error: 
     assert found == Verdict("stop", f"the server answers {status}: No.", status=status)
 
 
+async def test_nothing_at_the_address() -> None:
+    found = await verdict(openai(404, "Not Found"))
+    told = "the server answers 404: Not Found (is the path of the address right? Most end in /v1)"
+    assert found == Verdict("stop", told, status=404)
+
+
 @pytest.mark.parametrize(
     ("message", "param", "parameter"),
     [

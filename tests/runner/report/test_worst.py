@@ -19,6 +19,15 @@ def test_a_perfect_case_is_not_among_them() -> None:
     assert ids([row("q-1")]) == []
 
 
+def test_a_right_refusal_is_not_among_them_whatever_a_judge_gives_it_but_a_leak_is() -> None:
+    given = {"recall_at_k": None, "faithfulness": 0.5, "answer_relevancy": 0.0}
+    output = {"answerable": False, "refused": True}
+    right = row("right", metrics=given, output=output)
+    wrong = row("wrong", metrics=given, output={**output, "answerable": True}, labels={"lost_at": "refused_answerable"})
+    leak = row("leak", metrics={**given, "leakage": 1.0}, output=output)
+    assert ids([right, wrong, leak]) == ["wrong", "leak"]
+
+
 def test_a_failing_question_comes_before_a_weaker_one_that_does_not_fail() -> None:
     weak = row("weak", metrics={"recall_at_k": 0.2, "faithfulness": 0.1, "answer_relevancy": 0.1})
     failing = row("failing", labels={"lost_at": "wrong_answer"})
