@@ -1,8 +1,11 @@
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from plugins.dataset.links import LinksDataset
 from plugins.dataset.vault import VaultDataset
 from runner.errors import CorpusError, DataError
 from runner.records import DataSet, Span
@@ -127,3 +130,16 @@ def test_what_is_missing_is_told_by_its_setting() -> None:
         "dataset.notes: folder not found: no notes",
         "dataset.queries: file not found: no queries",
     ]
+
+
+@pytest.mark.parametrize("kind", [partial(VaultDataset, notes="n", queries="q"), LinksDataset])
+def test_what_was_read_of_notes_is_kept_unless_it_is_said_otherwise(kind: Callable[..., Any], tmp_path: Path) -> None:
+    def recalled(made: str, **settings: Any) -> str:
+        (found,) = kind(cache_dir=str(tmp_path), **settings).store.recall("what", ["text"], lambda _: [made])
+        return str(found)
+
+    assert recalled("at first", dry_run=True) == "at first"
+    assert recalled("then") == "then"
+    assert recalled("later") == recalled("dry", dry_run=True) == "then"
+    assert recalled("cold", cold_start=True) == "cold"
+    assert kind().store.recall("what", ["text"], lambda _: ["nowhere"]) == ["nowhere"]
