@@ -92,6 +92,14 @@ def test_reciprocal_ranks_by_hand() -> None:
     assert ranking.scores == pytest.approx((1 / 62 + 1 / 61, 1 / 61, 1 / 62))
 
 
+def test_a_small_rrf_k_counts_the_first_places_for_more() -> None:
+    """a is first once; b is second once and third once."""
+    keyword, semantic = {"a": 9.0, "b": 8.0}, {"c": 0.9, "d": 0.8, "b": 0.7}
+    ranking = fused(keyword, semantic, fusion="rrf", rrf_k=1)
+    assert dict(zip(ranking.ids, ranking.scores, strict=True))["b#0"] == pytest.approx(1 / 3 + 1 / 4)
+    assert dict(zip(ranking.ids, ranking.scores, strict=True))["a#0"] == pytest.approx(1 / 2)
+
+
 @pytest.mark.parametrize("fusion", ["convex", "rrf"])
 def test_relevance_is_the_weighted_mix_of_the_legs(fusion: str) -> None:
     ranking = fused({"a": 8.0, "b": 4.0}, {"a": 2.0, "c": 1.0}, fusion=fusion, weight=0.75)
