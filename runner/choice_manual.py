@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
     """`retriever=hybrid`, or `retriever` for all of its choices in a line each. `folders`: YAML of one's own. Raises
     InputError for what is neither."""
     group, equals, choice = word.lstrip("+").partition("=")
-    found = _groups([CONF, *map(Path, folders)])
+    found = groups(folders)
     if group not in found:
         raise InputError(f"--help: no group '{group}'{did_you_mean(group, found)}")
     choices = found[group]
@@ -28,12 +30,25 @@ def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
     return "\n".join(_told(group, choice, choices[choice].read_text(encoding="utf-8")))
 
 
-def _groups(folders: Sequence[Path]) -> dict[str, dict[str, Path]]:
+def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:
+    """The YAML of each choice of each group: of the program, of installed packages, and of `folders`."""
     found: dict[str, dict[str, Path]] = {}
-    for folder in folders:
+    for folder in (CONF, *_installed(), *map(Path, folders)):
         for path in sorted(folder.glob("*/**/*.yaml")):
             found.setdefault(path.parent.relative_to(folder).as_posix(), {})[path.stem] = path
     return found
+
+
+def _installed() -> Iterator[Path]:
+    """Folders of packages that name one; a package that cannot be found has none."""
+    from runner.compose import ENTRY_POINTS
+
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            spec = find_spec(point.value)
+        except ImportError:
+            spec = None
+        yield from map(Path, spec.submodule_search_locations or () if spec else ())
 
 
 def _told(group: str, choice: str, text: str) -> Iterator[str]:

@@ -87,7 +87,7 @@ def _help(words: Sequence[str]) -> int:
 
     folders, asked = arguments.taken(words, arguments.CONFIG_FOLDER)
     asked = [word for word in asked if not word.startswith("-")]
-    sys.stdout.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual())
+    sys.stdout.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual(folders))
     return 0
 
 

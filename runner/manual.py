@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
+
+from runner.choice_manual import groups
 
 ROOT = Path(__file__).resolve().parent
 
@@ -16,9 +19,10 @@ Declarative experiments for RAG and conversational memory.
 """
 
 
-def manual() -> str:
+def manual(folders: Sequence[str] = ()) -> str:
+    """`folders`: YAML of one's own."""
     return "\n".join(
-        [HEAD, "Commands", *_commands(), "", "Groups and choices (GROUP=CHOICE)", *_groups(), "", *_options()]
+        [HEAD, "Commands", *_commands(), "", "Groups and choices (GROUP=CHOICE)", *_groups(folders), "", *_options()]
     )
 
 
@@ -31,15 +35,11 @@ def _commands() -> list[str]:
     return lines
 
 
-def _groups() -> list[str]:
-    conf = ROOT.parent / "conf"
-    lines = []
-    for group in sorted(path for path in conf.glob("**/") if not path.name.startswith("_")):
-        choices = sorted(path.stem for path in group.glob("*.yaml"))
-        if choices and group != conf:
-            name = group.relative_to(conf).as_posix()
-            lines.append(f"  {'+experiment' if name == 'experiment' else name:<17} {' | '.join(choices)}")
-    return lines
+def _groups(folders: Sequence[str]) -> list[str]:
+    return [
+        f"  {'+experiment' if name == 'experiment' else name:<17} {' | '.join(sorted(choices))}"
+        for name, choices in sorted(groups(folders).items())
+    ]
 
 
 def _options() -> list[str]:

@@ -43,6 +43,16 @@ def test_its_retriever_is_a_choice(python: Path, tmp_path: Path) -> None:
     assert keyword["metrics"]["recall_at_k"]["value"] == 1.0
 
 
+def test_its_retriever_is_in_the_help(python: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine" / "judge" / "length.yaml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("# Short answers.\n_target_: mine.LengthJudge\n", encoding="utf-8")
+    told = run(python, tmp_path, "--config-dir", "mine", "--help").stdout.splitlines()
+    assert "  retriever         agentic | given | hybrid | keyword | oracle | reverse | semantic" in told
+    assert "  judge             length | lexical | openai | panel" in told
+    assert "retriever=reverse" in run(python, tmp_path, "--help", "retriever=reverse").stdout
+
+
 def test_its_settings_are_checked_like_any_other(python: Path, tmp_path: Path) -> None:
     data = [*small_data(tmp_path), "tracking=none"]
     done = run(python, tmp_path, *data, "retriever=reverse", "retriever.limt=3", "retriever.limit=0")
