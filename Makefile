@@ -1,4 +1,4 @@
-.PHONY: help install test test-llm fuzz soak lint types ci bench records readme
+.PHONY: help install test test-llm fuzz soak lint types ci bench records readme outputs pictures
 
 PYTHON ?= .venv/bin/python
 
@@ -48,3 +48,9 @@ records:  ## Make the records in experiments/ again: what the program finds toda
 
 readme:  ## Write the tables of README.md and README.ko.md anew from conf
 	$(PYTHON) -m tests.readme
+
+outputs:  ## Run the commands of both READMEs, and write the numbers in the outputs that they show anew (a quarter of an hour)
+	$(PYTHON) -m tests.readme_outputs
+
+pictures:  ## Draw docs/first_command.svg anew, and docs/report.png where Chromium is installed
+	$(PYTHON) -m tests.pictures
