@@ -33,7 +33,7 @@ NOT_IN_FINGERPRINT = {
 
 
 class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class ReportOptions(Strict):

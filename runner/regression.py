@@ -16,7 +16,7 @@ from runner.metrics.direction import Direction, direction
 Dimension = Literal["language", "difficulty", "tag"]
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class RuleSettings(TypedDict, total=False):
     """conf/regression/default.yaml says what each means."""
 

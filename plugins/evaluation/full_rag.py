@@ -26,7 +26,7 @@ RUBRICS = ("faithfulness", "answer_relevancy")
 Least = Annotated[float, Field(ge=0, le=1)] | None
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class RequireSettings(TypedDict, total=False):
     """The means of retrieval below which no model is asked; null: none."""
 

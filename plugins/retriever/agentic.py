@@ -25,7 +25,7 @@ from runner.text.language import Language
 from runner.trajectory import Trajectory
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class Texts(TypedDict):
     """A text in each language."""
 
@@ -33,7 +33,7 @@ class Texts(TypedDict):
     en: str
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class MessageSettings(TypedDict):
     """What is said in place of an answer."""
 
@@ -41,13 +41,13 @@ class MessageSettings(TypedDict):
     not_found: Texts
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class Link(TypedDict):
     title: str
     url: str
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class MenuSettings(TypedDict):
     """What `not_found` offers, by language."""
 

@@ -19,7 +19,7 @@ Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class RequestSettings(TypedDict):
     """One request: what it is asked of, how long it and its reply are, and what it costs; `usd` null: tokens x prices
     of `provider`."""

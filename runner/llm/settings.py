@@ -28,7 +28,7 @@ Variable = Annotated[str, _sound(variable_problem)]
 Limit = Annotated[int, Field(ge=1)] | None
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class Price(TypedDict, total=False):
     """USD for a million tokens."""
 
@@ -37,7 +37,7 @@ class Price(TypedDict, total=False):
     output: Annotated[float, Field(ge=0)]
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class Prices(TypedDict, total=False):
     """`usd_per_million` maps names of models (`*` any) to prices, which hold for `base_url` (null: for any)."""
 
@@ -46,7 +46,7 @@ class Prices(TypedDict, total=False):
     usd_per_million: dict[str, Price]
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class ProviderSettings(TypedDict, total=False):
     """conf/provider/openai.yaml says what each means."""
 
@@ -61,7 +61,7 @@ class ProviderSettings(TypedDict, total=False):
     prices: Prices
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class Budget(TypedDict, total=False):
     """Limits of a whole sweep; null or absent: none. `minutes` since the command was given."""
 

@@ -37,8 +37,8 @@ class MemoryWeights(TypedDict):
     noise: Weight
 
 
-TraceWeights.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
-MemoryWeights.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+TraceWeights.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)  # type: ignore[attr-defined]
+MemoryWeights.__pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)  # type: ignore[attr-defined]
 Weights = TypeVar("Weights", TraceWeights, MemoryWeights)
 
 

@@ -290,6 +290,13 @@ def test_deterministic_runs_are_byte_identical_apart_from_timing(data: list[str]
         (["cache_dir=/proc/nowhere"], "cache_dir: cannot write to /proc/nowhere"),
         (["k=3", "5"], "5: expected KEY=VALUE"),
         (["+experiment=full_ragg"], "experiment: no choice 'full_ragg'; did you mean 'full_rag'?"),
+        (["regression.margin=inf"], "regression.margin: expected a finite number, got inf"),
+        (["budget.usd=1e999"], "budget.usd: expected a finite number, got inf"),
+        (
+            ["provider.openai.prices.usd_per_million.x.input=inf"],
+            "provider.openai.prices.usd_per_million.x.input: expected a finite number, got inf",
+        ),
+        (["k=range(5,1)"], "k: goes over no value; expected some, such as k=1,2 or k=range(1,4)"),
         (["dataset=jsonl"], "dataset.corpus: a value is required; give one with dataset.corpus=VALUE"),
     ],
 )
