@@ -44,12 +44,15 @@ def read_trajectories(path: Path, log: ProblemLog, *, domain: str, confidence: f
         if not isinstance(record, Mapping) or not isinstance(output, Mapping):
             log.error(rows, "no agent looked for an answer here", number, "output.trajectory")
             continue
+        if not isinstance(row.get("id"), str):
+            log.error(rows, f"expected the id of a case, found {described(row.get('id'))}", number, "id")
+            continue
         try:
-            trajectory = trajectory_of(record)
+            trace = _trace(row, output, trajectory_of(record), domain, confidence)
         except (AttributeError, KeyError, TypeError):
             log.error(rows, f"expected a trajectory, found {described(record)}", number, "output.trajectory")
             continue
-        yield _trace(row, output, trajectory, domain, confidence)
+        yield trace
 
 
 def steps_of(calls: Sequence[ToolCall]) -> Iterator[Step]:
