@@ -1,4 +1,5 @@
-"""What holds for every test: no network beyond this machine, golden files change only on demand."""
+"""What holds for every test: no network beyond this machine, the same inputs each time, golden files that change only
+on demand."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.services.models_server import ModelsServer, serving_models
 from tests.services.ports import free_port
@@ -19,6 +21,10 @@ GOLDEN = Path(__file__).parent / "golden"
 # For this process and every process that a test starts.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["DO_NOT_TRACK"] = "true"
+
+# The same inputs each time, however busy the machine is; --hypothesis-profile=default draws them anew.
+settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
