@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from runner.choices import ENTRY_POINTS
 from runner.errors import InputError, did_you_mean
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
@@ -41,8 +42,6 @@ def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:
 
 def _installed() -> Iterator[Path]:
     """Folders of packages that name one; a package that cannot be found has none."""
-    from runner.compose import ENTRY_POINTS
-
     for point in entry_points(group=ENTRY_POINTS):
         try:
             spec = find_spec(point.value)

@@ -9,6 +9,8 @@ from typing import Any
 from runner.errors import Problem, did_you_mean
 from runner.metadata import without_credentials
 
+ENTRY_POINTS = "runner.conf"  # by which an installed package names the folder of its own choices
+
 
 def known_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
     """Config groups with their choices, those on `search_path` (an override of hydra.searchpath) included."""

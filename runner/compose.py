@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner import arguments
-from runner.choices import choice_problem, known_groups, nested_problem, of_all_jobs
+from runner.choices import ENTRY_POINTS, choice_problem, known_groups, nested_problem, of_all_jobs
 from runner.config import RunOptions, experiment_name, problems_of, reached, run_fingerprint
 from runner.config_folders import composable
 from runner.errors import ConfigError, InputError, Problem
@@ -23,7 +23,6 @@ from runner.provider_files import placed
 from runner.references import chosen, reference_overrides
 from runner.store import fingerprint
 
-ENTRY_POINTS = "runner.conf"
 OPEN = ("provider.",)  # mappings in which any name may stand
 NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
 

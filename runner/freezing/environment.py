@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, distribution, entry_points
 from pathlib import Path
 from typing import Any
 
-from runner.compose import ENTRY_POINTS
+from runner.choices import ENTRY_POINTS
 from runner.errors import InputError
 from runner.freezing.source import Run
 from runner.metadata import git_state, read_json, versions
