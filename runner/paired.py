@@ -9,8 +9,10 @@ the difference is that of the candidate minus that of the baseline.
 - p: if the change made no difference, each case could as well have its two results the other way round
   (Fisher's randomisation test, two-sided). All ways of swapping are tried for up to 12 cases that differ.
   For more, p = (b + 1) / (n + 1) over n random ones, b of which give a difference at least as large (Phipson
-  and Smyth, 2010); with more than 1,000 that differ, it is read off the normal distribution with the exact
-  variance of the swapped sums, which is symmetric, so the error is of order 1/n.
+  and Smyth, 2010); where none does, 2 exp(-S^2 / 2 sum d^2) for the sum S of the differences d is an upper limit
+  of the p over all ways (Hoeffding, 1963), and p is the smaller of the two, so that it can bear an adjustment for
+  many comparisons. With more than 1,000 that differ, p is read off the normal distribution with the exact variance
+  of the swapped sums, which is symmetric, so the error is of order 1/n.
 - effect size: mean over standard deviation of the differences of cases (Cohen's d_z)
 - detectable: the difference that a test at .05 would find with a power of 80 % (2.80 standard errors)
 """
@@ -207,7 +209,14 @@ def _drawn_p(differences: Floats, observed: Floats, seed: int) -> Floats:
     at_least = np.zeros(len(observed), dtype=np.int64)
     for signs in _signs(len(moved), SWAPS, seed):
         at_least += (np.abs(signs @ moved) >= _almost(observed)).sum(axis=0)
-    return np.asarray((at_least + 1) / (SWAPS + 1))
+    return _p_of(at_least, observed, (differences**2).sum(axis=0))
+
+
+def _p_of(at_least: NDArray[np.int64], observed: Floats, squares: Floats) -> Floats:
+    """Of how many drawn sums were at least as far from 0 as the observed one, and the squares of what was swapped."""
+    drawn = (at_least + 1) / (SWAPS + 1)
+    limit = 2 * np.exp(-(observed**2) / (2 * squares))
+    return np.where(at_least == 0, np.minimum(drawn, limit), drawn)
 
 
 def _weighted_p(parts: Floats, observed: float, seed: int) -> float:
@@ -218,12 +227,16 @@ def _weighted_p(parts: Floats, observed: float, seed: int) -> float:
         steps = 2 * (moved[:, 0] - total[0] / total[1] * moved[:, 1]) / total[1]
         error = math.sqrt(float((steps**2).sum()))
         return math.erfc(abs(observed) / error / math.sqrt(2)) if error > 0 else 1.0
-    at_least = 0
+    if not len(moved):
+        return 1.0
+    at_least = np.zeros(1, dtype=np.int64)
     for signs in _signs(len(moved), SWAPS, seed):
         shift = signs @ moved
         swapped = _ratio_difference(np.hstack([total - shift, total + shift]) / 2)
         at_least += int((~(np.abs(swapped) < _almost(abs(observed)))).sum())
-    return (at_least + 1) / (SWAPS + 1)
+    if moved[:, 1].any():  # weights are swapped as well: what comes out is no sum, and no limit of sums holds
+        return float((at_least[0] + 1) / (SWAPS + 1))
+    return float(_p_of(at_least, change[:, :1].sum(axis=0), (change[:, :1] ** 2).sum(axis=0))[0])
 
 
 def _ratio_difference(sums: Floats) -> Floats:

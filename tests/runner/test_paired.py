@@ -93,6 +93,26 @@ def mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.mean(values, axis=axis)
 
 
+@pytest.mark.parametrize("n", [30, 100])
+def test_p_of_a_plain_difference_bears_many_comparisons(n: int) -> None:
+    """All better by the same: only all signs alike come as far, in 2 of 2^n ways, and none of 9,999 drawn ones does."""
+    found = swap_p(np.full((n, 1), 0.25), seed=1)[0]
+    assert found == pytest.approx(2 * math.exp(-n / 2), rel=1e-9)
+    assert 2.0 ** (1 - n) < found < 1e-4
+    one, weights = np.zeros(n), np.full(n, 3.0)
+    weighted = compare_weighted(one, one + 0.25, weights, weights, seed=1)
+    assert weighted is not None and weighted.p == pytest.approx(found, rel=1e-9)
+
+
+def test_the_limit_of_p_is_never_below_all_swaps() -> None:
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        differences = random.exponential(size=14) * np.where(random.random(14) < 0.05, -1, 1)
+        signs = np.array(list(itertools.product((-1, 1), repeat=14)))
+        exact = np.mean(np.abs(signs @ differences) >= abs(differences.sum()) * (1 - 1e-9))
+        assert 2 * math.exp(-(differences.sum() ** 2) / 2 / (differences**2).sum()) >= exact
+
+
 def test_p_of_few_cases_is_exact() -> None:
     values = np.array([0.3, -0.1, 0.25, 0.0, 0.5, -0.05, 0.4, 0.1, 0.2])
     expected = stats.permutation_test((values,), mean, permutation_type="samples", vectorized=True, n_resamples=np.inf)
