@@ -49,7 +49,7 @@ records:  ## Make the records in experiments/ again: what the program finds toda
 readme:  ## Write the tables of README.md and README.ko.md anew from conf
 	$(PYTHON) -m tests.readme
 
-outputs:  ## Run the commands of both READMEs, and write the numbers in the outputs that they show anew (a quarter of an hour)
+outputs:  ## Run the commands of both READMEs, and write the numbers in the outputs that they show anew (without extras; eight minutes)
 	$(PYTHON) -m tests.readme_outputs
 
 pictures:  ## Draw docs/first_command.svg anew, and docs/report.png where Chromium is installed
