@@ -105,6 +105,7 @@ def test_what_is_not_run_here_is_known() -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Empty but for the files that the READMEs make, for commands in tables and text."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("runner.llm.tokens._encoding", lambda name="": None)  # the READMEs show a plain installation
     monkeypatch.syspath_prepend(str(tmp_path))
     for text in README.values():
         _write_files(text)

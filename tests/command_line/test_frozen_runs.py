@@ -70,7 +70,7 @@ def test_an_interrupted_one_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main([*ONE, "out=x"]) == 0
     assert Path("x/per_item.jsonl").read_bytes() == rows
-    assert "resuming: 8 of 8 cases are done" in capsys.readouterr().err
+    assert "이어서 실행합니다. 사례 8개 중 8개는 이미 끝났습니다" in capsys.readouterr().err
 
 
 def test_what_is_composed_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ def test_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert freeze.main(["run", "새 기록/x"]) == 0
     assert set(files("새 기록/x")) == FILES
     out, err = capsys.readouterr()
-    assert re.fullmatch(r"새 기록/x: 1 run\(s\), 5 files, 0\.\d MB\nagain: python -m runner reproduce 새 기록/x\n", out)
+    assert re.fullmatch(r"새 기록/x: 1 run, 5 files, 0\.\d MB\nagain: python -m runner reproduce 새 기록/x\n", out)
     assert err == ""
     assert os.listdir("새 기록") == ["x"]  # nothing is left of the writing
 
@@ -261,9 +261,8 @@ def test_what_did_not_end_well_is_frozen_on_demand_only(status: str) -> None:
     assert not Path("x").exists()
     assert freeze.main(["run", "x", "--partial"]) == 0
     word = {"partial": "일부 완료", "failed": "실패"}[status]
-    assert f"일부는 끝까지 실행되지 않았습니다: 실행 .은 사례 8개 중 8개({word}). " in files("x")["README.md"].replace(
-        "\\", ""
-    )
+    told = files("x")["README.md"].replace("\\", "")
+    assert f"일부는 끝까지 실행되지 않았습니다: 실행 .: 사례 8개 중 8개({word}). " in told
 
 
 def test_all_runs_of_a_sweep_that_did_not_end_well() -> None:

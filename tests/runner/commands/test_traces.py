@@ -100,7 +100,10 @@ def test_what_agents_of_a_run_did_is_scored(tmp_path: Path, capsys: pytest.Captu
     assert main([*words, f"out={run}"]) == 0
     capsys.readouterr()
     assert main(["traces", str(run), str(out), "--domain", "customer_service"]) == 0
-    assert capsys.readouterr().err == "6 of 6 questions do not tell their task_domain: default is assumed (--domain)\n"
+    assert (
+        capsys.readouterr().err
+        == "6 of 6 questions do not tell their task_domain: customer_service is assumed (--domain)\n"
+    )
     lost_at = {row["id"]: row["labels"]["lost_at"] for row in _lines(run / "per_item.jsonl")}
     assert {trace["id"]: trace["metadata"]["success"] for trace in _lines(out)} == {
         id: place == "none" for id, place in lost_at.items()
