@@ -132,6 +132,8 @@ def _no_override(override: str) -> Problem:
     key, equals, _ = override.partition("=")
     if equals and re.fullmatch(r"[+~]*\w+(/\w+)+\.[\w.]+", key):
         return Problem(key, f"a setting goes by dots: {key.replace('/', '.')}=VALUE")
+    if equals and (override.endswith(",") or ",," in override):
+        return Problem(key, "a value is missing beside a comma")
     shown = key if key.lstrip("+~").startswith("provider") else override
     return Problem(shown or "''", "expected KEY=VALUE, +KEY=VALUE or ~KEY")
 

@@ -101,6 +101,12 @@ def test_what_is_given_to_a_provider_is_not_repeated() -> None:
     assert str(caught.value).endswith("\n  +provider.my own.base_url: expected KEY=VALUE, +KEY=VALUE or ~KEY")
 
 
+@pytest.mark.parametrize("typed", ["k=3,", "k=3,,5", "retriever=keyword,"])
+def test_a_value_that_is_missing_beside_a_comma(typed: str) -> None:
+    with pytest.raises(ConfigError, match="(k|retriever): a value is missing beside a comma$"):
+        checked([typed])
+
+
 def test_what_is_no_override_is_named() -> None:
     with pytest.raises(ConfigError) as caught:
         checked(["k=3", "=5", "k"])
