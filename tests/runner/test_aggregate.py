@@ -11,7 +11,7 @@ import pytest
 
 from runner.aggregate import aggregate, latency
 from runner.records import Row, Timing
-from runner.statistics import mean_interval
+from tests.intervals import mean_interval
 
 NOTHING = {"value": None, "n": 0, "n_scored": 0, "ci_low": None, "ci_high": None, "value_scored": None}
 

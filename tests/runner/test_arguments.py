@@ -103,7 +103,7 @@ def test_what_is_given_to_a_provider_is_not_repeated() -> None:
 
 @pytest.mark.parametrize("typed", ["k=3,", "k=3,,5", "retriever=keyword,"])
 def test_a_value_that_is_missing_beside_a_comma(typed: str) -> None:
-    with pytest.raises(ConfigError, match="(k|retriever): a value is missing beside a comma$"):
+    with pytest.raises(ConfigError, match=r"(k|retriever): a value is missing beside a comma$"):
         checked([typed])
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from runner.statistics import _means_without, bca_interval, mean, mean_intervals, percentiles
+from tests.intervals import mean_interval
 
 
 def test_mean():
@@ -20,12 +21,6 @@ def test_mean():
     assert mean(np.array([1.0, 0.0]), np.array([3.0, 1.0])) == 0.75
     assert mean(np.array([0.1] * 10)) == 0.1  # sums are rounded once
     assert mean(np.array([0.1] * 3)) == 0.1  # and a mean stays within its values
-
-
-def mean_interval(values, weights=None, **options):
-    """Of one mean."""
-    columns = None if weights is None else weights[:, None]
-    return tuple(mean_intervals(values[:, None], columns, **options)[0])
 
 
 @pytest.mark.parametrize(

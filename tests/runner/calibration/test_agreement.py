@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from runner import statistics
 from runner.calibration.agreement import Settings, _estimate, agreement_of
 from runner.data.ratings import UNIT, RatedAnswer, Scale
 from runner.metrics.correlation import pearsons, spearmans
+from tests.intervals import mean_interval
 from tests.runner.calibration.rated import rated
 
 SETTINGS: dict[str, Any] = {"scale": UNIT, "judge_from": 0.5, "human_from": 0.5, "seed": 42}
@@ -135,7 +135,7 @@ def test_the_bias_has_the_interval_of_a_mean():
     human, judge = random.random(30), random.random(30) ** 4
     answers = [rated(str(n), float(value)) for n, value in enumerate(human)]
     found = agreement(answers, {str(n): float(value) for n, value in enumerate(judge)})["bias"]
-    assert (found["low"], found["high"]) == pytest.approx(statistics.mean_interval(judge - human, seed=42))
+    assert (found["low"], found["high"]) == pytest.approx(mean_interval(judge - human, seed=42))
 
 
 def test_whole_groups_are_resampled():
