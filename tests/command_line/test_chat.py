@@ -232,7 +232,7 @@ def test_the_end_waits_for_the_memory_and_says_so(server: ModelsServer, chat: Ch
 
     server.respond = respond
     code, out, err = chat("The budget is $5.\n", *asking(server, *SUMMARISED))
-    assert (code, out, server.counts.answered) == (0, "Noted.\n", 2)
+    assert (code, out, server.noted().answered) == (0, "Noted.\n", 2)
     assert err.splitlines()[0] == "waiting for the update of the memory; Ctrl-C ends at once"
     assert [line.split(":")[0] for line in err.splitlines()[1:]] == ["generator local", "summariser local"]
 

@@ -84,6 +84,12 @@ class ModelsServer:
     def count(self) -> int:
         return self.counts.requests
 
+    def noted(self) -> Counts:
+        """Once all is counted: clients have their answers a little before."""
+        while self.counts.in_flight:
+            time.sleep(0.001)
+        return self.counts
+
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/counters":
             return self._counters(request.method)

@@ -263,12 +263,6 @@ async def test_a_body_that_is_no_json() -> None:
                 await ask(opened)
 
 
-async def noted(server: ModelsServer) -> None:
-    """Clients have their answers before the server has counted them."""
-    while server.counts.in_flight:
-        await asyncio.sleep(0.01)
-
-
 async def test_a_stalled_answer_is_late_and_leaves_with_its_client() -> None:
     with serving_models(faults=Faults(stalled=1.0, stall_s=60)) as server:
         async with client(server, timeout=0.2) as opened:
@@ -277,8 +271,7 @@ async def test_a_stalled_answer_is_late_and_leaves_with_its_client() -> None:
     with serving_models(faults=Faults(stalled=1.0, stall_s=0.05)) as server:
         async with client(server) as opened:
             await ask(opened)
-        await noted(server)
-        assert server.counts.span_s >= 0.05
+        assert server.noted().span_s >= 0.05
 
 
 # --- messages that cannot be used -------------------------------------------------------------------
@@ -390,8 +383,7 @@ async def test_requests_headers_and_counters_are_kept() -> None:
     with serving_models(latency_ms=30) as server:
         async with client(server, "sk-seen") as opened:
             await asyncio.gather(*(ask(opened, f"case {n % 5}") for n in range(10)))
-        await noted(server)
-        counts = server.counts
+        counts = server.noted()
         assert server.count == len(server.requests) == counts.requests == counts.answered == 10
         assert {body["messages"][0]["content"] for body in server.requests} == {f"case {n}" for n in range(5)}
         assert {headers["authorization"] for headers in server.headers} == {"Bearer sk-seen"}
