@@ -292,7 +292,7 @@ class Terminal:
     def until(self, text: str) -> str:
         """What was shown since the last time, up to this text."""
         while text not in self.seen.decode(errors="ignore"):
-            assert select.select([self.outer], [], [], 30)[0], self.seen
+            assert select.select([self.outer], [], [], 120)[0], self.seen
             self.seen += os.read(self.outer, 10_000).replace(b"\r\n", b"\n")
         shown, found, self.seen = self.seen.partition(text.encode())
         return (shown + found).decode()
@@ -306,7 +306,7 @@ class Terminal:
                 self.process.wait(5)
 
     def ended(self) -> tuple[int, str]:
-        _, err = self.process.communicate(timeout=30)
+        _, err = self.process.communicate(timeout=120)
         return self.process.returncode, err.decode()
 
 

@@ -35,7 +35,7 @@ def test_the_patient_are_told_again_and_only_of_what_lasts() -> None:
                 enough.set()
 
         async with patient(lambda: moved, tell, 0.05):
-            await asyncio.wait_for(enough.wait(), 30)
+            await asyncio.wait_for(enough.wait(), 120)
 
     asyncio.run(main())
     first, again, after_a_move = told

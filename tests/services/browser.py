@@ -22,7 +22,7 @@ OPTIONS = (
     "--disable-component-update", "--disable-default-apps", "--disable-extensions", "--disable-sync", "--no-first-run",
     "--host-resolver-rules=MAP * ~NOTFOUND", "--password-store=basic", "--remote-debugging-pipe",
 )  # fmt: skip
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 def installed() -> str | None:

@@ -20,7 +20,7 @@ from tests.services.ports import free_port
 
 PASSWORD = "맞는 열쇠 s3cret"
 VARIABLE = "TEST_STORE_PASSWORD"
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 
 def valkey() -> str:
@@ -65,6 +65,7 @@ class RedisServer:
             with suppress(redis.ConnectionError):
                 assert self.asked("PING")
                 return
+            assert self.process.poll() is None, f"the server ended with {self.process.returncode}"
             time.sleep(0.01)
         raise TimeoutError("the server does not start")
 

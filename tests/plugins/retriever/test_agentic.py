@@ -35,7 +35,7 @@ class Once:
     def __init__(self, concurrency: int = 1) -> None:
         if concurrency > 1:
             self.concurrency = concurrency
-        self._all = threading.Barrier(concurrency, timeout=5)
+        self._all = threading.Barrier(concurrency, timeout=120)
         self._runs = 0
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:

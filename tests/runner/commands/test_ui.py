@@ -80,7 +80,7 @@ def test_it_serves_until_it_is_told_to_stop(mlflow_store: str, closed_port: int)
         assert b"<title>MLflow</title>" in page(f"http://127.0.0.1:{closed_port}/", process)
     finally:
         os.killpg(process.pid, signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", closed_port))
 

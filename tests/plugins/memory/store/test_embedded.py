@@ -23,7 +23,7 @@ from runner.memory.records import ChatTurn, SessionKey
 from tests.services.redis_server import valkey
 
 KEY = SessionKey("acme", "1")
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 def servers(parent: int | None = None) -> list[psutil.Process]:
