@@ -14,6 +14,7 @@ import platform
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -93,15 +94,19 @@ def measured(benchmark: Benchmark, quick: bool) -> Result:
         return Result(benchmark, command, "left out", f"The data set {benchmark.needs.name} is not there.")
     environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true", "PYTHONPATH": str(FOLDER.parent)}
     began = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, *command], cwd=FOLDER.parent, env=environment, text=True, encoding="utf-8",
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    assert process.stdout is not None
-    with process.stdout:
-        said = process.stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+        process = subprocess.Popen(
+            [sys.executable, *command], cwd=FOLDER.parent, env=environment, text=True, encoding="utf-8",
+            stdout=subprocess.PIPE, stderr=errors,
+        )  # fmt: skip
+        assert process.stdout is not None
+        with process.stdout:
+            said = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            said += errors.read()
     peak_mb = used.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
     state = "failed" if process.returncode else "done"
     cpu_s = used.ru_utime + used.ru_stime
