@@ -31,7 +31,7 @@ types:  ## Strict types of runner and plugins
 ci:  ## What continuous integration runs
 	.ci/run
 
-bench:  ## All benchmarks, one after the other, to BENCHMARKS.md (about an hour of a machine that does nothing else)
+bench:  ## All benchmarks, one after the other, to BENCHMARKS.md (half an hour of a machine that does nothing else)
 	$(PYTHON) benchmarks/run.py
 
 records:  ## Make the records in experiments/ again: what the program finds today (from a clean checkout)
