@@ -60,12 +60,15 @@ def read_text(path: str, key: str, error: type[RunnerError]) -> str:
     return text.replace("\r\n", "\n")
 
 
-def parsed_yaml(text: str, path: str, key: str, error: type[RunnerError]) -> Any:
-    """The value of a YAML file with this text. What is none raises `error` with the configuration key."""
+def parsed_yaml(
+    text: str, path: str, key: str, error: type[RunnerError], load: Callable[[str], Any] | None = None
+) -> Any:
+    """The value of a YAML file with this text, made by `load` (default: yaml.safe_load). What is none raises `error`
+    with the configuration key."""
     import yaml
 
     try:
-        return yaml.safe_load(text)
+        return (load or yaml.safe_load)(text)
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f":{mark.line + 1}" if mark is not None else ""

@@ -12,7 +12,7 @@ from yaml.composer import Composer
 from yaml.resolver import Resolver
 
 from runner.data.fields import Fields
-from runner.data.files import read_text
+from runner.data.files import parsed_yaml, read_text
 from runner.data.jsonl import described
 from runner.data.problems import ProblemLog
 from runner.errors import DataError, did_you_mean
@@ -31,7 +31,7 @@ class Placed(dict[str, Any]):
 
 def read_yaml(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line, conversation) in file order. Raises DataError where the file is no scenario file at all."""
-    document = _parsed(read_text(path, key, DataError), path, key)
+    document = parsed_yaml(read_text(path, key, DataError), path, key, DataError, _loaded)
     if not isinstance(document, Placed):
         raise DataError(f"{key}: {path}: expected `version: 1` and `conversations: [...]`, found {described(document)}")
     fields = Fields(document, path, 1, log)
@@ -49,16 +49,9 @@ def read_yaml(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, dict[
             fields.wrong(f"conversations[{index}]", "an object", item)
 
 
-def _parsed(text: str, path: str, key: str) -> Any:
-    try:
-        node = yaml.compose(text, Loader=_Loader)
-        return None if node is None else _value(node, {})
-    except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        where = f":{mark.line + 1}" if mark is not None else ""
-        raise DataError(f"{key}: {path}{where}: not YAML: {getattr(problem, 'problem', problem)}") from None
-    except RecursionError:
-        raise DataError(f"{key}: {path}: not YAML: nested too deeply") from None
+def _loaded(text: str) -> Any:
+    node = yaml.compose(text, Loader=_Loader)
+    return None if node is None else _value(node, {})
 
 
 def _fast_loader() -> Any:

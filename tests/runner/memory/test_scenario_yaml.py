@@ -57,7 +57,7 @@ def test_words_and_dates_are_texts(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "a: " + "{b: " * 100_000, "- " * 100_000])
 def test_what_is_nested_too_deeply_is_refused_and_ends_no_process(tmp_path: Path, text: str) -> None:
-    with pytest.raises(DataError, match=r"s\.yaml: not YAML: nested too deeply$"):
+    with pytest.raises(DataError, match=r"s\.yaml is not YAML: nested too deeply$"):
         read(tmp_path, text)
 
 
@@ -98,13 +98,13 @@ def test_numbers_are_no_texts(tmp_path: Path) -> None:
         ("conversations: []\n", ": version: expected 1, found nothing"),
         ("version: 2\n", ": version: expected 1, found number 2"),
         ("version: true\n", ": version: expected 1, found true"),
-        ("version: 1\nversion: 1\n", ":2: not YAML: 'version' is there twice"),
-        ("version: 1\nconversations: [\n", ":3: not YAML: did not find expected node content"),
+        ("version: 1\nversion: 1\n", ":2 is not YAML: 'version' is there twice"),
+        ("version: 1\nconversations: [\n", ":3 is not YAML: did not find expected node content"),
         (
             "version: 1\nconversation: []\n",
             ": conversations: expected a list, found nothing; did you mean 'conversation'?",
         ),
-        ("version: 1\nx: &a [*a]\n", ": not YAML: nested too deeply"),
+        ("version: 1\nx: &a [*a]\n", " is not YAML: nested too deeply"),
     ],
 )
 def test_files_that_hold_no_scenarios(tmp_path: Path, text: str, message: str) -> None:
@@ -115,7 +115,7 @@ def test_files_that_hold_no_scenarios(tmp_path: Path, text: str, message: str) -
 
 @pytest.mark.parametrize("number", ["9" * 5000, "1e999"])
 def test_a_number_that_is_too_large(tmp_path: Path, number: str) -> None:
-    with pytest.raises(DataError, match=r"s\.yaml:2: not YAML: a number is too large$"):
+    with pytest.raises(DataError, match=r"s\.yaml:2 is not YAML: a number is too large$"):
         read(tmp_path, f"version: 1\nconversations: [{{id: {number}}}]\n")
 
 
