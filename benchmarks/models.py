@@ -96,7 +96,7 @@ def runner_command(queries: Path, url: str, out: Path) -> list[str]:
 def measured(command: list[str], server: ModelsProcess, requests: int) -> Measured:
     """Runs the command to its end; ends this program where it failed or sent other than `requests`."""
     server.counters(reset=True)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""}  # modules stay compiled
     started = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)

@@ -83,8 +83,8 @@ class Component:
     """Stands for a component during the check."""
 
 
-def check(node: DictConfig) -> tuple[list[Problem], set[str]]:
-    """All problems of the settings of `node` and of what it reaches, and the keys that it reaches."""
+def check(*nodes: DictConfig) -> list[Problem]:
+    """All problems of the settings of `nodes` and of what they reach."""
     problems: list[Problem] = []
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> Component:
@@ -92,8 +92,16 @@ def check(node: DictConfig) -> tuple[list[Problem], set[str]]:
         return Component()
 
     walk = Walk(visit, problems)
+    for node in nodes:
+        walk.component(node)
+    return [Problem(_as_typed(problem.key, walk.aliases), problem.message) for problem in problems]
+
+
+def keys(node: DictConfig) -> set[str]:
+    """Of the components that `node` reaches, and its own."""
+    walk: Walk[None] = Walk(lambda key, target, arguments: None)
     walk.component(node)
-    return [Problem(_as_typed(problem.key, walk.aliases), problem.message) for problem in problems], set(walk.keys)
+    return set(walk.keys)
 
 
 def _as_typed(key: str, aliases: Mapping[str, str]) -> str:

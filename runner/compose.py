@@ -29,13 +29,15 @@ NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "
 
 @dataclass(frozen=True)
 class Cell:
-    """One job: its composed configuration and the overrides that make it differ from its sisters."""
+    """One job: its composed configuration and the overrides that make it differ from its sisters. `hydra`: the node
+    of that name, which is what Hydra is told about itself."""
 
     cfg: DictConfig
     overrides: Sequence[str]
     swept: Sequence[str]
     fingerprint: str
     experiment: str
+    hydra: DictConfig | None = None
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,9 @@ def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple
             if cfg is not None and not found:
                 choices = _choices(cfg)
                 name = experiment_name(choices, cfg)
-                del cfg["hydra"]
+                hydra = cfg.pop("hydra")
                 differs = [override for override in job if override in swept]
-                cells.append(Cell(cfg, job, differs, run_fingerprint(cfg), str(name)))
+                cells.append(Cell(cfg, job, differs, run_fingerprint(cfg), str(name), hydra))
     if told := of_all_jobs(problems):
         raise ConfigError(told)
     return list(overrides), cells

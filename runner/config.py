@@ -10,7 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from runner import __version__
-from runner.components import check, identity, violation
+from runner.components import check, identity, keys, violation
 from runner.errors import ConfigError, Problem, did_you_mean
 from runner.llm.names import name_problem
 from runner.llm.settings import Price, Prices, ProviderSettings
@@ -111,8 +111,7 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
     problems = _option_problems(cfg)
     if not _is_component(cfg, "evaluation"):
         return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
-    for name in [name for name in _names(cfg) if _is_component(cfg, name)]:
-        problems += check(_node(cfg, name))[0]
+    problems += check(*(_node(cfg, name) for name in _names(cfg) if _is_component(cfg, name)))
     problems += _model_problems(cfg)
     return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]
 
@@ -123,7 +122,7 @@ def _model_problems(cfg: DictConfig) -> list[Problem]:
     providers = _node(cfg, "provider")
     if not isinstance(providers, DictConfig):  # which is a problem of its own
         return []
-    for key in sorted(check(cfg.evaluation)[1]):
+    for key in sorted(keys(cfg.evaluation)):
         node = OmegaConf.select(cfg, key)
         name = node.get("model")
         if "models" not in node or not isinstance(name, str):
@@ -141,6 +140,11 @@ def validate(cfg: DictConfig) -> RunOptions:
     problems = problems_of(cfg)
     if problems:
         raise ConfigError(problems)
+    return options_of(cfg)
+
+
+def options_of(cfg: DictConfig) -> RunOptions:
+    """Of a configuration that was found to have no problem."""
     return RunOptions.model_validate(_options(cfg))
 
 
@@ -152,7 +156,7 @@ def run_fingerprint(cfg: DictConfig) -> str:
 
 def reached(cfg: DictConfig) -> set[str]:
     """Top-level keys of the components that `evaluation` uses."""
-    return {key.split(".")[0] for key in check(cfg.evaluation)[1]}
+    return {key.split(".")[0] for key in keys(cfg.evaluation)}
 
 
 def resolved(cfg: DictConfig) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from runner import terminal
 from runner.comparing import look_up
 from runner.components import build
 from runner.compose import Plan
-from runner.config import validate
+from runner.config import options_of
 from runner.preflight import preflight
 from runner.records import CaseSet
 from runner.report.wording import LANGUAGES
@@ -22,7 +22,7 @@ def dry_run(plan: Plan) -> int:
     say = LANGUAGES[plan.cells[0].cfg.report.language]
     seen: dict[str, int] = {}
     for cell in plan.runs:
-        options = validate(cell.cfg)
+        options = options_of(cell.cfg)
         case_set: CaseSet[Any] = build(cell.cfg.evaluation).root.load()
         chosen = selected(case_set.cases, options)
         lines = [f"{problem.severity}: {problem}" for problem in case_set.problems]

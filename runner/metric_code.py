@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def metric_code() -> dict[str, str]:
 def code_of(modules: Iterable[str]) -> str:
     """SHA-256 over the syntax of modules and of what they import from PACKAGES. Comments, docstrings and layout
     do not count, nor does the version of Python."""
-    return fingerprint([[name, _digest(_path(name))] for name in sorted(_closure(modules))])
+    return fingerprint([[name, _module(name)[1]] for name in sorted(_closure(modules))])
 
 
 def _closure(modules: Iterable[str]) -> set[str]:
@@ -45,8 +45,15 @@ def _closure(modules: Iterable[str]) -> set[str]:
         name = pending.pop()
         if name not in found:
             found.add(name)
-            pending += _imports(ast.parse(_path(name).read_text(encoding="utf-8")))
+            pending += _module(name)[0]
     return found
+
+
+@cache
+def _module(name: str) -> tuple[Sequence[str], str]:
+    """What it imports from PACKAGES, and the hash of its syntax."""
+    tree = ast.parse(_path(name).read_text(encoding="utf-8"))
+    return tuple(_imports(tree)), hashlib.sha256(repr(_shape(tree)).encode()).hexdigest()
 
 
 def _imports(tree: ast.Module) -> Iterator[str]:
@@ -65,12 +72,6 @@ def _path(name: str) -> Path:
     if spec is None or spec.origin is None:
         raise ImportError(f"no source of {name}")
     return Path(spec.origin)
-
-
-@cache
-def _digest(path: Path) -> str:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return hashlib.sha256(repr(_shape(tree)).encode()).hexdigest()
 
 
 def _shape(node: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 from runner import terminal
 from runner.components import build
 from runner.compose import Cell
-from runner.config import validate
+from runner.config import options_of
 from runner.errors import RunnerError, StopRunError
 from runner.llm.ledger import Account
 from runner.llm.models import Models, models_among
@@ -91,7 +91,7 @@ def plan_cells(cells: Sequence[Cell]) -> Planned:
 
 
 def _plan(cell: Cell, number: int, rehearsal: Rehearsal, scratch: Path) -> CellPlan:
-    options = validate(cell.cfg)
+    options = options_of(cell.cfg)
     built = build(cell.cfg.evaluation)
     models = models_among(built.parts.values())
     cases = selected(built.root.load().cases, options)

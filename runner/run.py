@@ -17,7 +17,7 @@ from runner import terminal
 from runner.aggregate import aggregate
 from runner.comparing import conclude
 from runner.components import build
-from runner.config import RunOptions, validate
+from runner.config import RunOptions, options_of
 from runner.data.spool import Part
 from runner.engine import INTERRUPTED, Stop
 from runner.errors import BudgetSpentError, FallsShortError, InputError, RunnerError, TrackingError, did_you_mean
@@ -70,7 +70,7 @@ def _nothing_done(error: RunnerError, cfg: DictConfig) -> str:
 def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] | None]:
     """The summary is None before the last pass over the run."""
     started = time.perf_counter()
-    options = validate(job.cfg)
+    options = options_of(job.cfg)
     built = build(job.cfg.evaluation)
     case_set: CaseSet[Any] = built.root.load()
     if job.before is None:

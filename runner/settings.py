@@ -77,7 +77,7 @@ def _problems(cfg: DictConfig, known: DictConfig, root: str) -> list[Problem]:
     return [
         *(Problem(name, f"unknown setting{did_you_mean(name, names)}") for name in unknown),
         *(Problem(name, f"a value is required; give one with {name}=VALUE") for name in missing),
-        *check(cfg[root])[0],
+        *check(cfg[root]),
     ]
 
 

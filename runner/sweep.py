@@ -148,11 +148,15 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> None:
     """In Hydra's own main function the configuration would be composed once more, to learn the mode."""
     from hydra.core.global_hydra import GlobalHydra
 
+    from runner.composed import Composed
+
     mode = "MULTIRUN" if plan.is_sweep else "RUN"
     words = [f"out={single_quoted(str(folder))}", *overrides, f"hydra.mode={mode}"]
     try:
         with initialized(None if plan.frozen is None else folder / UNFOLDED):
             hydra: Any = GlobalHydra.instance().hydra
+            if plan.frozen is None:  # else the places of its files have changed
+                hydra.config_loader = Composed(hydra.config_loader, plan.runs)
             start = hydra.multirun if plan.is_sweep else hydra.run
             start(config_name="config", task_function=task, overrides=words)
     except OSError as error:

@@ -104,7 +104,7 @@ def rules_of(name: str) -> Regression:
         settings = OmegaConf.create({"regression": {**_mapping(OmegaConf.create(text)), "_target_": TARGET}})
     except (OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"--rules: {name} cannot be read: {' '.join(str(error).split())}") from None
-    problems, _ = check(settings.regression)
+    problems = check(settings.regression)
     if problems:
         raise ConfigError(problems)
     regression: Regression = build(settings.regression).root

@@ -59,7 +59,7 @@ def _tracking(run: Mapping[str, Any], uri: str | None) -> Tracking:
     if "uri" not in settings:  # tracking=none
         settings = default_settings()
     node = OmegaConf.create({"tracking": settings | ({} if uri is None else {"uri": uri})}).tracking
-    problems, _ = check(node)
+    problems = check(node)
     if problems:
         raise ConfigError(problems)
     tracking: Tracking = build(node).root

@@ -6,7 +6,7 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from runner.components import build, check, identity, load
+from runner.components import build, check, identity, keys, load
 from runner.errors import ConfigError
 
 
@@ -58,7 +58,7 @@ timeout_ms: 1
 
 
 def problems(yaml: str, name: str = "n${size}") -> list[str]:
-    return [str(problem) for problem in check(config(yaml, name).evaluation)[0]]
+    return [str(problem) for problem in check(config(yaml, name).evaluation)]
 
 
 def test_a_shared_part_is_built_once() -> None:
@@ -121,7 +121,7 @@ def test_build_refuses_what_is_missing() -> None:
 
 
 def test_reached_keys() -> None:
-    assert check(config("spare: {_target_: x.Y}").evaluation)[1] == {"evaluation", "wheel"}
+    assert keys(config("spare: {_target_: x.Y}").evaluation) == {"evaluation", "wheel"}
 
 
 @pytest.mark.parametrize("yaml", ["wheel: {spokes: 7}", "size: 4", "evaluation: {names: [a]}"])
@@ -184,13 +184,13 @@ def test_components_by_name_are_built_checked_and_part_of_the_identity() -> None
     assert {name: wheel.spokes for name, wheel in built.root.wheels.items()} == {"a": 8, "b": 4}
     assert set(built.parts) == {"evaluation", "evaluation.wheels.b", "wheel"}
     assert identity(train(own).evaluation) != identity(train(own.replace("4", "5")).evaluation)
-    found = [str(problem) for problem in check(train(own.replace("4", "2")).evaluation)[0]]
+    found = [str(problem) for problem in check(train(own.replace("4", "2")).evaluation)]
     assert found == ["evaluation.wheels.b.spokes: expected greater than or equal to 3, got 2"]
 
 
 @pytest.mark.parametrize("wheels", ["{}", "3", "{a: 3}", "{a: {spokes: 3}}", "['${wheel}']"])
 def test_what_is_no_components_by_name(wheels: str) -> None:
-    assert [str(problem) for problem in check(train(wheels).evaluation)[0]] == [
+    assert [str(problem) for problem in check(train(wheels).evaluation)] == [
         "evaluation.wheels: expected components by name (mappings with _target_), at least one"
     ]
 
@@ -201,7 +201,7 @@ def open_ended(**settings: Any) -> dict[str, Any]:
 
 def test_arguments_of_any_name_are_allowed_where_the_class_takes_them() -> None:
     node = OmegaConf.create({"_target_": f"{__name__}.open_ended", "anything": 1})
-    assert check(node)[0] == []
+    assert check(node) == []
     assert build(node).root == {"anything": 1}
 
 

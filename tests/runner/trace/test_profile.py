@@ -15,7 +15,7 @@ WEIGHTS: Any = {"complexity": 0.2, "novelty": 0.3, "diversity": 0.1, "outcome": 
 def problems(**weights: Any) -> list[str]:
     """What is wrong with a YAML of these weights."""
     profile = {"_target_": "runner.trace.profile.Profile", "name": "mine", "weights": weights}
-    return [str(problem) for problem in check(OmegaConf.create({"profile": profile}).profile)[0]]
+    return [str(problem) for problem in check(OmegaConf.create({"profile": profile}).profile)]
 
 
 def test_the_table_of_weights() -> None:
@@ -65,7 +65,7 @@ def test_weights_of_a_memory_sum_to_one_too() -> None:
         ({"memory": {**memory, "nois": 0.2}}, "profile.memory.nois: unknown setting"),
         ({"margins": {"score": -1}}, "profile.margins.score: expected greater than or equal to 0, got -1"),
     ):
-        found = check(OmegaConf.create({"profile": {**settings, **more}}).profile)[0]
+        found = check(OmegaConf.create({"profile": {**settings, **more}}).profile)
         assert str(found[0]).startswith(message)
 
 

@@ -27,7 +27,7 @@ def of_conf(name: str) -> dict[str, Any]:
 def problems(**chunker: Any) -> list[str]:
     target = "plugins.dataset.demo.DemoDataset"
     node = OmegaConf.create({"dataset": {"_target_": target, "chunker": {**of_conf("sections"), **chunker}}})
-    return [str(problem) for problem in check(node.dataset)[0]]
+    return [str(problem) for problem in check(node.dataset)]
 
 
 @pytest.mark.parametrize(
