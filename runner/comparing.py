@@ -6,7 +6,6 @@ be served by another process, and the latest run of an experiment must not be it
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from runner.errors import ConfigError, DataError, InputError, Problem, RunnerErr
 from runner.job import Job, Outcome
 from runner.metadata import read_json, write_json
 from runner.references import NAMES
-from runner.writing import from_here
+from runner.writing import from_here, no_place_for_a_file
 
 if TYPE_CHECKING:
     from runner.comparison.sides import Place, Side
@@ -80,20 +79,12 @@ def _check(cells: Sequence[Cell]) -> None:
         path = cfg[name]
         if path is not None and len(cells) > 1:
             problems.append(Problem(name, "this command has several runs, each with a file of its own in its folder"))
-        elif path is not None and Path(path).is_dir():
-            problems.append(Problem(name, f"{path} is a folder; expected the name of a file"))
-        elif path is not None and (obstacle := _obstacle(Path(path))) is not None:
-            problems.append(Problem(name, f"cannot write {path}: {obstacle} is no folder that can be written to"))
+        elif path is not None and (problem := no_place_for_a_file(Path(path))) is not None:
+            problems.append(Problem(name, problem))
     if not problems and cfg.save_snapshot is not None:
         problems += _foreign(Path(cfg.save_snapshot))
     if problems:
         raise ConfigError(problems)
-
-
-def _obstacle(path: Path) -> Path | None:
-    """What stands where a folder for the file should be, or a folder that takes no files."""
-    nearest = next(folder for folder in path.absolute().parents if folder.exists())
-    return None if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK) else nearest
 
 
 def _foreign(path: Path) -> list[Problem]:

@@ -86,12 +86,18 @@ class Database:
 
     def _with_connection(self, action: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return action(self._opened())
+            return self._done(action)
         except sqlite3.DatabaseError as error:
             if self.path is None or not self._is_replaceable or _code(error) not in UNUSABLE:
                 raise
             self._set_aside(self.path)
-        return action(self._opened())
+        return self._done(action)
+
+    def _done(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return action(self._opened())
+        except UnicodeDecodeError:  # of a name, in what SQLite says of the damage
+            raise damaged("database disk image is malformed: a name in it is no text") from None
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:

@@ -177,7 +177,8 @@ def _claim(job: Job, origin: Mapping[str, Any]) -> None:
 
 def _changed(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list[str]:
     """What is not as it was; beside the identity of the data is that of what asks models."""
-    known, data = before.get("data") or {}, origin["data"]
+    found, data = before.get("data"), origin["data"]
+    known = found if isinstance(found, dict) else {}
     names = [name for name in {**known, **data} if known.get(name) != data.get(name)]
     asking = [name for name in names if name in ASKING]
     changed = {

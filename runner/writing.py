@@ -18,6 +18,16 @@ def from_here(path: Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
+def no_place_for_a_file(path: Path) -> str | None:
+    """Why no file can be written there; told before there is anything to write."""
+    if path.is_dir():
+        return f"{path} is a folder; expected the name of a file"
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        return f"cannot write {path}: {nearest} is no folder that can be written to"
+    return None
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A file beside `path` to write into. It takes the place of `path` at the end: a reader sees the old file or the

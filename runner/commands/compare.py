@@ -16,7 +16,6 @@ from dataclasses import replace
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -35,7 +34,7 @@ from runner.report.comparison_words import Record
 from runner.report.html import write_comparison
 from runner.report.wording import LANGUAGES, Wording, wording_of
 from runner.snapshot import write_bytes
-from runner.writing import from_here
+from runner.writing import from_here, no_place_for_a_file
 
 SEVERAL = "runner.comparisons"
 TARGET = "runner.regression.Regression"
@@ -45,6 +44,8 @@ def main(argv: Sequence[str]) -> int:
     """Raises InputError for what names no run and for rules that do not fit, TrackingError for MLflow."""
     options = _parser().parse_args(argv)
     regression = rules_of(options.rules)
+    if options.junit is not None and (problem := no_place_for_a_file(options.junit)) is not None:
+        raise InputError(f"--junit: {problem}")
     with tempfile.TemporaryDirectory() as scratch:
         finder = Finder(Path(scratch), options.uri)
         candidates = [finder.open(name) for name in options.candidate]
@@ -90,33 +91,24 @@ def _parser() -> argparse.ArgumentParser:
 def rules_of(name: str) -> Regression:
     """The rules of conf/regression/NAME.yaml, or of a file of that form. Raises ConfigError and InputError."""
     from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-    from yaml import YAMLError
 
     from runner.components import build, check
+    from runner.frozen import read_mapping
 
     known = {Path(path.name).stem: path for path in files("conf").joinpath("regression").iterdir()}
     source = known.get(name)
     if source is None and not Path(name).is_file():
         raise InputError(f"--rules: no rules '{name}' and no such file{did_you_mean(name, known)}")
     try:
-        text = (source or Path(name)).read_text(encoding="utf-8")
-        settings = OmegaConf.create({"regression": {**_mapping(OmegaConf.create(text)), "_target_": TARGET}})
-    except (OmegaConfBaseException, YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"--rules: {name} cannot be read: {' '.join(str(error).split())}") from None
+        values = read_mapping(source or Path(name))
+    except InputError as error:
+        raise InputError(f"--rules: {error}") from None
+    settings = OmegaConf.create({"regression": {**values, "_target_": TARGET}})
     problems = check(settings.regression)
     if problems:
         raise ConfigError(problems)
     regression: Regression = build(settings.regression).root
     return regression
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    from omegaconf import DictConfig
-
-    if not isinstance(value, DictConfig):
-        raise InputError("--rules: expected a mapping with rules and must_not_break")
-    return {str(key): value[key] for key in value}
 
 
 def _new_folder() -> Path:

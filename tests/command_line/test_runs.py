@@ -460,7 +460,7 @@ def test_the_composed_configuration_is_shown() -> None:
     assert done.returncode == 0 and "\nk: 7\n" in done.stdout and "case: 질문 (1)" in done.stdout
 
 
-@pytest.mark.parametrize("damage", ["removed", "{", "[]"])
+@pytest.mark.parametrize("damage", ["removed", "{", "[]", '{"data": [1]}'])
 def test_rows_of_unknown_origin_are_never_mixed_in(data: list[str], damage: str) -> None:
     main([*data, "k=1", "out=x"])
     for name in ("run.json", ".journal.json"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def composed() -> list[DictConfig]:
 @given(data=st.data())
 def test_values_of_a_configuration(composed: list[DictConfig], data: st.DataObject) -> None:
     """Every problem names a key and says what is wrong, in one line; without one, everything can be built."""
-    cfg = data.draw(st.sampled_from(composed)).copy()
+    cfg = deepcopy(data.draw(st.sampled_from(composed)))
     places = [place for place in paths(OmegaConf.to_container(cfg)) if all(isinstance(step, str) for step in place)]
     for _ in range(data.draw(st.integers(1, 3))):
         place = ".".join(map(str, data.draw(st.sampled_from(places))))

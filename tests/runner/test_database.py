@@ -297,3 +297,16 @@ def test_a_head_of_a_format_that_there_is_not_is_damage(path: Path) -> None:
     add(numbers, 2)
     assert all_of(numbers) == [2] and numbers.set_aside == path.with_suffix(".damaged")
     numbers.close()
+
+
+def test_sqlite_tells_of_the_damage_in_bytes_that_are_no_text(path: Path) -> None:
+    numbers = database(path)
+    add(numbers, 1)
+    numbers.close()
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"CREATE TABLE number", b"CREATE \x80ABLE number"))
+    assert path.read_bytes() != content
+    with pytest.raises(DamagedError, match="a name in it is no text"):
+        all_of(database(path, is_replaceable=False))
+    numbers = database(path)
+    assert all_of(numbers) == [] and numbers.set_aside == path.with_suffix(".damaged")

@@ -98,6 +98,21 @@ def test_junit() -> None:
     assert message == "Baseline 1.0000, Candidate 0.4000, Loss 0.6000, Accepted 0.05"
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("", ". is a folder; expected the name of a file"),
+        ("good", "good is a folder; expected the name of a file"),
+        ("rules.txt/gate.xml", "cannot write rules.txt/gate.xml: .*rules.txt is no folder that can be written to"),
+    ],
+)
+def test_no_place_for_junit(name: str, problem: str) -> None:
+    Path("rules.txt").touch()
+    with pytest.raises(InputError, match=f"^--junit: {problem}$"):
+        compare.main(["good", "bad", "--out", "c", "--junit", name])
+    assert not Path("c").exists()
+
+
 def test_the_default_folder_is_a_new_one(capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
         compare.main(["good", "bad"])
@@ -153,8 +168,9 @@ CASES = "\nmust_not_break: []"
         ("rules: []\nmust_not_break: []\nmargni: 1", ConfigError, "did you mean 'margin'"),
         ("rules: [{metric: mrr, margin: 0, slice: {lang: ko}}]" + CASES, ConfigError, "regression.rules.0.slice"),
         ("rules: [{metric: mrrr, margin: 0}]" + CASES, InputError, "did you mean 'mrr'?"),
-        ("- a\n- b", InputError, "--rules: expected a mapping with rules and must_not_break"),
-        ("rules: [", InputError, "--rules: rules.yaml cannot be read: "),
+        ("- a\n- b", InputError, "--rules: rules.yaml: expected a mapping"),
+        ("1e999", InputError, "--rules: rules.yaml: cannot be read: "),
+        ("rules: [", InputError, "--rules: rules.yaml: cannot be read: "),
     ],
 )  # fmt: skip
 def test_wrong_rules(text: str, error: type[Exception], message: str) -> None:
@@ -187,5 +203,5 @@ def test_wrong_arguments(arguments: list[str], error: type[Exception], message: 
 @pytest.mark.parametrize("text", ["rules: " + "[" * 3000, "margin: " + "9" * 5000])
 def test_rules_that_no_yaml_reader_takes(tmp_path: Path, text: str) -> None:
     (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"^--rules: .*rules\.yaml cannot be read: "):
+    with pytest.raises(InputError, match=r"^--rules: .*rules\.yaml: cannot be read: "):
         compare.rules_of(str(tmp_path / "rules.yaml"))
