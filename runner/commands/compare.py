@@ -95,7 +95,7 @@ def rules_of(name: str) -> Regression:
     from runner.components import build, check
     from runner.frozen import read_mapping
 
-    known = {Path(path.name).stem: path for path in files("conf").joinpath("regression").iterdir()}
+    known = {Path(path.name).stem: Path(str(path)) for path in files("conf").joinpath("regression").iterdir()}
     source = known.get(name)
     if source is None and not Path(name).is_file():
         raise InputError(f"--rules: no rules '{name}' and no such file{did_you_mean(name, known)}")
