@@ -93,7 +93,8 @@ def _help(words: Sequence[str]) -> int:
 
 def _ask_hydra(line: Line, words: Sequence[str]) -> int:
     from runner import arguments
-    from runner.compose import frozen_of, with_search_path
+    from runner.compose import frozen_of
+    from runner.config_folders import with_search_path
     from runner.frozen import unfolded
 
     frozen, folders = frozen_of(line)
@@ -109,7 +110,7 @@ def _hydra_main(arguments: Sequence[str], folder: Path | None) -> int:
     import hydra
     from hydra.errors import HydraException
 
-    from runner.sweep import task
+    from runner.passes import task
 
     before = sys.argv
     sys.argv = ["runner", *arguments]

@@ -6,16 +6,15 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner import arguments
-from runner.choices import ENTRY_POINTS, choice_problem, known_groups, nested_problem, of_all_jobs
+from runner.choices import choice_problem, known_groups, nested_problem, of_all_jobs
 from runner.config import RunOptions, experiment_name, problems_of, reached, run_fingerprint
-from runner.config_folders import composable
+from runner.config_folders import composable, search_path, with_search_path
 from runner.errors import ConfigError, InputError, Problem
 from runner.frozen import Frozen, unfolded
 from runner.metadata import without_credentials
@@ -57,8 +56,17 @@ class Plan:
         return [*self.cells, *self.references.values()]
 
     @property
+    def folders(self) -> list[str]:
+        """Of `runs`, in the folder of the command."""
+        return [*map(str, range(len(self.cells))), *self.references] if self.is_sweep else ["."]
+
+    @property
     def experiment(self) -> str:
         return self.cells[0].experiment
+
+    @property
+    def language(self) -> str:
+        return str(self.cells[0].cfg.report.language)
 
     @property
     def fingerprint(self) -> str:
@@ -92,28 +100,6 @@ def frozen_of(line: arguments.Line) -> tuple[Frozen | None, list[str]]:
     if not found:
         raise InputError(f"--config-name: no {name} in {', '.join(line.config_folders)}")
     return Frozen.read(Path(found[0]) / name), [folder for folder in line.config_folders if folder != found[0]]
-
-
-def with_search_path(
-    overrides: Sequence[str], config_folders: Sequence[str], frozen: Frozen | None = None
-) -> list[str]:
-    """Adds conf folders: that of the program where something frozen comes before it, those named, and those of
-    installed packages (entry points of the group `runner.conf`, each naming a package). What the user put on
-    hydra.searchpath stays."""
-    places = [] if frozen is None else ["pkg://conf"]
-    places += [f"file://{Path(folder).resolve()}" for folder in config_folders]
-    places += [f"pkg://{point.value}" for point in entry_points(group=ENTRY_POINTS)]
-    others = []
-    for override in overrides:
-        parsed = arguments.parse(override)
-        value = parsed.value()
-        if parsed.key_or_group == "hydra.searchpath" and isinstance(value, list):
-            places = [str(place) for place in value] + places
-        else:
-            others.append(override)
-    if not places:
-        return others
-    return [*others, "hydra.searchpath=[" + ",".join(arguments.single_quoted(place) for place in places) + "]"]
 
 
 def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple[list[str], list[Cell]]:
@@ -286,7 +272,3 @@ def _bare(job: Sequence[str], known: dict[str, list[str]]) -> DictConfig | None:
 def _choices(cfg: DictConfig) -> dict[str, str]:
     chosen = cfg.hydra.runtime.choices
     return {str(key): str(value) for key, value in chosen.items() if not str(key).startswith("hydra")}
-
-
-def search_path(overrides: Sequence[str]) -> list[str]:
-    return [override for override in overrides if override.startswith("hydra.searchpath=")]

@@ -1,15 +1,45 @@
-"""Folders of configuration that somebody wrote: which of their files Hydra cannot make anything of, and why."""
+"""Folders of configuration that somebody wrote: where Hydra is told of them, and which of their files it cannot make
+anything of, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import entry_points
 from pathlib import Path
 
+from runner import arguments
+from runner.choices import ENTRY_POINTS
 from runner.errors import ConfigError, InputError
-from runner.frozen import CONF, read_mapping
+from runner.frozen import CONF, Frozen, read_mapping
 
 FILES = ("*.yaml", "*/*.yaml")  # of a group, and of groups in it
+
+
+def with_search_path(
+    overrides: Sequence[str], config_folders: Sequence[str], frozen: Frozen | None = None
+) -> list[str]:
+    """Adds conf folders: that of the program where something frozen comes before it, those named, and those of
+    installed packages (entry points of the group `runner.conf`, each naming a package). What the user put on
+    hydra.searchpath stays."""
+    places = [] if frozen is None else ["pkg://conf"]
+    places += [f"file://{Path(folder).resolve()}" for folder in config_folders]
+    places += [f"pkg://{point.value}" for point in entry_points(group=ENTRY_POINTS)]
+    others = []
+    for override in overrides:
+        parsed = arguments.parse(override)
+        value = parsed.value()
+        if parsed.key_or_group == "hydra.searchpath" and isinstance(value, list):
+            places = [str(place) for place in value] + places
+        else:
+            others.append(override)
+    if not places:
+        return others
+    return [*others, "hydra.searchpath=[" + ",".join(arguments.single_quoted(place) for place in places) + "]"]
+
+
+def search_path(overrides: Sequence[str]) -> list[str]:
+    return [override for override in overrides if override.startswith("hydra.searchpath=")]
 
 
 @contextmanager

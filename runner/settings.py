@@ -11,8 +11,8 @@ from omegaconf.errors import OmegaConfBaseException
 from runner import arguments
 from runner.choices import choice_problem, known_groups, nested_problem
 from runner.components import check
-from runner.compose import initialized, search_path, with_search_path
-from runner.config_folders import composable
+from runner.compose import initialized
+from runner.config_folders import composable, search_path, with_search_path
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.metadata import without_credentials
 from runner.provider_files import placed

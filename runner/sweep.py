@@ -1,38 +1,31 @@
-"""From validated cells to finished folders: launch them, in one pass or in waves, and gather what came of them.
-
-Hydra launches the jobs, in this process or, with another launcher, in others. A job leaves its outcome
-in its folder; the parent reads them all, because a launcher may lose a failure of a worker.
-"""
+"""From validated cells to finished folders: prepare them, have them run, and gather what came of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
 
-from runner import terminal, waves
-from runner.arguments import single_quoted
+from runner import terminal
 from runner.comparing import look_up
 from runner.comparison.chosen import chosen_baseline
 from runner.components import build
-from runner.compose import Plan, initialized
+from runner.compose import Plan
 from runner.cost import agree_on_cost
 from runner.engine import INTERRUPTED
 from runner.errors import InputError, RunnerError
 from runner.folders import check_cache, run_folder
 from runner.frozen import UNFOLDED, unfold
-from runner.job import OUTCOME, Job, Outcome
+from runner.job import OUTCOME, Outcome
 from runner.llm import ledger
 from runner.metadata import SCHEMA, now, read_json, write_json
+from runner.passes import serve
 from runner.preflight import preflight
 from runner.report.wording import LANGUAGES, Wording
-from runner.run import execute, tracking_failure
-from runner.waves import Wave
-from runner.writing import from_here, in_words
+from runner.run import tracking_failure
 
 UNMET = "evaluation.require: "  # the same command would find the same again
 SPENT = re.compile(r"\bbudget\.(usd|tokens|requests)=\S+ is spent")  # that of minutes begins anew with a command
@@ -55,145 +48,13 @@ def launched(plan: Plan) -> tuple[Path, int]:
         _prepare(plan, folder)
         baseline.leave(folder)
         _prepare_tracking(plan.cells[0].cfg)
-        return folder, _gather(plan, folder, _serve(plan, folder))
-
-
-def task(cfg: DictConfig) -> None:
-    """What Hydra runs for each job, here or in a worker process."""
-    from hydra.core.hydra_config import HydraConfig
-    from hydra.types import RunMode
-
-    hydra = HydraConfig.get()
-    folder = from_here(Path(hydra.runtime.output_dir))
-    many = hydra.mode == RunMode.MULTIRUN
-    sweep = read_json(folder.parent / "sweep.json") if many else None
-    choices = {str(key): str(value) for key, value in hydra.runtime.choices.items() if "hydra" not in str(key)}
-    label = _label(folder.name, sweep, LANGUAGES[cfg.report.language]) if sweep else ""
-    wave, before = waves.current(folder.parent) if sweep else Wave(), Outcome.read(folder)
-    if before is not None and before.status == "failed":  # in an earlier wave
-        return
-    overrides = list(hydra.overrides.task)
-    job = Job(
-        cfg,
-        folder,
-        overrides,
-        choices,
-        sweep["id"] if sweep else None,
-        label,
-        wave,
-        before,
-        _config_folders(hydra.searchpath),
-    )
-    outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
-    try:
-        outcome = execute(job)
-    finally:
-        _leave(replace(outcome, wave=wave.number), folder)
-    if outcome.exit_code == INTERRUPTED.exit_code and not wave.is_closing:
-        raise KeyboardInterrupt
-
-
-def _leave(outcome: Outcome, folder: Path) -> None:
-    """A run without an outcome did not run to its end, for all that its parent knows."""
-    try:
-        outcome.write(folder)
-    except OSError as error:
-        terminal.fail(in_words(error, folder))
-
-
-def _label(name: str, sweep: Mapping[str, Any], say: Wording) -> str:
-    """What a run is called in the terminal."""
-    is_cell = name.isdecimal()
-    called = f"{int(name) + 1}/{len(sweep['cells'])}" if is_cell else say("progress.reference", name=name)
-    return f"[{called}] "
-
-
-# --- the passes -----------------------------------------------------------------------------------
-
-
-def _serve(plan: Plan, folder: Path) -> int:
-    """Wave after wave. When a run stops early no further wave starts, and what is there is summed up.
-    Returns 130 when interrupted."""
-    code = 0
-    for wave in waves.waves_of(plan.runs, folder):
-        code = _pass(plan, folder, wave)
-        if wave.sums_up:
-            break
-        reason = INTERRUPTED.message if code else _why_it_ends(plan, folder, wave)
-        if reason is not None:
-            return max(code, _pass(plan, folder, Wave(wave.number, reason)))
-    return code
-
-
-def _pass(plan: Plan, folder: Path, wave: Wave) -> int:
-    if plan.is_sweep:
-        waves.begin(wave, folder)
-    try:
-        for overrides in _commands(plan):
-            _launch(plan, folder, overrides)
-    except KeyboardInterrupt:
-        terminal.note(_say(plan)("progress.interrupted", folder=folder))
-        return INTERRUPTED.exit_code
-    return 0
-
-
-def _commands(plan: Plan) -> Iterator[list[str]]:
-    """What Hydra is to be told: all cells at once, then each reference, which is in no grid with them."""
-    yield list(plan.overrides)
-    for name, cell in plan.references.items():
-        yield [*cell.overrides, f"hydra.sweep.subdir={name}"]
-
-
-def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> None:
-    """In Hydra's own main function the configuration would be composed once more, to learn the mode."""
-    from hydra.core.global_hydra import GlobalHydra
-
-    from runner.composed import Composed
-
-    mode = "MULTIRUN" if plan.is_sweep else "RUN"
-    words = [f"out={single_quoted(str(folder))}", *overrides, f"hydra.mode={mode}"]
-    try:
-        with initialized(None if plan.frozen is None else folder / UNFOLDED):
-            hydra: Any = GlobalHydra.instance().hydra
-            if plan.frozen is None:  # else the places of its files have changed
-                hydra.config_loader = Composed(hydra.config_loader, plan.runs)
-            start = hydra.multirun if plan.is_sweep else hydra.run
-            start(config_name="config", task_function=task, overrides=words)
-    except OSError as error:
-        terminal.fail(in_words(error, folder))
-    except Exception as error:  # a launcher that lost its workers; what they left tells which
-        terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
-
-
-def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
-    """The first reason for which a run did not get to the end of its part in this wave. A run that failed by
-    itself, as with data that cannot be read, is out, and the others go on."""
-    for name in _names(plan):
-        outcome = Outcome.read(folder / name)
-        if outcome is None or (outcome.wave != wave.number and outcome.status != "failed"):
-            return f"run {name} did not run to its end"
-        if outcome.status == "partial":
-            return f"run {name}: {outcome.error_message}"
-    return None
-
-
-# --- before and after -----------------------------------------------------------------------------
-
-
-def _config_folders(places: Sequence[str]) -> list[str]:
-    """Folders of YAML that somebody wrote, as seen from where the command was given."""
-    return [str(from_here(Path(place.removeprefix("file://")))) for place in places if place.startswith("file://")]
-
-
-def _names(plan: Plan) -> list[str]:
-    """Of the folders, in the order of plan.runs."""
-    return [*map(str, range(len(plan.cells))), *plan.references] if plan.is_sweep else ["."]
+        return folder, _gather(plan, folder, serve(plan, folder))
 
 
 def _prepare(plan: Plan, folder: Path) -> None:
     """Every cell starts without an outcome, so that a stale one cannot pass for a new one."""
     before = read_json(folder / "sweep.json") or {}
-    for name in _names(plan):
+    for name in plan.folders:
         try:
             (folder / name).mkdir(exist_ok=True)
             write_json(folder / name / OUTCOME, {})
@@ -205,7 +66,7 @@ def _prepare(plan: Plan, folder: Path) -> None:
         pending = {"status": "pending", "exit_code": None, "error_message": None}
         runs = [
             {"folder": name, "overrides": cell.swept, **pending}
-            for name, cell in zip(_names(plan), plan.runs, strict=True)
+            for name, cell in zip(plan.folders, plan.runs, strict=True)
         ]
         parts = {"cells": runs[: len(plan.cells)]}
         parts |= {"references": runs[len(plan.cells) :]} if plan.references else {}
@@ -229,7 +90,7 @@ def _prepare_tracking(cfg: DictConfig) -> None:
 
 def _gather(plan: Plan, folder: Path, code: int) -> int:
     """The gravest exit code over all cells; a cell that left no outcome has failed."""
-    outcomes = [_final(folder / name) for name in _names(plan)]
+    outcomes = [_final(folder / name) for name in plan.folders]
     gravest = min([code, *(3 if outcome is None else outcome.exit_code for outcome in outcomes)], key=GRAVITY.index)
     if plan.is_sweep:
         state = read_json(folder / "sweep.json") or {}
@@ -242,12 +103,8 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
         told = {cell["folder"] for cell, outcome in zip(runs, outcomes, strict=True) if outcome and outcome.told}
         _close_sweep(plan, folder, runs, told)
     if code == 0:
-        _say_how_to_go_on(outcomes, folder, _say(plan))
+        _say_how_to_go_on(outcomes, folder, LANGUAGES[plan.language])
     return gravest
-
-
-def _say(plan: Plan) -> Wording:
-    return LANGUAGES[plan.cells[0].cfg.report.language]
 
 
 def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wording) -> None:
@@ -274,7 +131,7 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], t
 
     report.write_sweep(folder, _compared(plan, folder, cells))
     terminal.show(*report.sweep_panels(folder, errors=False))
-    say, names = _say(plan), []
+    say, names = LANGUAGES[plan.language], []
     for cell in cells:
         if cell["exit_code"]:
             names.append(say("progress.run", folder=cell["folder"], overrides=" ".join(cell["overrides"])))
@@ -299,5 +156,5 @@ def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> M
         margin = build(cfg.regression).root.margin
         return compare_sweep(folder, statuses, baseline=baseline, seed=cfg.seed, margin=margin)
     except RunnerError as error:
-        terminal.note(_say(plan)("progress.not_compared", error=error))
+        terminal.note(LANGUAGES[plan.language]("progress.not_compared", error=error))
         return None

@@ -47,7 +47,7 @@ LAYERS = (
         "runner.progress",
     ),
     ("runner.references", "runner.config_folders"),
-    ("runner.compose", "runner.waves", "runner.job"),
+    ("runner.compose", "runner.composed", "runner.waves", "runner.job"),
     ("runner.settings", "runner.chat"),
     (
         "runner.score_identity",
@@ -61,7 +61,7 @@ LAYERS = (
     ("runner.run",),
     ("runner.planning",),
     ("runner.plan_report",),
-    ("runner.dry_run", "runner.cost", "runner.sweep", "runner.manual", "runner.choice_manual"),
+    ("runner.dry_run", "runner.cost", "runner.passes", "runner.sweep", "runner.manual", "runner.choice_manual"),
     ("runner.calibration", "runner.freezing"),
     ("runner.commands",),
     ("runner.cli",),

@@ -8,7 +8,8 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from runner import arguments
-from runner.compose import Cell, compose_cells, with_search_path
+from runner.compose import Cell, compose_cells
+from runner.config_folders import with_search_path
 from runner.errors import InputError
 from runner.freezing.portable import portable
 from runner.freezing.source import Run, Source

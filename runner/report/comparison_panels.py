@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import RenderableType
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from runner.metadata import read_json
 from runner.report import metric
+from runner.report.columns import WIDTH, folded
 from runner.report.comparison_flips import right
 from runner.report.comparison_words import (
     MARKS,
@@ -31,6 +33,8 @@ from runner.report.comparison_words import (
 from runner.report.wording import Wording, wording_of
 
 STYLES = {"better": "bold green", "worse": "bold red", "mixed": "bold yellow"}
+GAP = 2  # between two columns, and at both edges together
+NARROWEST = 12  # columns of the terminal that the name of a metric may be folded to
 
 
 def comparison_view(folder: Path, run: Mapping[str, Any]) -> list[RenderableType]:
@@ -59,22 +63,57 @@ def comparison_panels(record: Record, say: Wording) -> list[RenderableType]:
 
 
 def _table(record: Record, say: Wording) -> Table:
-    """Two lines a metric."""
+    """Two lines a metric or more; beside the metric as many columns as there is room for, the weightiest first."""
     shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    shown.add_column(Text(say("compare.metric")), no_wrap=True)
-    for name in ("sides", "difference", "p", "mde"):
-        shown.add_column(Text(say(f"compare.short.{name}")), justify="right", no_wrap=True)
-    shown.add_column(Text(say("compare.verdict")))
-    for entry in of_role(record, "main"):
-        verdict = entry["verdict"]
-        mark = f"{MARKS[verdict]} " if verdict in MARKS else ""
-        effect = signed(entry["effect_size"], say, 2)
-        shown.add_row(
-            Text.assemble(label(entry, record, say), (f"\nn={entry['n_paired']}", "dim")),
-            Text(f"{metric.four(entry['baseline'], say)}\n→ {metric.four(entry['candidate'], say)}"),
-            Text.assemble(str(signed(entry["difference"], say)), (f"\n{interval(entry, say, 3)}", "dim")),
-            Text.assemble(str(chance(entry["p_holm"], say) if differs(entry) else say("none")), (f"\n{effect}", "dim")),
-            Text(say("none") if entry["mde"] is None else f"{entry['mde']:.3f}"),
-            Text(f"{mark}{shown_verdict(entry, record, say)}", style=STYLES.get(verdict, "")),
-        )
+    entries = of_role(record, "main")
+    columns = {
+        name: [Text(say(f"compare.short.{name}")), *(cell(entry, record, say) for entry in entries)]
+        for name, cell in CELLS.items()
+    }
+    room, taken = min(WIDTH, Console().width) - GAP, []
+    for name in BY_WEIGHT:
+        width = max(map(_width, columns[name])) + GAP
+        if room - width < NARROWEST and len(taken) > 1:
+            break
+        room -= width
+        taken.append(name)
+    shown.add_column(Text(say("compare.metric")), overflow="fold")
+    for name in (name for name in CELLS if name in taken):
+        shown.add_column(columns[name][0], justify="left" if name == "verdict" else "right", overflow="fold")
+    for number, entry in enumerate(entries, start=1):
+        name = folded(label(entry, record, say), max(room, NARROWEST))
+        metric_name = Text.assemble(name, (f"\nn={entry['n_paired']}", "dim"))
+        shown.add_row(metric_name, *(columns[each][number] for each in CELLS if each in taken))
     return shown
+
+
+def _width(text: Text) -> int:
+    return max(map(cell_len, text.plain.splitlines()))
+
+
+def _sides(entry: Record, record: Record, say: Wording) -> Text:
+    return Text(f"{metric.four(entry['baseline'], say)}\n→ {metric.four(entry['candidate'], say)}")
+
+
+def _difference(entry: Record, record: Record, say: Wording) -> Text:
+    return Text.assemble(str(signed(entry["difference"], say)), (f"\n{interval(entry, say, 3)}", "dim"))
+
+
+def _p(entry: Record, record: Record, say: Wording) -> Text:
+    p = chance(entry["p_holm"], say) if differs(entry) else say("none")
+    return Text.assemble(str(p), (f"\n{signed(entry['effect_size'], say, 2)}", "dim"))
+
+
+def _verdict(entry: Record, record: Record, say: Wording) -> Text:
+    """What is in brackets has a line of its own."""
+    verdict = entry["verdict"]
+    text = shown_verdict(entry, record, say).replace(" (", "\n(")
+    mark = f"{MARKS[verdict]} " if verdict in MARKS else ""
+    detectable = say("none") if entry["mde"] is None else f"{entry['mde']:.3f}"
+    return Text.assemble((f"{mark}{text}", STYLES.get(verdict, "")), (f"\n{detectable}", "dim"))
+
+
+CELLS: Mapping[str, Callable[[Record, Record, Wording], Text]] = {
+    "sides": _sides, "difference": _difference, "p": _p, "verdict": _verdict
+}  # fmt: skip
+BY_WEIGHT = ("difference", "verdict", "sides", "p")

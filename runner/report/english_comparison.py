@@ -165,7 +165,7 @@ ENGLISH_COMPARISON: dict[str, str] = {
     "compare.short.sides": "Baseline\n→ Candidate",
     "compare.short.difference": "Difference\n95 % interval",
     "compare.short.p": "p (Holm)\neffect",
-    "compare.short.mde": "Detect-\nable",
+    "compare.short.verdict": "Verdict\ndetectable",
     "head.compare": "Comparison with {baseline}",
     "compare.full": "compare.md shows all metrics, slices, and the questions that changed sides.",
     # overview of several candidates

@@ -165,7 +165,7 @@ KOREAN_COMPARISON: dict[str, str] = {
     "compare.short.sides": "기준\n→ 후보",
     "compare.short.difference": "차이\n95 % 구간",
     "compare.short.p": "p (Holm)\n효과 크기",
-    "compare.short.mde": "검출\n가능",
+    "compare.short.verdict": "판정\n검출 가능",
     "head.compare": "비교: 기준 {baseline}",
     "compare.full": "모든 메트릭과 그룹별 비교, 결과가 뒤집힌 질문은 compare.md에 있습니다.",
     # overview of several candidates
