@@ -70,7 +70,7 @@ def _table(record: Record, say: Wording) -> Table:
         name: [Text(say(f"compare.short.{name}")), *(cell(entry, record, say) for entry in entries)]
         for name, cell in CELLS.items()
     }
-    room, taken = min(WIDTH, Console().width) - GAP, []
+    room, taken = min(WIDTH, Console().width) - GAP, list[str]()
     for name in BY_WEIGHT:
         width = max(map(_width, columns[name])) + GAP
         if room - width < NARROWEST and len(taken) > 1:
