@@ -16,6 +16,7 @@ SCHEMA = {
     "required": ["score", "reasoning"],
 }
 QUICK = Patience(first_pause_s=0.01, longest_pause_s=0.02)
+PRICED: dict[str, Any] = {"provider_prices": {"usd_per_million": {"*": {"input": 1.0, "output": 10.0}}}}
 
 
 def models(url: str, folder: Path, *, patience: Patience = QUICK, **settings: Any) -> Models:

@@ -10,10 +10,8 @@ import pytest
 from runner.llm.ledger import Cost
 from runner.llm.messages import Usage
 from runner.llm.metering import Meter, metering, note
-from tests.services.doors import models, question
+from tests.services.doors import PRICED, models, question
 from tests.services.models_server import ModelsServer
-
-PRICED = {"provider_prices": {"usd_per_million": {"*": {"input": 1.0, "output": 10.0}}}}
 
 
 async def test_a_stored_reply_costs_as_much_as_a_live_one(server: ModelsServer, tmp_path: Path) -> None:

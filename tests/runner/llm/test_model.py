@@ -1,28 +1,20 @@
-"""One model through all layers, against a real server."""
+"""One model through all layers, against a real server: its cache, its structured replies and its embeddings."""
 
 import asyncio
-import json
-import sqlite3
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from runner.errors import BudgetSpentError, EvaluationError, ReplyError, StopRunError
+from runner.errors import BudgetSpentError, ReplyError, StopRunError
 from runner.llm.messages import ChatRequest, Message
-from runner.llm.rehearsal import Rehearsal, example_of
-from runner.stopwatch import deadline, stopwatch
-from tests.services.doors import models, question, score
+from runner.stopwatch import stopwatch
+from tests.services.doors import PRICED, models, question, score
 from tests.services.models_replies import Reply, completion, error
 from tests.services.models_server import ModelsServer
 
-PRICED = {"provider_prices": {"usd_per_million": {"*": {"input": 1.0, "output": 10.0}}}}
-
-
-# --- the cache --------------------------------------------------------------------------------------
+# --- the cache ------------------------------------------------------------------------------------
 
 
 async def test_an_answer_is_paid_for_once(server: ModelsServer, tmp_path: Path) -> None:
@@ -121,184 +113,7 @@ async def test_without_a_cache_every_request_is_sent(server: ModelsServer, tmp_p
     assert not (tmp_path / "cache").exists()
 
 
-# --- at once ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("mode", "sent"), [("use", 1), ("refresh", 1), ("read", 5), ("none", 5)])
-async def test_identical_requests_at_once(mode: str, sent: int, server: ModelsServer, tmp_path: Path) -> None:
-    """Asked once where the answer is kept; as `plan` counts them."""
-    server.latency_s = 0.1
-    door = models(server.url, tmp_path, cache=mode)
-    model = door.model("test:m", "judge")
-    async with door.opened("0"):
-        replies = await asyncio.gather(*(model.chat(question("1")) for _ in range(5)))
-    assert server.count == sent
-    assert len({reply.text for reply in replies}) == 1
-    told = door.usage("0")["usage_total"]
-    assert (told["live"]["requests"], told["cached"]["requests"]) == (sent, 5 - sent)
-
-
-async def test_all_who_wait_for_one_request_get_its_error(server: ModelsServer, tmp_path: Path) -> None:
-    server.respond = lambda body: error(400, "no", kind="x")
-    door = models(server.url, tmp_path)
-    model = door.model("test:m", "judge")
-    async with door.opened():
-        found = await asyncio.gather(*(model.chat(question("1")) for _ in range(3)), return_exceptions=True)
-    assert [type(each) for each in found] == [EvaluationError] * 3
-    assert server.count == 1
-
-
-async def test_the_answer_to_a_case_that_ran_out_of_time_is_stored(server: ModelsServer, tmp_path: Path) -> None:
-    server.latency_s = 0.3
-    door = models(server.url, tmp_path)
-    model = door.model("test:m", "judge")
-    async with door.opened():
-        with pytest.raises(TimeoutError):
-            async with deadline(0.1):
-                await model.chat(question("1"))
-        assert door.slowest() == ["judge test:m, 0 s"]
-        reply = await model.chat(question("1"))  # joins the request under way
-        assert reply.text
-        assert door.slowest() == []
-        assert (await model.chat(question("1"))).cached
-    assert server.count == 1
-
-
-async def test_ctrl_c_ends_what_is_under_way_and_counts_it_as_spent(server: ModelsServer, tmp_path: Path) -> None:
-    server.latency_s = 30.0
-    door = models(server.url, tmp_path, budget={"requests": 100}, **PRICED)
-    model = door.model("test:m", "judge")
-
-    async def run() -> None:
-        async with door.opened("0"):
-            await asyncio.gather(*(model.chat(question(str(n))) for n in range(3)))
-
-    task = asyncio.create_task(run())
-    while server.counts.in_flight < 3:
-        await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    told = door.usage("0")["usage_total"]
-    assert told["live"]["requests"] == 0
-    assert told["unanswered"]["requests"] == 3
-    assert told["unanswered"]["usd"] > 0
-    assert door.slowest() == []
-
-
-async def test_a_request_that_never_left_costs_nothing(server: ModelsServer, tmp_path: Path) -> None:
-    server.latency_s = 30.0
-    door = models(server.url, tmp_path, budget={"requests": 100}, max_concurrency=1)
-    model = door.model("test:m", "judge")
-
-    async def run() -> None:
-        async with door.opened("0"):
-            await asyncio.gather(*(model.chat(question(str(n))) for n in range(3)))
-
-    task = asyncio.create_task(run())
-    while not server.counts.in_flight:
-        await asyncio.sleep(0.01)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert door.usage("0")["usage_total"]["unanswered"]["requests"] == 1
-
-
-# --- the budget -------------------------------------------------------------------------------------
-
-
-async def test_a_spent_budget(server: ModelsServer, tmp_path: Path) -> None:
-    door = models(server.url, tmp_path, budget={"requests": 3})
-    model = door.model("test:m", "judge")
-    async with door.opened():
-        found = await asyncio.gather(*(model.chat(question(str(n))) for n in range(5)), return_exceptions=True)
-        assert await model.chat(question("0"))  # what is stored costs nothing
-    assert [type(each) for each in found].count(BudgetSpentError) == 2
-    assert server.count == 3
-
-
-async def test_every_attempt_takes_its_place_in_the_budget(server: ModelsServer, tmp_path: Path) -> None:
-    server.respond = lambda body: error(500, "Oops", kind="x")
-    door = models(server.url, tmp_path, budget={"requests": 4})
-    async with door.opened():
-        with pytest.raises(BudgetSpentError, match=r"^budget\.requests=4 is spent \(4 used\)$"):
-            await door.model("test:m", "judge").chat(question("1"))
-    assert server.count == 4
-
-
-async def test_an_attempt_that_may_be_billed_is_counted_at_its_most(server: ModelsServer, tmp_path: Path) -> None:
-    left = [Reply(cut="headers"), error(500, "Oops", kind="x"), error(429, "Slow", kind="x")]
-    server.respond = lambda body: left.pop(0) if left else None
-    door = models(server.url, tmp_path, budget={"usd": 1.0}, **PRICED)
-    async with door.opened("0"):
-        reply = await door.model("test:m", "judge").chat(question("1"))
-    told = door.usage("0")["usage_total"]
-    assert told["live"]["retries"] == 3
-    assert told["live"]["usd"] == pytest.approx((reply.usage.input_tokens + 10 * reply.usage.output_tokens) / 1e6)
-    assert told["unanswered"]["requests"] == 3
-    assert told["unanswered"]["output_tokens"] == 50
-    assert reply.usage.input_tokens < told["unanswered"]["input_tokens"] < 1000
-
-
-async def test_usd_needs_a_price(server: ModelsServer, tmp_path: Path) -> None:
-    door = models(server.url, tmp_path, budget={"usd": 1.0})
-    async with door.opened():
-        with pytest.raises(StopRunError) as failed:
-            await door.model("test:m", "judge").chat(question("1"))
-    assert str(failed.value) == (
-        f"budget.usd is set and the price of test:m at {server.url} is unknown; tell it in provider.test.prices "
-        "(usd_per_million, base_url), or limit budget.tokens"
-    )
-    assert server.count == 0
-
-
-async def test_an_unknown_price_is_unknown(server: ModelsServer, tmp_path: Path) -> None:
-    door = models(server.url, tmp_path)
-    async with door.opened("0"):
-        await door.model("test:m", "judge").chat(question("1"))
-    assert door.usage("0")["usage_total"]["live"]["usd"] is None
-    assert "$" not in door.spent()
-    assert door.spent().endswith(" tokens")
-
-
-async def test_a_budget_needs_to_know_how_long_an_answer_may_be(server: ModelsServer, tmp_path: Path) -> None:
-    leave_out = {"*": ["max_tokens", "max_completion_tokens"]}
-    door = models(server.url, tmp_path, budget={"tokens": 10_000}, provider_leave_out=leave_out)
-    async with door.opened():
-        with pytest.raises(StopRunError, match=r"^a budget cannot hold for test:m: provider\.test\.leave_out takes"):
-            await door.model("test:m", "judge").chat(question("1"))
-
-
-async def test_tokens_that_the_server_does_not_count_are_estimated(server: ModelsServer, tmp_path: Path) -> None:
-    def uncounted(body: dict[str, Any]) -> Reply:
-        answer = completion(body, "one two three")
-        return replace(answer, body=json.dumps({**json.loads(answer.body), "usage": None}).encode())
-
-    server.respond = uncounted
-    door = models(server.url, tmp_path)
-    async with door.opened():
-        reply = await door.model("test:m", "judge").chat(question("1"))
-    assert reply.usage.output_tokens == 3
-    assert 20 < reply.usage.input_tokens < 40
-
-
-async def test_what_was_paid_for_and_cannot_be_stored_ends_the_run_and_is_counted(
-    server: ModelsServer, tmp_path: Path
-) -> None:
-    def respond(body: dict[str, Any]) -> None:
-        with sqlite3.connect(tmp_path / "models.sqlite") as database:  # somebody wants nothing written
-            database.execute("CREATE TRIGGER no BEFORE INSERT ON reply BEGIN SELECT RAISE(ABORT, 'not here'); END")
-        database.close()
-
-    server.respond = respond
-    door = models(server.url, tmp_path, budget={"requests": 5})
-    async with door.opened("0"):
-        with pytest.raises(StopRunError, match=r"models\.sqlite: not here"):
-            await door.model("test:m", "judge").chat(question("1"))
-        assert door.usage("0")["usage_total"]["live"]["requests"] == 1
-
-
-# --- structured -------------------------------------------------------------------------------------
+# --- structured -----------------------------------------------------------------------------------
 
 
 async def test_every_attempt_is_stored_so_that_a_second_run_repeats_none(server: ModelsServer, tmp_path: Path) -> None:
@@ -324,7 +139,7 @@ async def test_a_reply_that_is_never_usable_fails_its_case_alone(server: ModelsS
     assert server.count == 4
 
 
-# --- embeddings -------------------------------------------------------------------------------------
+# --- embeddings -----------------------------------------------------------------------------------
 
 
 async def test_embeddings(server: ModelsServer, tmp_path: Path) -> None:
@@ -370,67 +185,3 @@ async def test_embeddings_take_part_in_budget_and_retries(server: ModelsServer, 
         with pytest.raises(BudgetSpentError):
             await model.embed(["b"])
     assert server.count == 3
-
-
-# --- a rehearsal ------------------------------------------------------------------------------------
-
-
-async def test_a_rehearsal_counts_what_a_run_then_asks(server: ModelsServer, tmp_path: Path) -> None:
-    requests = [question("1"), question("2"), question("2"), question("3", schema=None)]
-    before = models(server.url, tmp_path)
-    async with before.opened():
-        await before.model("test:m", "judge").chat(question("1"))
-    door, rehearsal = models(server.url, tmp_path, **PRICED), Rehearsal()
-    model = door.model("test:m", "judge")
-    with door.rehearsing(rehearsal, "0"):
-        async with door.opened():
-            assert model.is_rehearsed
-            for request in requests:
-                assert (await model.chat(request)).text
-    assert server.count == 1
-    ((account, expected),) = rehearsal.expected.items()
-    assert (account.cell, account.role, account.model) == ("0", "judge", "test:m")
-    assert (expected.live, expected.stored, expected.shared) == (2, 1, 1)
-    assert expected.output_tokens == 2 * 50
-    assert expected.nano_usd == 1000 * (expected.input_tokens + 10 * expected.output_tokens)
-    async with door.opened("0"):
-        for request in requests:
-            await model.chat(request)
-    assert server.count == 1 + expected.live
-    cached = door.usage("0")["usage_total"]["cached"]
-    assert cached["requests"] == expected.stored + expected.shared
-
-
-async def test_a_made_up_reply_has_the_form_asked_for_and_is_not_asked_for_again(tmp_path: Path) -> None:
-    door, rehearsal = models("http://127.0.0.1:9/v1", tmp_path), Rehearsal()
-    model = door.model("test:m", "judge")
-    with door.rehearsing(rehearsal, "0"):
-        async with door.opened():
-            found, other = [await model.structured(question(text), dict) for text in "13"]
-            with pytest.raises(ReplyError, match=r"^a rehearsal has no replies$"):
-                await model.structured(question("2"), refuse)
-    assert found["score"] == 0
-    assert found["reasoning"].count("word") == 42
-    assert found != other  # what follows from them must not be taken for the same
-    (expected,) = rehearsal.expected.values()
-    assert expected.live == 3
-
-
-def refuse(reply: Mapping[str, Any]) -> None:
-    raise ValueError("not that")
-
-
-def test_what_is_made_up_has_the_form_of_its_schema() -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "kind": {"enum": ["a", "b"]},
-            "level": {"type": "integer", "minimum": 1},
-            "found": {"type": "array", "items": {"type": "string"}},
-            "sure": {"type": "boolean"},
-            "text": {"type": ["string", "null"]},
-            "none": {"type": "null"},
-        },
-    }
-    expected = {"kind": "a", "level": 1, "found": [], "sure": False, "text": "word", "none": None}
-    assert example_of(schema, "word") == expected
