@@ -1,0 +1,114 @@
+"""Who may ask a Redis, and how it is reached."""
+
+from pathlib import Path
+
+import pytest
+
+from plugins.memory.store.redis import RedisStore
+from runner.errors import ConfigError, StopRunError
+from runner.memory.records import ChatTurn, SessionKey
+from tests.plugins.memory.store.redis.far_store import KEY, opened, stopped, store_of
+from tests.services.redis_proxies import serving_tls, write_certificate
+from tests.services.redis_server import RedisServer, serving_cluster, serving_redis
+
+
+async def test_a_wrong_password(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    access = "memory.store.username and memory.store.password_env (the NAME of a variable) say who asks"
+    told = await stopped(opened(store_of(server, password_env=None)))
+    assert told.startswith(f"the store {server.url} refuses access: ")
+    assert told.endswith(f"; {access}")
+    monkeypatch.setenv("ANOTHER", "tr0ub4dor")
+    told = await stopped(opened(store_of(server, password_env="ANOTHER")))
+    assert told.startswith(f"the store {server.url} refuses access: ")
+    assert "tr0ub4dor" not in told
+
+
+async def test_what_is_missing_is_told_before_the_server_is_asked(server: RedisServer) -> None:
+    store = store_of(server, password_env="NOT_SET", ca_file="nowhere.pem")
+    problems = [
+        "memory.store.password_env: the environment variable NOT_SET is not set; "
+        f"it holds the password for {server.url}",
+        "memory.store.ca_file: no such file: nowhere.pem",
+    ]
+    assert list(map(str, store.preflight())) == problems
+    with pytest.raises(ConfigError) as caught:
+        await opened(store)
+    assert list(map(str, caught.value.problems)) == problems
+    assert store_of(server).preflight() == []
+
+
+async def test_a_user_of_its_own(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may not ask for INFO can do without."""
+    server.asked("ACL", "SETUSER", "chatty", "on", ">pw", "~chat:*", "+@read", "+@write", "+@scripting", "+ping")
+    monkeypatch.setenv("CHATTY", "pw")
+    store = store_of(server, username="chatty", password_env="CHATTY")
+    async with store.opened():
+        assert await store.append(KEY, ChatTurn("u")) == 1
+        await store.delete(KEY)
+        assert await store.append(KEY, ChatTurn("u")) == 1
+        server.asked("ACL", "SETUSER", "chatty", "-@write")
+        told = await stopped(store.append(KEY, ChatTurn("u")))
+    assert told.startswith(f"the store {server.url} refuses access: ")
+
+
+async def test_tls(server: RedisServer, tmp_path: Path) -> None:
+    certificate, key = write_certificate(tmp_path)
+    async with serving_tls(server.port, certificate, key) as port:
+        url = f"rediss://127.0.0.1:{port}"
+        store = store_of(server, url=url, ca_file=str(certificate))
+        async with store.opened():
+            assert await store.append(KEY, ChatTurn("u")) == 1
+        told = await stopped(opened(store_of(server, url=url, retries=0)))
+        assert told.startswith(f"the store {url} cannot be reached: ")
+        assert "certificate verify failed" in told
+
+
+async def test_a_unix_socket(program: str, tmp_path: Path) -> None:
+    path = tmp_path / "소켓 1"
+    with serving_redis("--unixsocket", str(path), program=program) as server:
+        store = store_of(server, url=f"unix://{path.parent}/%EC%86%8C%EC%BC%93%201")
+        async with store.opened():
+            assert await store.append(KEY, ChatTurn("u")) == 1
+
+
+async def test_a_database(server: RedisServer) -> None:
+    store = store_of(server, url=server.url.replace("/0", "/3"))
+    async with store.opened():
+        await store.append(KEY, ChatTurn("u"))
+    assert server.asked("DBSIZE") == 0
+
+
+async def test_a_cluster_that_is_not_called_one(program: str) -> None:
+    with serving_cluster(2, program) as nodes:
+        url = nodes[0].url
+        told = {await _outcome(store_of(nodes[0], retries=0), SessionKey("acme", str(number))) for number in range(20)}
+        assert told == {"1", f"the store {url} is one node of a cluster: set memory.store.cluster=true"}
+        store = store_of(nodes[1], cluster=True, retries=0)
+        async with store.opened():
+            assert 0 < len([key async for key in store.sessions()]) < 20
+            nodes[0].kill()
+            outcome, number = "", 0
+            while not outcome.startswith(f"the store {nodes[1].url} "):
+                outcome, number = await _outcome(store, SessionKey("acme", str(number))), number + 1
+
+
+async def _outcome(store: RedisStore, key: SessionKey) -> str:
+    try:
+        return str(await _append(store, key))
+    except StopRunError as error:
+        return str(error)
+
+
+async def _append(store: RedisStore, key: SessionKey = KEY) -> int:
+    async with store.opened():
+        return await store.append(key, ChatTurn("u"))
+
+
+@pytest.mark.parametrize("url", ["unix:///tmp/s", "redis://127.0.0.1:7000/2"])
+def test_a_cluster_has_no_socket_and_one_database(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        RedisStore(url=url, cluster=True)
+    (problem,) = caught.value.problems
+    assert str(problem) == (
+        "memory.store.url: expected the address of a node and database 0, as memory.store.cluster=true"
+    )
