@@ -1,10 +1,10 @@
-"""The agent of pydantic-ai against a real server: how many tools run, and what is said when things go wrong."""
+"""The agent of pydantic-ai against a real server: how many tools run, its verdict, and what it costs."""
 
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,103 +12,26 @@ import pytest
 
 from plugins.agent.pydantic_ai import MORE_REQUESTS, SPENT, PydanticAiAgent
 from plugins.reranker.none import NoReranker
-from plugins.reranker.openai import OpenaiReranker
-from plugins.retriever.keyword import KeywordRetriever
-from plugins.tokenizer.auto import AutoTokenizer
-from runner.agent.fallbacks import Fallbacks
-from runner.agent.protocols import Reranker
-from runner.agent.shelf import Collection, Shelf
-from runner.agent.toolbox import Toolbox
-from runner.errors import InputError, StopRunError
-from runner.llm.models import Models
+from runner.errors import InputError
 from runner.llm.rehearsal import Rehearsal
 from runner.records import Query, Turn
 from runner.trajectory import Trajectory
-from tests.corpora import corpus_of, workspace
+from tests.plugins.agent.scripted_models import (
+    ENOUGH,
+    LACKING,
+    QUESTION,
+    VERDICT,
+    Call,
+    Script,
+    asked,
+    run,
+    search,
+    toolbox,
+)
 from tests.services.doors import models
-from tests.services.models_replies import Reply, completion, error
 from tests.services.models_server import ModelsServer
 
-QUESTION = Query("q", "EC2 비용 줄이는 방법?", True, {}, language="ko")
-CORPUS = corpus_of(
-    {
-        "faq": "EC2 비용은 예약 인스턴스로 줄입니다.",
-        "guide": ["비용 절감 가이드. 콘솔을 엽니다.", "인스턴스를 고릅니다.", "예약을 삽니다."],
-        "other": "점심 메뉴는 김치찌개입니다.",
-    }
-)
-MESSAGES = {
-    "not_ready": {"ko": "해당 내용은 준비 중입니다.", "en": "Not ready yet."},
-    "not_found": {"ko": "관련 문서를 찾지 못했습니다.", "en": "No document was found."},
-}
-FALLBACKS = Fallbacks(MESSAGES, {"ko": [("비용", "/cost")], "en": [("Cost", "/cost")]}, 0.5)  # type: ignore[arg-type, dict-item]
-LACKING = {
-    "ranked_indices": [1],
-    "is_sufficient": False,
-    "missing": ["절차"],
-    "next_action": None,
-    "refined_query": None,
-    "confidence": 0.7,
-}
-ENOUGH = {**LACKING, "is_sufficient": True, "missing": [], "confidence": 0.9}
-VERDICT = ("finish", '{"sufficient": true, "confidence": 0.8}')
-
-Call = tuple[str, str]
-
-
-@dataclass
-class Script:
-    """`turn(n, offered)`: what the agent's model says in turn n (from 0), given the names of what it may call: calls,
-    or a text. `rerank`: what the reranker's model says."""
-
-    turn: Callable[[int, Sequence[str]], Sequence[Call] | str]
-    rerank: dict[str, Any] | str = field(default_factory=lambda: dict(LACKING))
-
-    def __call__(self, body: dict[str, Any]) -> Reply:
-        if "tools" not in body:
-            said = self.rerank if isinstance(self.rerank, str) else json.dumps(self.rerank, ensure_ascii=False)
-            return completion(body, said)
-        said_before = sum(message["role"] == "assistant" for message in body["messages"])
-        turn = self.turn(said_before, [tool["function"]["name"] for tool in body["tools"]])
-        return completion(body, turn) if isinstance(turn, str) else completion(body, None, calls=turn)
-
-
-def search(query: str) -> Call:
-    return "search_all", json.dumps({"query": query}, ensure_ascii=False)
-
-
-def toolbox(folder: Path, reranker: Reranker, question: Query = QUESTION) -> Toolbox:
-    base = KeywordRetriever(tokenizer=AutoTokenizer())
-    base.index(CORPUS, workspace(folder, base))
-    reranker.prepare(CORPUS, workspace(folder))
-    shelf = Shelf(CORPUS, base, [Collection(base, 10)])
-    return Toolbox(question, shelf=shelf, reranker=reranker, fallbacks=FALLBACKS, max_calls=3)
-
-
-def run(
-    door: Models, folder: Path, *, reranker: Reranker | None = None, question: Query = QUESTION, **settings: Any
-) -> Trajectory:
-    reranker = reranker or OpenaiReranker(models=door, model="test:r")
-    agent = PydanticAiAgent(models=door, model="test:a", **settings)
-    return agent.run(question, toolbox(folder, reranker, question))
-
-
-def asked(server: ModelsServer) -> list[dict[str, Any]]:
-    """The requests of the agent."""
-    return [body for body in server.requests if "tools" in body]
-
-
-def reranked(server: ModelsServer) -> list[dict[str, Any]]:
-    return [body for body in server.requests if "tools" not in body]
-
-
-def _tokens(body: dict[str, Any]) -> int:
-    """As the server counts those of a request."""
-    counted: int = json.loads(completion(body, "").body)["usage"]["prompt_tokens"]
-    return counted
-
-
-# --- at most three calls ------------------------------------------------------------------------------
+# --- at most three calls --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("a_turn", "requests", "refused"), [(1, 4, 0), (2, 3, 1), (5, 2, 2)])
@@ -186,102 +109,7 @@ def test_other_tools(server: ModelsServer, tmp_path: Path) -> None:
     assert found.stopped == "nothing_new"
 
 
-# --- what goes wrong ----------------------------------------------------------------------------------
-
-
-def test_malformed_replies_of_the_reranker(server: ModelsServer, tmp_path: Path) -> None:
-    server.respond = Script(lambda n, offered: "찾았습니다." if n else [search("비용")], '{"ranked_indices": [1, 1')
-    found = run(models(server.url, tmp_path), tmp_path)
-    (call,) = found.calls
-    assert call.said.ranked == call.found == ("guide#0", "faq#0")  # as the search found them
-    assert "no usable answer in 4 replies" in str(call.error)
-    agent, reranker = (sum(_tokens(body) for body in bodies) for bodies in (asked(server), reranked(server)))
-    assert call.input_tokens == agent + reranker  # what was of no use was paid for, too
-    assert (found.fallback, found.message, found.confidence) == ("best_effort", None, None)
-
-
-def test_a_query_that_is_repeated(server: ModelsServer, tmp_path: Path) -> None:
-    server.respond = Script(lambda n, offered: [search("비용")] if "search_all" in offered else "더 없습니다.")
-    found = run(models(server.url, tmp_path), tmp_path)
-    assert [call.arguments for call in found.calls] == [{"query": "비용"}] * 3
-    assert (found.stopped, found.fallback) == ("calls_spent", "best_effort")
-
-
-def test_tools_that_fail(server: ModelsServer, tmp_path: Path) -> None:
-    calls = [
-        ("get_section", '{"chunk_id": "nowhere#1"}'),
-        ("search_by_metadata", '{"query": "비용", "doc_type": "faq"}'),
-        ("search_by_metadata", '{"query": "비용"}'),
-    ]
-    server.respond = Script(lambda n, offered: [calls[n]] if n < 3 else "없습니다.")
-    found = run(models(server.url, tmp_path), tmp_path)
-    assert [call.error for call in found.calls] == [
-        "there is no chunk 'nowhere#1'",
-        "no chunk has a tag 'doc_type'; known: has_steps, section",
-        "expected at least one tag to search by",
-    ]
-    assert (found.fallback, found.message) == ("not_ready", "해당 내용은 준비 중입니다.")
-    assert "there is no chunk" in asked(server)[1]["messages"][-1]["content"]  # the model is told
-
-
-def test_a_low_confidence(server: ModelsServer, tmp_path: Path) -> None:
-    server.respond = Script(lambda n, offered: "끝." if n else [search("비용")], {**LACKING, "confidence": 0.49})
-    found = run(models(server.url, tmp_path), tmp_path)
-    assert (found.fallback, found.message) == ("not_found", "관련 문서를 찾지 못했습니다.\n- [비용](/cost)")
-
-
-def test_a_model_that_calls_nothing_gets_the_question_searched(server: ModelsServer, tmp_path: Path) -> None:
-    server.respond = Script(lambda n, offered: "예약 인스턴스를 사세요.", dict(ENOUGH))
-    found = run(models(server.url, tmp_path), tmp_path)
-    assert [call.arguments["query"] for call in found.calls] == [QUESTION.text]
-    assert (found.stopped, found.fallback) == ("sufficient", None)
-
-
-def test_arguments_that_are_none_are_no_call(server: ModelsServer, tmp_path: Path) -> None:
-    turns: list[Sequence[Call] | str] = [
-        [("search_all", "{broken")],
-        [("search_all", '{"words": "비용"}')],
-        [("look_up", "{}")],
-        [search("비용")],
-        [VERDICT],
-    ]
-    server.respond = Script(lambda n, offered: turns[n], dict(ENOUGH))
-    found = run(models(server.url, tmp_path), tmp_path)
-    assert len(found.calls) == 1
-    assert found.stopped == "sufficient"
-    assert len(asked(server)) == 5
-
-
-def test_a_request_that_fails_leaves_what_was_found(server: ModelsServer, tmp_path: Path) -> None:
-    script = Script(lambda n, offered: [search("비용")])
-
-    def respond(body: dict[str, Any]) -> Reply:
-        if any(message["role"] == "tool" for message in body["messages"]):
-            return error(400, "context length exceeded", kind="invalid_request_error")
-        return script(body)
-
-    server.respond = respond
-    found = run(models(server.url, tmp_path), tmp_path)
-    assert len(found.calls) == 1
-    assert (found.stopped, found.fallback) == ("failed", "best_effort")
-    assert "context length exceeded" in found.facts["error"]
-
-
-@pytest.mark.parametrize("whose", ["agent", "reranker"])
-def test_what_is_wrong_for_every_question_ends_the_run(whose: str, server: ModelsServer, tmp_path: Path) -> None:
-    script = Script(lambda n, offered: [search("비용")])
-
-    def respond(body: dict[str, Any]) -> Reply:
-        if ("tools" in body) == (whose == "agent"):
-            return error(401, "Incorrect API key", kind="invalid_request_error")
-        return script(body)
-
-    server.respond = respond
-    with pytest.raises(StopRunError, match="Incorrect API key"):
-        run(models(server.url, tmp_path), tmp_path)
-
-
-# --- its own verdict, prompts, what it costs --------------------------------------------------------------
+# --- its own verdict, prompts, what it costs ------------------------------------------------------
 
 
 @pytest.mark.parametrize(
