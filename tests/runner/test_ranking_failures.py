@@ -19,9 +19,6 @@ from tests.runner.scripted_retrievers import CORPUS, Remembering, Scripted, numb
 ROOT = Path(__file__).resolve().parents[2]
 
 
-# --- what goes wrong ------------------------------------------------------------------------------
-
-
 def fail() -> None:
     raise ValueError("깨진 질문")
 

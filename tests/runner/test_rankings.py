@@ -131,9 +131,6 @@ def test_legs_are_kept_and_ids_may_be_any_text(tmp_path: Path) -> None:
     assert first["q1"].ranking == second["q1"].ranking == Fused(CORPUS)._rank(numbered(1)[0], 5)
 
 
-# --- documents ------------------------------------------------------------------------------------
-
-
 def test_scores_survive_the_disk_to_the_last_bit(tmp_path: Path) -> None:
     values = np.random.default_rng(3).random(3).tolist()
 
