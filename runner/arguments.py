@@ -174,7 +174,7 @@ def _values(override: Override) -> list[str]:
     except (HydraException, ValueError):  # an interval, a range with steps of 0
         found = []
     if not found:
-        key = str(override.key_or_group)
+        key = str(override.get_key_element()).lstrip("+~")
         raise ConfigError([Problem(key, f"goes over no value; expected some, such as {key}=1,2 or {key}=range(1,4)")])
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -111,10 +112,19 @@ class Journal:
 
 
 def encode(row: Row) -> bytes:
+    """A line that ends with the checksum of what stands before it."""
     try:
-        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+        text = orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:  # a lone surrogate in a text, or a key that is no text
-        return orjson.dumps(_cleaned(asdict(row)), option=orjson.OPT_APPEND_NEWLINE)
+        text = orjson.dumps(_cleaned(asdict(row)))
+    return text[:-1] + _seal(text[:-1])
+
+
+def _seal(text: bytes) -> bytes:
+    return b',"seal":"%08x"}\n' % zlib.crc32(text)
+
+
+SEAL = len(_seal(b""))
 
 
 def _cleaned(value: Any) -> Any:
@@ -130,18 +140,15 @@ def _cleaned(value: Any) -> Any:
 
 
 def _row(line: bytes) -> dict[str, Any] | None:
-    """The row of a whole, undamaged line."""
-    if not line.endswith(b"\n"):
+    """The row of a line that is as it was written."""
+    if _seal(line[:-SEAL]) != line[-SEAL:]:
         return None
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    return row if isinstance(row, dict) and is_whole(row) else None
+    row: dict[str, Any] = orjson.loads(line)
+    return row
 
 
 def is_whole(row: Mapping[str, Any]) -> bool:
-    """Whether what is summed up later has the types that it is written with."""
+    """Whether a row that anybody may have edited has the types that it is written with."""
     for name in ("metrics", "weights", "labels", "timings", "judgements"):
         if not isinstance(row.get(name), dict):
             return False

@@ -62,6 +62,11 @@ def test_sweeps_over_nothing(value: str) -> None:
         cells(["seed=1", f"k={value}"])
 
 
+def test_a_sweep_over_nothing_names_the_package_that_was_typed() -> None:
+    with pytest.raises(ConfigError, match=r"  retriever@x: goes over no value; "):
+        cells(["retriever@x=range(5,1)"])
+
+
 @pytest.mark.parametrize("overrides", [["k=range(1,1000000000000)"], ["seed=1,2", "k=range(0,10000)"]])
 def test_sweeps_over_too_much(overrides: list[str]) -> None:
     with pytest.raises(ConfigError, match=r"  k: more than 10,000 runs in one command; expected fewer values$"):
