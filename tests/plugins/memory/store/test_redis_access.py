@@ -7,7 +7,7 @@ import pytest
 from plugins.memory.store.redis import RedisStore
 from runner.errors import ConfigError, StopRunError
 from runner.memory.records import ChatTurn, SessionKey
-from tests.plugins.memory.store.redis.far_store import KEY, opened, stopped, store_of
+from tests.plugins.memory.store.far_store import KEY, opened, stopped, store_of
 from tests.services.redis_proxies import serving_tls, write_certificate
 from tests.services.redis_server import RedisServer, serving_cluster, serving_redis
 

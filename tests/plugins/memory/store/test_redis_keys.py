@@ -2,7 +2,7 @@
 
 from runner.memory.records import ChatTurn, SessionKey, SessionState
 from runner.memory.stored import keys_of
-from tests.plugins.memory.store.redis.far_store import KEY, committed, store_of
+from tests.plugins.memory.store.far_store import KEY, committed, store_of
 from tests.services.redis_server import RedisServer
 
 
