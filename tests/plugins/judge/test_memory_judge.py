@@ -37,11 +37,6 @@ def models(server: ModelsServer, tmp_path: Path) -> Models:
     return models_at(server.url, tmp_path, cache="none")
 
 
-@pytest.fixture
-def judge(models: Models) -> Callable[..., OpenaiJudge]:
-    return lambda **settings: OpenaiJudge(models=models, **{"model": "test:grader", **settings})
-
-
 def reply(*scores: float, overall_score: float = 1, summary: str = "충분함") -> str:
     said: dict[str, Any] = {
         name: {"score": score, "reason": "근거"} for name, score in zip(CRITERIA, scores, strict=True)

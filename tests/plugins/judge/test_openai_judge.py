@@ -1,71 +1,20 @@
 """The model judge against a real server on loopback: what it is sent, and what becomes of what it says."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from plugins.judge.openai import OpenaiJudge
 from runner.errors import EvaluationError, InputError, StopRunError
 from runner.health import check_health
-from runner.llm.models import Models
 from runner.llm.rubrics import built_in
-from runner.records import Context, Judgement, Turn
-from tests.services.doors import models as models_at
+from runner.records import Judgement, Turn
+from tests.plugins.judge.judged import judged, says, system_of, user_of
 from tests.services.models_replies import Reply, completion
 from tests.services.models_replies import error as refusal_of
-from tests.services.models_server import ModelsServer
 
-CONTEXTS = [
-    Context("a#0", "환불은 구매 후 30일 이내에 가능합니다.", "환불 정책"),
-    Context("b#0", "Refunds take 5 business days. The office is in Seoul."),
-]
-FIELDS = {
-    "question": "How long do refunds take?",
-    "answer": "Refunds take 5 business days [2]. The office is in Busan.",
-    "contexts": CONTEXTS,
-    "language": "en",
-}
-
-
-@pytest.fixture
-def models(server: ModelsServer, tmp_path: Path) -> Models:
-    return models_at(server.url, tmp_path)
-
-
-@pytest.fixture
-def judge(models: Models) -> Callable[..., OpenaiJudge]:
-    return lambda **settings: OpenaiJudge(models=models, **{"model": "test:grader", **settings})
-
-
-def says(server: ModelsServer, *contents: Any) -> None:
-    """One content after the other, the last one for ever; text as it is, anything else as JSON."""
-    texts = [content if isinstance(content, str) else json.dumps(content) for content in contents]
-    asked: list[str] = []
-
-    def respond(body: dict[str, Any]) -> Reply:
-        asked.append(body["model"])
-        return completion(body, texts[min(len(asked), len(texts)) - 1])
-
-    server.respond = respond
-
-
-async def judged(models: Models, judge: OpenaiJudge, rubric: str = "faithfulness", **fields: Any) -> Judgement:
-    async with models.opened():
-        return await judge.judge(rubric, {**FIELDS, **fields})
-
-
-def system_of(body: dict[str, Any]) -> str:
-    return str(body["messages"][0]["content"])
-
-
-def user_of(body: dict[str, Any]) -> str:
-    return str(body["messages"][1]["content"])
-
-
-# --- what the server gets -----------------------------------------------------------------------------
+# --- what the server gets -------------------------------------------------------------------------
 
 
 async def test_the_request(server, models, judge):
@@ -134,7 +83,7 @@ async def test_a_rubric_of_ones_own_is_what_is_asked(server, models, judge, tmp_
     assert chosen.provenance["rubrics"]["answer_relevancy"] != judge().provenance["rubrics"]["answer_relevancy"]
 
 
-# --- scores -------------------------------------------------------------------------------------------
+# --- scores ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("said", "score"), [(1.7, 1.0), (-3, 0.0), (0, 0.0), (1, 1.0), (0.25, 0.25), (10**400, 1.0)])
@@ -210,7 +159,7 @@ async def test_an_unknown_rubric_and_a_missing_field(server, models, judge):
     assert server.count == 0
 
 
-# --- repeats ------------------------------------------------------------------------------------------
+# --- repeats --------------------------------------------------------------------------------------
 
 
 async def test_repeats_are_different_requests_and_their_mean_is_the_score(server, models, judge):
@@ -242,113 +191,7 @@ async def test_repeats_that_fail_are_left_out(server, models, judge):
     assert found.details["failures"] == {"2": "the model refused: no"}
 
 
-# --- claims -------------------------------------------------------------------------------------------
-
-
-def verdict(claim: int, verdict: str = "supported", chunk: int | None = 2, reason: str = "") -> dict[str, Any]:
-    return {"claim": claim, "reason": reason, "verdict": verdict, "chunk": chunk}
-
-
-async def test_the_score_is_the_share_of_supported_claims(server, models, judge):
-    says(server, {"verdicts": [verdict(2, "contradicted", 2, "It is in Seoul"), verdict(1)]})
-    found = await judged(models, judge(mode="claims"))
-    assert found.score == 0.5
-    assert found.details["claims"] == [
-        {"claim": "Refunds take 5 business days.", "verdict": "supported", "context": 2, "reason": None},
-        {"claim": "The office is in Busan.", "verdict": "contradicted", "context": 2, "reason": "It is in Seoul"},
-    ]
-    assert found.reasoning == (
-        "1 of 2 claims supported. Contradicted: “The office is in Busan.” (It is in Seoul)."
-    )  # fmt: skip
-    (body,) = server.requests
-    rubric = built_in("faithfulness").modes["claims"]
-    assert system_of(body).startswith(rubric.en.strip())
-    assert body["response_format"]["json_schema"]["schema"] == rubric.reply_schema
-    assert 'name="claims" number="1">\nRefunds take 5 business days.\n' in user_of(body)
-    assert 'name="claims" number="2">\nThe office is in Busan.\n' in user_of(body)
-    assert "[2]" not in user_of(body) and 'name="answer"' not in user_of(body)
-
-
-async def test_korean_claims(server, models, judge):
-    says(server, {"verdicts": [verdict(1, chunk=1), verdict(2, "not_found", None, "언급이 없습니다")]})
-    answer = "환불은 30일 이내에 가능합니다. 배송비는 3,000원입니다."
-    found = await judged(models, judge(mode="claims"), question="환불 조건은?", answer=answer, language="ko")
-    assert found.score == 0.5
-    assert found.reasoning == (
-        "주장 2개 중 1개가 뒷받침됩니다. 근거 없음: “배송비는 3,000원입니다.” (언급이 없습니다)."
-    )  # fmt: skip
-    assert found.details["claims"][1]["context"] is None
-    assert system_of(server.requests[0]).startswith("당신은 답변의 주장을 자료와 하나씩 대조합니다.")
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "reason"),
-    [
-        ([verdict(1)], "verdicts: no verdict for claim 2"),
-        ([], "verdicts: no verdict for claim 1, 2"),
-        ([verdict(1), verdict(1)], "verdicts.1.claim: a second verdict for claim 1"),
-        ([verdict(1), verdict(3)], "verdicts.1.claim: expected a number from 1 to 2, got 3"),
-        ([verdict(0), verdict(1)], "verdicts.0.claim: expected a number from 1 to 2, got 0"),
-        ([{**verdict(1), "claim": True}], "verdicts.0.claim: expected a number from 1 to 2, got True"),
-        ([{**verdict(1), "claim": "1"}], "verdicts.0.claim: expected a number from 1 to 2, got '1'"),
-        ([verdict(1, "true")], "verdicts.0.verdict: expected supported, contradicted, not_found, got 'true'"),
-        ([verdict(1, chunk=3)], "verdicts.0.chunk: expected a number from 1 to 2, got 3"),
-        ([verdict(1, "contradicted", None)], "verdicts.0.chunk: expected a number from 1 to 2, got None"),
-        (["supported", "supported"], "verdicts.0: expected an object, got 'supported'"),
-        ("supported", "verdicts: expected a list, got 'supported'"),
-        (None, "verdicts: expected a list, got None"),
-    ],
-)
-async def test_claims_and_verdicts_are_reconciled(server, models, judge, verdicts, reason):
-    says(server, {"verdicts": verdicts})
-    found = await judged(models, judge(mode="claims"))
-    assert found.score is None and reason in str(found.error)
-    assert server.count == 4
-
-
-async def test_an_answer_without_claims_scores_half_without_a_request(server, models, judge):
-    refusal = "제공된 자료에서 이 질문의 답을 찾을 수 없습니다."
-    found = await judged(models, judge(mode="claims"), answer=refusal, language="ko")
-    assert found == Judgement(0.5, "답변이 아무것도 주장하지 않습니다.", details={"claims": []})
-    found = await judged(models, judge(mode="claims"), answer="Could you tell me more?")
-    assert found == Judgement(0.5, "The answer claims nothing.", details={"claims": []})
-    assert server.count == 0
-
-
-async def test_that_the_sources_do_not_tell_is_no_claim(server, models, judge):
-    says(server, {"verdicts": [verdict(1)]})
-    answer = "Refunds take 5 business days. The sources do not mention the office."
-    assert (await judged(models, judge(mode="claims"), answer=answer)).score == 1.0
-
-
-async def test_without_contexts_no_claim_is_found_and_nothing_asked(server, models, judge):
-    found = await judged(models, judge(mode="claims"), contexts=[])
-    assert found.score == 0 and [claim["verdict"] for claim in found.details["claims"]] == ["not_found"] * 2
-    assert server.count == 0
-
-
-async def test_a_reply_may_be_longer_with_more_claims(server, models, judge):
-    says(server, {"verdicts": [verdict(number) for number in range(1, 10)]})
-    answer = " ".join(f"Refund number {number} takes 5 days." for number in range(1, 10))
-    assert (await judged(models, judge(mode="claims", max_tokens=100), answer=answer)).score == 1
-    (body,) = server.requests
-    assert 200 in (body.get("max_tokens"), body.get("max_completion_tokens"))
-
-
-async def test_repeats_keep_the_claims_of_the_first_that_succeeded(server, models, judge):
-    def respond(body: dict[str, Any]) -> Reply:
-        if body["seed"] == 0:
-            return completion(body, None, refusal="no")
-        found = "supported" if body["seed"] == 1 else "contradicted"
-        return completion(body, json.dumps({"verdicts": [verdict(1), verdict(2, found)]}))
-
-    server.respond = respond
-    found = await judged(models, judge(mode="claims", repeats=3, seed=0))
-    assert (found.score, found.details["votes"]) == (0.75, {"1": None, "2": 1.0, "3": 0.5})
-    assert [claim["verdict"] for claim in found.details["claims"]] == ["supported", "supported"]
-
-
-# --- identity and health ------------------------------------------------------------------------------
+# --- identity and health --------------------------------------------------------------------------
 
 
 def test_what_its_judgements_depend_on(server, judge):
