@@ -1,0 +1,101 @@
+"""The scores of a copilot, and what becomes of questions that failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from plugins.memory.full_history import FullHistoryMemory
+from plugins.memory.none import NoMemory
+from runner.errors import EvaluationError
+from runner.memory.records import Remembered, SessionKey
+from runner.store import Store
+from tests.plugins.evaluation.small_copilot import Grades, copilot, scored
+
+
+async def test_scores_of_each_question(tmp_path: Path) -> None:
+    found = {name: scores for name, (scores, _) in (await scored(copilot(), tmp_path)).items()}
+    assert [found[name].values["recall_at_k"] for name in found] == [1.0, 1.0, 1.0, None, None]
+    assert found["seats"].values["mrr"] == 0.5  # behind what the question before it asked for
+    assert found["seats"].values["exact_match"] == 1.0
+    assert (found["both"].values["facts_present"], found["both"].values["answer_facts"]) == (1.0, 0.0)
+    assert found["both"].labels["lost_at"] == "unused"
+    assert (found["money"].values["evidence_recall"], found["money"].values["answer_facts"]) == (1.0, 1.0)
+    assert found["money"].labels["lost_at"] == "none"
+    assert found["money"].values["memory_overall"] == 75.0 and "memory_overall" not in found["export"].values
+    assert found["never"].values["unanswerable_f1"] == 1.0
+    assert found["never"].labels == {"answerability": "true_positive", "lost_at": "none"}
+    assert found["export"].labels["pattern"] == "ideal"
+
+
+async def test_a_question_of_what_was_said_is_no_question_without_an_answer(tmp_path: Path) -> None:
+    """Nothing was found for it, and the memory answers it."""
+    scores, output = (await scored(copilot(), tmp_path))["money"]
+    assert output.found.ranking.ids == ()
+    assert scores.labels["answerability"] == "true_negative"
+
+
+async def test_judges_read_the_turns_before_whatever_the_memory_kept(tmp_path: Path) -> None:
+    judge = Grades()
+    await scored(copilot(memory=NoMemory, judge=judge), tmp_path)
+    asked = {(rubric, fields["question"]): fields for rubric, fields in judge.asked}
+    history = asked["answer_relevancy", "And seats?"]["history"]
+    assert [(turn.role, turn.text) for turn in history] == [
+        ("user", "How do I export reports?"),
+        ("assistant", "Noted."),
+    ]
+    assert [question for rubric, question in asked if rubric == "memory"] == [
+        "What is our budget, and when do budgets warn?",
+        "Which amount of money was told?",
+    ]
+    about_money = asked["memory", "Which amount of money was told?"]
+    assert about_money["reference"] == ["budget: $900"]
+    assert about_money["weights"] == {"relevance": 0.35, "completeness": 0.3, "accuracy": 0.25, "noise": 0.1}
+
+
+@pytest.mark.parametrize(("on_failure", "value"), [("zero", 0.0), ("exclude", None)])
+async def test_a_judge_that_fails_is_told(
+    tmp_path: Path, on_failure: Literal["zero", "exclude"], value: float | None
+) -> None:
+    found = await scored(copilot(judge=Grades(on_failure, fails=True)), tmp_path)
+    scores = found["money"][0]
+    assert scores.values["faithfulness"] == scores.values["memory_overall"] == value
+    assert {"faithfulness", "answer_relevancy", "memory_overall"} <= set(scores.unscored)
+    assert "memory_overall" not in found["export"][0].unscored
+
+
+async def test_an_empty_memory_has_no_accuracy(tmp_path: Path) -> None:
+    scores, _ = (await scored(copilot(memory=NoMemory), tmp_path))["money"]
+    assert scores.values["memory_accuracy"] is None and scores.values["facts_present"] == 0.0
+    assert scores.unscored == () and scores.labels["memory"] == "empty"
+    assert scores.labels["lost_at"] == "none"  # the generator knows it by heart
+
+
+def test_metrics_of_a_question_that_failed() -> None:
+    tested = copilot()
+    cases = {case.probe.id: case for case in tested.load().cases}
+    unscored = {name: set(tested.score(case, None, {}).unscored) for name, case in cases.items()}
+    assert {"recall_at_k", "faithfulness", "context_tokens"} <= unscored["export"]
+    assert not any(
+        name.startswith(("recall", "memory_overall", "unans")) for name in unscored["money"] - {"memory_overall"}
+    )
+    assert {"facts_present", "answer_facts", "memory_overall", "exact_match"} <= unscored["money"]
+    assert {"unanswerable_recall", "unanswerable_f1"} <= unscored["never"]
+
+
+async def test_a_memory_that_fails_for_one_question_fails_that_question(tmp_path: Path) -> None:
+    class Fails(FullHistoryMemory):
+        async def read(self, key: SessionKey, question: str) -> Remembered:
+            if question == "And seats?":
+                raise EvaluationError("not this time")
+            return await super().read(key, question)
+
+    tested = copilot(memory=Fails)
+    cases = tested.load().cases
+    async with tested.opened():
+        await tested.prepare(cases, Store(tmp_path, {id(tested.retrieval.retriever): "words"}))
+        with pytest.raises(EvaluationError, match="not this time"):
+            await tested.run(cases[1])
+        assert (await tested.run(cases[0])).answer.text == "As CSV [1]."
