@@ -40,7 +40,7 @@ def main() -> int:
 
 def draw_terminal(sweep: Path, target: Path) -> None:
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True)
-    for part in report.sweep_panels(sweep):
+    for part in report.sweep_panels(sweep, bold=True):
         console.print(part, markup=False, highlight=False)
     console.save_svg(str(target), title="python -m runner +experiment=full_rag k=3,5,10")
 

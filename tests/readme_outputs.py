@@ -20,7 +20,7 @@ BLOCK = re.compile(
     re.M | re.S,
 )
 ASKS_MODELS = re.compile(r"^python -m runner (?!plan ).*\bopenai\b.*\n", re.M)
-NUMBER = re.compile(r"[−+-]?[\d.,]*\d")
+NUMBER = re.compile(r"\*?[−+-]?[\d.,]*\d")  # with the mark of what stands out
 CUT = "…"
 
 

@@ -17,7 +17,7 @@ def test_numbers_are_those_of_the_output_and_words_stay() -> None:
 
 def test_what_no_output_says_is_named() -> None:
     assert list(with_numbers_of(["+0.049 ▲", "k 5"], ["+0.049 =", "k 5"])) == [("+0.049 ▲", False), ("k 5", True)]
-    assert skeleton(" 300    −0.003       +0.019") == "# # #"
+    assert skeleton(" 300    −0.003       +0.019") == skeleton(" 300   *0.003       *0.019") == "# # #"
 
 
 def test_a_readme_is_written_anew(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 # ruff: noqa: E501
 
 ENGLISH_SWEEP: dict[str, str] = {
-    "sweep.near": "Bold: within noise of the best run of the column (the difference from it may be chance, or is below {margin}).",
+    "sweep.near": "{mark}: within noise of the best run of the column (the difference from it may be chance, or is below {margin}).",
     "sweep.no_winner": "Not compared: {metrics}, because they are cut off at another k in each run.",
     "sweep.against": "Compared with {run}",
     "sweep.against_explain": "Differences from {run} over {n} cases that all compared runs have finished. ▲ better, ▼ worse: p below 0.05, adjusted (Holm) over the runs, and an interval without 0. = an interval within ±{margin}: no difference that matters. Without a mark: undecided.",

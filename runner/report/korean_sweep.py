@@ -2,7 +2,7 @@
 # ruff: noqa: E501
 
 KOREAN_SWEEP: dict[str, str] = {
-    "sweep.near": "굵은 글씨: 열에서 가장 좋은 실행과 우열을 가릴 수 없는 값입니다(차이가 우연일 수 있거나 {margin}보다 작음).",
+    "sweep.near": "{mark}: 열에서 가장 좋은 실행과 우열을 가릴 수 없는 값입니다(차이가 우연일 수 있거나 {margin}보다 작음).",
     "sweep.no_winner": "비교하지 않음: {metrics} (실행마다 k가 달라 자르는 순위가 다름).",
     "sweep.against": "기준({run})과 비교",
     "sweep.against_explain": "비교한 실행이 모두 끝낸 사례 {n}개에서 기준({run})과의 차이입니다. ▲ 개선, ▼ 악화: p가 0.05보다 작고(여러 실행에 대해 Holm 보정) 구간에 0이 없음. = 구간이 ±{margin} 안에 있음: 의미 있는 차이 없음. 표시 없음: 판단 불가.",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -152,12 +153,14 @@ class Sweep:
         found = (entry for entry in self.comparison["metrics"] if entry["name"] == name and not entry["same"])
         return any(folder in entry["within_noise_of_best"] for entry in found)
 
-    @property
-    def bold_means(self) -> str:
-        """What `stands_out` says."""
+    def legend(self, mark: str, views: Iterable[View], names: Iterable[str]) -> str:
+        """What the mark of a value that stands out means; nothing where none does."""
+        places = product(views, (cell.folder for cell in self.cells), names)
+        if not any(self.stands_out(view, folder, name) for view, folder, name in places):
+            return ""
         if self.comparison is None:
-            return self.say("sweep.differs")
-        return self.say("sweep.near", margin=f"{self.comparison['margin']:g}")
+            return self.say("sweep.differs", mark=mark)
+        return self.say("sweep.near", mark=mark, margin=f"{self.comparison['margin']:g}")
 
     @property
     def warnings(self) -> list[str]:

@@ -47,7 +47,7 @@ def _markdown(sweep: Sweep) -> str:
         quote(_notes(sweep)),
         escape(say("sweep.cells", done=done, total=len(sweep.cells))),
         *(block for view in sweep.views for block in (escape(view.note), _cells_table(sweep, view))),
-        escape(f"{say('sweep.explain')} {sweep.bold_means}"),
+        escape(f"{say('sweep.explain')} {sweep.legend(say('sweep.bold'), sweep.views, sweep.metrics)}".strip()),
         _failures(sweep),
         *trace_sweep.sections(sweep),
         *sweep_comparison.sections(sweep),

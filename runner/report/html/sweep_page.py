@@ -63,7 +63,8 @@ def _view(sweep: Sweep, view: View, folder: Path) -> Iterator[Html]:
     headers += [metric.label(name, sweep.k, sweep.say) for name in names]
     rows = [_row(sweep, view, cell, folder) for cell in sweep.cells]
     yield table(headers, rows, label=sweep.say("html.runs"), class_="slices")
-    yield paragraph(f"{sweep.say('sweep.explain')} {sweep.bold_means}", "note")
+    legend = sweep.legend(sweep.say("sweep.bold"), [view], names)
+    yield paragraph(f"{sweep.say('sweep.explain')} {legend}".strip(), "note")
     yield from _plots(sweep, view)
 
 

@@ -41,7 +41,7 @@ def test_the_table_shows_what_differs_and_the_main_metrics(tmp_path: Path) -> No
     assert "k Recall@k nDCG@k MRR Faithfulness Relevancy" in text
     start = text.index("3 0.3000 0.7800 0.7200 0.8250 0.5800")
     assert text[start + 1] == "[.25 .35] [.73 .83] [.67 .77] [.78 .88] [.53 .63]"
-    assert text[start + 4] == "10 1.0000 0.7800 0.7200 0.8250 0.5800"
+    assert text[start + 4] == "10 *1.0000 0.7800 0.7200 0.8250 0.5800"
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
@@ -49,7 +49,7 @@ def test_two_params_fit_eighty_columns_with_whole_intervals(tmp_path: Path, lang
     lines = shown(with_retrievers(write_sweep_folder(tmp_path / "s", language=language)))
     assert max(map(cell_len, lines)) <= 80
     assert sum(line.count("[.73 .83]") for line in lines) == 2
-    assert any(line.split()[:3] == ["5", "semantic", "0.5000"] for line in lines)
+    assert any(line.split()[:3] == ["5", "semantic", "*0.5000"] for line in lines)
 
 
 def test_a_failed_run_has_its_status_in_place_of_numbers(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_runs_that_stopped_are_compared_over_the_cases_that_all_have_finished(tm
     text = [" ".join(line.split()) for line in shown(folder)]
     assert "The runs have not finished the same cases (k=3: 4 of 10, k=5: 3 of 10)" in " ".join(text)
     assert "3 0.2333 – – 1.0000 1.0000" in text  # (.1 + .2 + .4) / 3
-    assert "5 0.4667 – – 1.0000 1.0000" in text
+    assert "5 *0.4667 – – 1.0000 1.0000" in text
     assert sum(line.startswith("k Recall@k") for line in text) == 1
     assert any(line.startswith("The same command goes on with what is left") for line in text)
     written = (folder / "summary.md").read_text(encoding="utf-8")
@@ -260,7 +260,7 @@ def test_completed_runs_keep_their_own_means_beside_a_run_that_stopped(tmp_path:
     folder = write_stopped_sweep(tmp_path / "s", {3: range(10), 5: range(10), 10: [1, 2]})
     report.write_sweep(folder)
     text = [" ".join(line.split()) for line in shown(folder)]
-    first, second = text.index("5 0.5000 0.7800 0.7200 0.8250 0.5800"), text.index("5 0.3000 – – 1.0000 1.0000")
+    first, second = text.index("5 *0.5000 0.7800 0.7200 0.8250 0.5800"), text.index("5 *0.3000 – – 1.0000 1.0000")
     assert first < text.index("10 partial") < second < text.index("10 0.1500 – – 1.0000 1.0000")
     written = (folder / "summary.md").read_text(encoding="utf-8")
     assert "| 2 | 10 | partial | – |" in written

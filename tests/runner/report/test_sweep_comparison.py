@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from rich.table import Table
 
 from runner import report
 from runner.comparison.sweep import compare_sweep
@@ -83,6 +84,31 @@ def test_bold_is_every_run_within_noise_of_the_best(tmp_path: Path) -> None:
     text = markdown(written(write_swept(tmp_path / "s", runs)))
     assert [value in text for value in ("**0.50**", "**0.80**", "**0.79**")] == [False, True, True]
     assert "Bold: within noise of the best run of the column" in text
+
+
+@pytest.mark.parametrize(
+    ("language", "bold", "marked"),
+    [
+        ("en", "Bold: within noise of the best run", "*: within noise of the best run"),
+        ("ko", "굵은 글씨: 열에서 가장 좋은 실행과", "*: 열에서 가장 좋은 실행과"),
+    ],
+)
+def test_what_is_bold_has_a_mark_where_nothing_is_bold(tmp_path: Path, language: str, bold: str, marked: str) -> None:
+    folder = three(tmp_path / "s", language=language)
+    assert "*0.8000" in told(folder) and marked in told(folder) and bold not in told(folder)
+    panels = report.sweep_panels(folder, bold=True)
+    text = " ".join(" ".join(lines_of(panels)).split())
+    assert " 0.8000" in text and "*" not in text and bold in text
+    cells = [cell for panel in panels if isinstance(panel, Table) for column in panel.columns for cell in column.cells]
+    styles = {cell.plain.partition("\n")[0]: cell.spans[0].style for cell in cells if cell.spans}
+    assert (styles["0.8000"], styles["0.5100"]) == ("bold", "dim")  # the interval below it is dim
+
+
+def test_without_a_run_that_stands_out_there_is_no_legend(tmp_path: Path) -> None:
+    folder = written(write_swept(tmp_path / "s", {f"a={n}": {"faithfulness": HIGH} for n in (1, 2)}))
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    for text in (told(folder), markdown(folder), page):
+        assert "0.80" in text and "within noise of the best run of the column" not in text
 
 
 def test_summary_json_keeps_the_comparison_when_the_runs_are_gone(tmp_path: Path) -> None:
