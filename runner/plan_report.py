@@ -26,6 +26,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "counted": "counted",
         "estimated": "estimated (exactly with runner[tokens])",
         "stopped": "run {run} will end before it asks anything: {reason}",
+        "it_stopped": "The run will end before it asks anything: {reason}",
         "minutes": "{value} minutes",
         "seconds": "{value} s",
     },
@@ -42,6 +43,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "counted": "실제로 센 값",
         "estimated": "추정값(runner[tokens]를 설치하면 정확히 셉니다)",
         "stopped": "모델을 호출하기 전에 끝나는 실행: {run} ({reason})",
+        "it_stopped": "이 실행은 모델을 호출하기 전에 끝납니다: {reason}",
         "minutes": "{value}분",
         "seconds": "{value}초",
     },
@@ -72,14 +74,21 @@ def _asked_view(planned: Planned, language: str) -> list[RenderableType]:
     say = WORDS[language]
     if not any(cell.expected or cell.stopped for cell in planned.cells):
         return [Text(say["nothing"])]
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for number, column in enumerate(say["columns"].split(",")):
+    lines = [Text(line) for line in _lines(planned, say)]
+    return [_table(planned, say), Text(), *lines] if any(cell.expected for cell in planned.cells) else [*lines]
+
+
+def _table(planned: Planned, say: Mapping[str, str]) -> Table:
+    first = 1 if len(planned.cells) == 1 else 0  # a run alone needs no name
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for number, column in enumerate(say["columns"].split(",")[first:], start=first):
         table.add_column(column, justify="left" if number < 3 else "right", no_wrap=number > 2, overflow="fold")
     for number, cell in enumerate(planned.cells):
         for account, expected in sorted(cell.expected.items(), key=lambda item: item[0].role):
-            table.add_row(_run_name(cell, number), account.role, account.model, *_numbers(expected, say))
-    table.add_row(say["all"], "", "", *_numbers(planned.total, say), style="bold")
-    return [table, Text(), *(Text(line) for line in _lines(planned, say))]
+            names = (_run_name(cell, number), account.role, account.model)
+            table.add_row(*names[first:], *_numbers(expected, say))
+    table.add_row(*(say["all"], "", "")[: 3 - first], *_numbers(planned.total, say), style="bold")
+    return table
 
 
 def cost_line(planned: Planned, language: str) -> str:
@@ -116,9 +125,11 @@ def _lines(planned: Planned, say: Mapping[str, str]) -> Iterator[str]:
 
     for number, cell in enumerate(planned.cells):
         if cell.stopped:
-            yield say["stopped"].format(run=_run_name(cell, number), reason=cell.stopped)
+            text = say["it_stopped" if len(planned.cells) == 1 else "stopped"]
+            yield text.format(run=_run_name(cell, number), reason=cell.stopped)
     yield cost_line(planned, "ko" if say is WORDS["ko"] else "en")
-    yield say["assumed"].format(counted=say["counted" if is_exact() else "estimated"], seconds=SECONDS)
+    if planned.live:
+        yield say["assumed"].format(counted=say["counted" if is_exact() else "estimated"], seconds=SECONDS)
 
 
 def _run_name(cell: CellPlan, number: int) -> str:
