@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.model_runs import MODELS_RUN, MODELS_SUMMARY
+
+KOREAN = {"config": {"report": {"language": "ko"}}}
 HOSTILE = "a|b `c` <script>alert(1)</script>\n# d [e](f) *g* _h_ & \u202e i"
 
 
@@ -43,7 +46,6 @@ METRICS: dict[str, Any] = {
     "token_f1": estimate(0.61, 8),
 }
 SLICED = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy")
-
 SUMMARY: dict[str, Any] = {
     "schema": 1,
     "status": "completed",
@@ -83,7 +85,6 @@ SUMMARY: dict[str, Any] = {
         "elapsed_s": 2.5,
     },
 }
-
 RUN: dict[str, Any] = {
     "schema": 1,
     "id": "run-1",
@@ -206,78 +207,11 @@ ROWS = [
     row("q-6|x", metrics={"recall_at_k": 0.5}, labels={"lost_at": "below_k"}, output={"query": HOSTILE}),
     row("q-7", status="timeout", output={}, metrics={}, error="the case did not end before its deadline", stage="run"),
 ]
-
 ERRORS = [
     {"id": None, "stage": "data", "severity": "error", "error": "no id", "path": "q.jsonl", "line": 3, "field": "id"},
     {"id": "q-4", "stage": None, "status": "ok", "error": None, "unscored": ["faithfulness"]},
     {"id": "q-7", "stage": "run", "status": "timeout", "error": "late", "unscored": []},
 ]
-
-
-# --- a run that asked models ---------------------------------------------------------------------
-
-
-def used(requests: int, input_tokens: int, output_tokens: int, usd: float | None, retries: int = 0) -> dict[str, Any]:
-    """One direction of summary.timing.usage."""
-    tokens = {"input_tokens": input_tokens, "output_tokens": output_tokens, "cached_input_tokens": 0}
-    return {"requests": requests, **tokens, "usd": usd, "retries": retries}
-
-
-def rate(k: int, n: int) -> dict[str, Any]:
-    return {"n": n, "k": k, "rate": k / n}
-
-
-GENERATOR, JUDGE = "openai:gpt-4o", "openai:gpt-4o-mini"
-MODELS_RUN: dict[str, Any] = {
-    "choices": {"generator": "openai", "judge": "openai"},
-    "models": {"judge": [JUDGE], "generator": [GENERATOR]},
-    "identity": {"judge": "a" * 64, "generator": "b" * 64},
-    "config": {
-        "generator": {"_target_": "plugins.generator.openai.OpenaiGenerator"},
-        "judge": {"_target_": "plugins.judge.openai.OpenaiJudge"},
-        "cache": "use",
-        "budget": {"usd": 1.0, "tokens": None},
-        "provider": {
-            "local": {"api_key_env": None, "prices": {"date": None}},
-            "openai": {"api_key_env": "OPENAI_API_KEY", "prices": {"date": "2025-08-07"}},
-        },
-    },
-}
-MODELS_SUMMARY: dict[str, Any] = {
-    "judging": {
-        "faithfulness": {
-            "n": 10, "votes": 3, "alpha": 0.7125, "alpha_low": 0.55, "alpha_high": 0.8312, "noise_sd": 0.05,
-        },
-        "answer_relevancy": {
-            "n": 10, "votes": 3, "alpha": None, "alpha_low": None, "alpha_high": None, "noise_sd": 0.0,
-        },
-    },
-    "facts": {
-        "baselines": [],
-        "judge_health": {
-            "faithfulness": {
-                "n": 23, "n_failed": 0, "false_accept": rate(2, 9), "false_reject": rate(0, 8),
-                "injection": rate(1, 6), "failed_controls": ["ko-wrong-year", "en-vague", "ko-inject-context"],
-            },
-            "answer_relevancy": {
-                "n": 12, "n_failed": 0, "false_accept": rate(0, 4), "false_reject": rate(0, 5),
-                "injection": rate(0, 3), "failed_controls": [],
-            },
-        },
-    },
-    "counts": {"citations": {"valid": 7, "out_of_range": 1, "none": 2}},
-    "timing": {
-        "usage": {
-            "judge": {
-                JUDGE: {"live": used(1104, 1_150_000, 50_000, 0.0121, 3), "cached": used(2000, 2**21, 9000, 0.041)},
-            },
-            "generator": {GENERATOR: {"live": used(20, 9000, 1000, 0.0011), "cached": used(0, 0, 0, 0.0)}},
-        },
-        "usage_total": {
-            "live": used(1124, 1_159_000, 51_000, 0.0132, 3), "cached": used(2000, 2**21, 9000, 0.041),
-        },
-    },
-}  # fmt: skip
 
 
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ import pytest
 from plugins.tracking.mlflow import MlflowTracking, _alone, _cut, _name
 from runner import report
 from runner.errors import InputError, TrackingError
-from tests.run_folders import MODELS_RUN, MODELS_SUMMARY, estimate, merged, write_run, write_sweep_folder
+from tests.model_runs import MODELS_RUN, MODELS_SUMMARY
+from tests.run_folders import estimate, merged, write_run, write_sweep_folder
 
 
 @pytest.fixture

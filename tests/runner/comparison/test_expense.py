@@ -5,7 +5,7 @@ import pytest
 
 from runner.comparison.expense import Expense, costs, latencies, percentile_difference
 from tests.comparison_runs import cases, snapshot
-from tests.run_folders import used
+from tests.model_runs import used
 
 IDS = ["a", "b", "c", "d"]
 

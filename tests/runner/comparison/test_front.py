@@ -7,7 +7,8 @@ import pytest
 
 from runner.comparison.cells import open_cells
 from runner.comparison.front import front
-from tests.run_folders import dump, used
+from tests.model_runs import used
+from tests.run_folders import dump
 from tests.swept_folders import write_swept
 
 N = 60

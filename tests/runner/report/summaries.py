@@ -4,8 +4,6 @@ from pathlib import Path
 
 from runner import report
 
-KOREAN = {"config": {"report": {"language": "ko"}}}
-
 
 def written(folder: Path) -> str:
     report.write(folder)

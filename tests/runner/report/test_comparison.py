@@ -24,7 +24,8 @@ from runner.report.comparison_panels import comparison_panels
 from runner.report.comparison_words import headline, metrics_of, reason_text, signed, warnings
 from runner.report.wording import LANGUAGES
 from tests.comparison_runs import graded, run_folder
-from tests.run_folders import HOSTILE, used
+from tests.model_runs import used
+from tests.run_folders import HOSTILE
 from tests.shown_panels import lines_of
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]

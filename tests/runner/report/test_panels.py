@@ -8,11 +8,11 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from runner.report import panels
-from tests.run_folders import JUDGE, MODELS_RUN, MODELS_SUMMARY, RUN, SUMMARY, estimate, merged, used
+from tests.model_runs import JUDGE, MODELS_RUN, MODELS_SUMMARY, used
+from tests.run_folders import KOREAN, RUN, SUMMARY, estimate, merged
 from tests.shown_panels import lines_of
 
 WITH_MODELS = merged(RUN, MODELS_RUN), merged(SUMMARY, MODELS_SUMMARY)
-KOREAN = {"config": {"report": {"language": "ko"}}}
 
 
 def shown(run: Mapping[str, Any], summary: Mapping[str, Any], width: int = 80) -> str:

@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from runner import report
 from runner.errors import InputError
 from runner.report.summary import write as write_markdown
-from tests.run_folders import ROWS, SUMMARY, dump, estimate, merged, row, write_run
-from tests.runner.report.summaries import KOREAN, written
+from tests.run_folders import KOREAN, ROWS, SUMMARY, dump, estimate, merged, row, write_run
+from tests.runner.report.summaries import written
 
 PARSER = MarkdownIt("commonmark").enable("table")
 

@@ -6,21 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runner import report
-from tests.run_folders import JUDGE, MODELS_RUN, MODELS_SUMMARY, SUMMARY, dump, merged, rate, used, write_run
-from tests.runner.report.summaries import KOREAN, written
+from tests.model_runs import JUDGE, MEMORY_HEALTH, MODELS_RUN, MODELS_SUMMARY, used
+from tests.run_folders import KOREAN, SUMMARY, dump, merged, write_run
+from tests.runner.report.summaries import written
 
 
 def test_a_judge_of_memories(tmp_path: Path) -> None:
-    health = {
-        "n": 40,
-        "n_failed": 0,
-        "false_accept": rate(5, 20),
-        "false_reject": rate(0, 12),
-        "injection": rate(1, 8),
-        "examples": {"n": 12, "mean_absolute_error": 1.25},
-        "failed_controls": ["ko-cost-hardly"],
-    }
-    facts = {"facts": {"judge_health": {"memory": health}}}
+    facts = {"facts": {"judge_health": MEMORY_HEALTH}}
     text = written(write_run(tmp_path / "en", None, facts))
     assert (
         "| Rubric | Bad memories accepted | Good memories rejected | Grades moved by an injection | Not graded |"

@@ -10,7 +10,8 @@ from rich.cells import cell_len
 from runner import report
 from runner.errors import InputError
 from runner.report.sweep import View, read_sweep
-from tests.run_folders import JUDGE, dump, estimate, used, write_stopped_sweep, write_sweep_folder
+from tests.model_runs import JUDGE, used
+from tests.run_folders import dump, estimate, write_stopped_sweep, write_sweep_folder
 from tests.shown_panels import lines_of
 
 

@@ -7,7 +7,8 @@ from rich.cells import cell_len
 from runner import report
 from runner.comparison.sweep import compare_sweep
 from runner.report.folder import open_sweep
-from tests.run_folders import MODELS_SUMMARY, dump
+from tests.model_runs import MODELS_SUMMARY
+from tests.run_folders import dump
 from tests.shown_panels import lines_of
 from tests.swept_folders import write_swept
 

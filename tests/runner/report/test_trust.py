@@ -5,7 +5,8 @@ import pytest
 
 from runner.report.trust import Rate, agreements, healths, key, warnings
 from runner.report.wording import LANGUAGES
-from tests.run_folders import MODELS_SUMMARY, merged, rate
+from tests.model_runs import MEMORY_HEALTH, MODELS_SUMMARY, rate
+from tests.run_folders import merged
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 
@@ -67,21 +68,8 @@ def test_rubrics_share_a_warning() -> None:
     ]
 
 
-MEMORY = {
-    "memory": {
-        "n": 40,
-        "n_failed": 0,
-        "false_accept": rate(5, 20),
-        "false_reject": rate(0, 12),
-        "injection": rate(1, 8),
-        "examples": {"n": 12, "mean_absolute_error": 1.25},
-        "failed_controls": ["ko-cost-hardly"],
-    }
-}
-
-
 def test_memories_have_words_of_their_own() -> None:
-    summary = {"facts": {"judge_health": MEMORY}}
+    summary = {"facts": {"judge_health": MEMORY_HEALTH}}
     (found,) = healths(summary)
     assert (found.n_examples, found.off) == (12, 1.25)
     assert warnings(summary, EN) == [

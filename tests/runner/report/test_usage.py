@@ -3,7 +3,7 @@ import pytest
 from runner.report import usage
 from runner.report.usage import Spent
 from runner.report.wording import LANGUAGES
-from tests.run_folders import GENERATOR, JUDGE, MODELS_RUN, MODELS_SUMMARY, used
+from tests.model_runs import GENERATOR, JUDGE, MODELS_RUN, MODELS_SUMMARY, used
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 

@@ -5,15 +5,8 @@ import pytest
 from runner import report
 from runner.errors import InputError
 from runner.tracking.entry import draw, run_entry, sweep_entry
-from tests.run_folders import (
-    MODELS_RUN,
-    MODELS_SUMMARY,
-    merged,
-    rate,
-    write_run,
-    write_stopped_sweep,
-    write_sweep_folder,
-)
+from tests.model_runs import MODELS_RUN, MODELS_SUMMARY, rate
+from tests.run_folders import merged, write_run, write_stopped_sweep, write_sweep_folder
 
 
 def test_params_are_choices_and_settings_without_what_is_shared_or_not_of_the_experiment(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from runner.report.folder import open_run
 from runner.report.html.cases import cases_of
 from runner.report.html.cases_section import cases_section
 from tests.html_pages import parse
-from tests.run_folders import HOSTILE, MODELS_RUN, MODELS_SUMMARY, ROWS, SUMMARY, dump, estimate, merged, row, write_run
+from tests.model_runs import MODELS_RUN, MODELS_SUMMARY
+from tests.run_folders import HOSTILE, KOREAN, ROWS, SUMMARY, dump, estimate, merged, row, write_run
 from tests.runner.report.html.run_page import data_of, page, section, written
-
-KOREAN = {"config": {"report": {"language": "ko"}}}
 
 
 def test_the_head_says_what_ran(tmp_path: Path) -> None:
