@@ -12,6 +12,7 @@ from runner.comparison.sweep import compare_sweep
 from runner.report.english_sweep import ENGLISH_SWEEP
 from runner.report.folder import open_sweep
 from runner.report.korean_sweep import KOREAN_SWEEP
+from tests.runner.report.sweeps import shown
 from tests.shown_panels import lines_of
 from tests.swept_folders import Values, write_swept
 
@@ -32,10 +33,6 @@ def written(folder: Path, baseline: str = "0") -> Path:
 def three(folder: Path, **more: Any) -> Path:
     runs = {f"k={k}": {**COLUMNS, "faithfulness": column} for k, column in ((3, LOW), (5, HIGH), (10, UNSURE))}
     return written(write_swept(folder, runs, ks=(3, 5, 10), **more))
-
-
-def shown(folder: Path) -> list[str]:
-    return lines_of(report.sweep_panels(folder))
 
 
 def told(folder: Path) -> str:

@@ -9,7 +9,7 @@ from runner.comparison.sweep import compare_sweep
 from runner.report.folder import open_sweep
 from tests.model_runs import MODELS_SUMMARY
 from tests.run_folders import dump
-from tests.shown_panels import lines_of
+from tests.runner.report.sweeps import shown
 from tests.swept_folders import write_swept
 
 N = 40
@@ -34,10 +34,6 @@ def swept(folder: Path, **more: Any) -> Path:
         for n, column in ((1, SYSTEM), (2, GOLD))
     }
     return written(write_swept(folder, runs, references=references, **more))
-
-
-def shown(folder: Path) -> list[str]:
-    return lines_of(report.sweep_panels(folder))
 
 
 def test_the_terminal_table(tmp_path: Path) -> None:
