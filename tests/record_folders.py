@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,16 @@ def small_runs(data: Path) -> None:
     asked = ["+experiment=full_rag", "k=2", *small_data(data), "tracking=none"]
     assert main([*asked, "retriever=keyword", "report.language=ko", "out=run"]) == 0
     assert main([*asked, "retriever=keyword,hybrid", "out=sweep"]) == 0
+
+
+def small_records(folder: Path, one: str, several: str, *words: str) -> Path:
+    """In `folder`: the small runs over `자료 (1)`, and the records `one` of `run` (with `words`) and `several` of
+    `sweep`."""
+    with chdir(folder):
+        small_runs(Path("자료 (1)"))
+        assert main(["freeze", "run", one, *words]) == 0
+        assert main(["freeze", "sweep", several]) == 0
+    return folder
 
 
 def copy_of(runs: Path, folder: Path) -> None:

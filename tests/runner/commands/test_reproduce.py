@@ -8,21 +8,15 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
-from runner.commands import freeze, reproduce
+from runner.commands import reproduce
 from runner.errors import ConfigError, DataError, InputError
-from tests.record_folders import change, copy_of, read, small_runs
+from tests.record_folders import change, copy_of, read, small_records
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`experiments/한` of one run and `experiments/s` of two, with their data. Not to be changed."""
-    folder = tmp_path_factory.mktemp("records")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        small_runs(Path("자료 (1)"))
-        freeze.main(["run", "experiments/한"])
-        freeze.main(["sweep", "experiments/s"])
-    return folder
+    return small_records(tmp_path_factory.mktemp("records"), "experiments/한", "experiments/s")
 
 
 @pytest.fixture(autouse=True)

@@ -4,20 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from runner.commands import freeze
-from tests.record_folders import copy_of, small_runs
+from tests.record_folders import copy_of, small_records
 
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`run` and `sweep`, and the records `experiments/한` and `experiments/s` of them. Not to be changed."""
-    folder = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        small_runs(Path("자료 (1)"))
-        assert freeze.main(["run", "experiments/한", "--question", "두 개면 충분한가? <b>|"]) == 0
-        assert freeze.main(["sweep", "experiments/s"]) == 0
-    return folder
+    return small_records(
+        tmp_path_factory.mktemp("runs"), "experiments/한", "experiments/s", "--question", "두 개면 충분한가? <b>|"
+    )
 
 
 @pytest.fixture(autouse=True)
