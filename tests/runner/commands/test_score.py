@@ -9,19 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-import pytrec_eval
 
 from runner.commands.score import main
 from runner.errors import DataError, InputError
+from tests.trec_eval import NAMES, measured
 
 CUTOFFS = (1, 3, 5, 10)
-ORACLE_NAMES = {
-    "precision": "P",
-    "recall": "recall",
-    "hit_rate": "success",
-    "ndcg": "ndcg_cut",
-    "map": "map_cut",
-}
 
 QRELS = """
 q1 0 apple 1
@@ -67,7 +60,7 @@ def test_per_query(tmp_path, capsys):
     assert values["q1"]["recall@3"] == 0.5
     assert values["q2"]["mrr@10"] == 0.5
     assert set(values["q4"].values()) == {0.0}
-    names = {f"{name}@{k}" for name in (*ORACLE_NAMES, "mrr") for k in CUTOFFS}
+    names = {f"{name}@{k}" for name in (*NAMES, "mrr") for k in CUTOFFS}
     assert all(set(measures) == names for measures in values.values())
 
 
@@ -141,28 +134,18 @@ def oracle(
     """pytrec_eval, fed with scores made from ranks (it compares float32), and with an unjudged document
     for a query without results (it would leave the query out). Negative grades are given as 0."""
     relevant = {query: judged for query, judged in qrels.items() if max(judged.values()) > 0}
-    cuts = ",".join(map(str, CUTOFFS))
-    evaluator = pytrec_eval.RelevanceEvaluator(
-        {query: {id: max(0, grade) for id, grade in judged.items()} for query, judged in relevant.items()},
-        {f"{name}.{cuts}" for name in ORACLE_NAMES.values()} | {"recip_rank"},
-    )
     found = {}
     for query in relevant:
         scores = run.get(query) or {"no document": 1.0}
         found[query] = from_ranks(scores) if rank else scores
-    return {query: ours(values) for query, values in evaluator.evaluate(found).items()}
+    grades = {query: {id: max(0, grade) for id, grade in judged.items()} for query, judged in relevant.items()}
+    return measured(grades, found, CUTOFFS)
 
 
 def from_ranks(scores: dict[str, float]) -> dict[str, float]:
     by_id = sorted(scores, key=str.encode, reverse=True)
     order = sorted(by_id, key=scores.__getitem__, reverse=True)  # stable, also when reversed
     return {id: float(-rank) for rank, id in enumerate(order)}
-
-
-def ours(values: dict[str, float]) -> dict[str, float]:
-    found = {f"{name}@{k}": values[f"{theirs}_{k}"] for name, theirs in ORACLE_NAMES.items() for k in CUTOFFS}
-    reciprocal = values["recip_rank"]
-    return found | {f"mrr@{k}": reciprocal if reciprocal * k > 1 - 1e-9 else 0.0 for k in CUTOFFS}
 
 
 def test_ties_are_broken_as_pytrec_eval_breaks_them(tmp_path, capsys):

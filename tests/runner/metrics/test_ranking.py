@@ -8,20 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.metrics.ranking import MEASURES, ranked, ranking_metrics, score_rankings
+from tests.trec_eval import measured
 
 CUTOFFS = (1, 2, 3, 5, 10)
-ORACLE_NAMES = {
-    "precision": "P",
-    "recall": "recall",
-    "hit_rate": "success",
-    "ndcg": "ndcg_cut",
-    "map": "map_cut",
-}
 
 grades = st.integers(-2, 4)
 judgements = st.dictionaries(st.sampled_from([f"d{n}" for n in range(12)] + ["문서", "가"]), grades, max_size=10)
@@ -118,15 +111,9 @@ def test_against_pytrec_eval():
 
 
 def oracle(qrels: dict[str, int], ranking: list[str]) -> dict[str, float]:
-    """pytrec_eval on scores made from ranks; it has no cutoff for the reciprocal rank, so that is added."""
-    cuts = ",".join(map(str, CUTOFFS))
-    evaluator = pytrec_eval.RelevanceEvaluator(
-        {"q": qrels}, {f"{name}.{cuts}" for name in ORACLE_NAMES.values()} | {"recip_rank"}
-    )
-    values = evaluator.evaluate({"q": {id: float(-rank) for rank, id in enumerate(ranking)}})["q"]
-    found = {f"{ours}@{k}": values[f"{theirs}_{k}"] for ours, theirs in ORACLE_NAMES.items() for k in CUTOFFS}
-    reciprocal = values["recip_rank"]
-    return found | {f"mrr@{k}": reciprocal if reciprocal * k > 1 - 1e-9 else 0.0 for k in CUTOFFS}
+    """pytrec_eval on scores made from ranks."""
+    scores = {id: float(-rank) for rank, id in enumerate(ranking)}
+    return measured({"q": qrels}, {"q": scores}, CUTOFFS)["q"]
 
 
 @given(st.lists(st.tuples(rankings, judgements), min_size=1, max_size=6), st.sets(st.integers(1, 20), min_size=1))
