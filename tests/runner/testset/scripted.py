@@ -13,6 +13,18 @@ from tests.services.models_replies import Reply, completion
 SOURCE = re.compile(r'<data-\w+ name="sources?" number="\d+">\n(.*?)\n</data-', re.S)
 FIELD = re.compile(r'<data-\w+ name="(question|answer_a|answer_b)">\n(.*?)\n</data-', re.S)
 ORDER = re.compile(r"^(\d+)\. (\w+), (\w+), (not )?answerable$", re.M)
+# Of a maker of questions, but for its models, its files and how much it makes.
+SETTINGS: dict[str, Any] = {
+    "question_type": ["factual"],
+    "difficulty": ["easy"],
+    "unanswerable_share": 0.0,
+    "language": "auto",
+    "temperature": 0.0,
+    "max_tokens": 500,
+    "seed": 1,
+    "chunker": {},
+    "strict": False,
+}
 
 
 @dataclass(frozen=True, slots=True)

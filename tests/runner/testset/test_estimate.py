@@ -6,6 +6,7 @@ import pytest
 from runner.llm.models import Models
 from runner.testset.estimate import expected
 from runner.testset.maker import QuestionMaker
+from tests.runner.testset.scripted import SETTINGS
 from tests.small_data import CORPUS, write_jsonl
 
 
@@ -24,22 +25,14 @@ def maker(folder: Path, cache: Any = "use", **changes: Any) -> QuestionMaker:
         timeout_ms=1000,
         max_concurrency=1,
     )
-    settings: dict[str, Any] = {
+    settings = {
+        **SETTINGS,
         "models": models,
         "model": "test:dear",
         "corpus": str(write_jsonl(folder / "corpus.jsonl", CORPUS)),
         "out": "unused",
         "questions_per_chunk": 3,
         "max_chunks_sample": 4,
-        "question_type": ["factual"],
-        "difficulty": ["easy"],
-        "unanswerable_share": 0.0,
-        "language": "auto",
-        "temperature": 0.0,
-        "max_tokens": 500,
-        "seed": 1,
-        "chunker": {},
-        "strict": False,
     }
     return QuestionMaker(**(settings | changes))
 

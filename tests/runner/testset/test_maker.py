@@ -8,7 +8,7 @@ import pytest
 
 from runner.errors import ConfigError, CorpusError, StopRunError
 from runner.testset.maker import Made, QuestionMaker
-from tests.runner.testset.scripted import Asked, Scripted
+from tests.runner.testset.scripted import SETTINGS, Asked, Scripted
 from tests.services.doors import models as models_at
 from tests.services.models_replies import completion, error
 from tests.services.models_server import ModelsServer
@@ -23,22 +23,14 @@ def maker(server: ModelsServer, tmp_path: Path) -> Callable[..., QuestionMaker]:
     models = models_at(server.url, tmp_path / "cache")
 
     def made(**changes: Any) -> QuestionMaker:
-        settings: dict[str, Any] = {
+        settings = {
+            **SETTINGS,
             "models": models,
             "model": "test:small",
             "corpus": str(tmp_path / "corpus.jsonl"),
             "out": str(tmp_path / "q.jsonl"),
             "questions_per_chunk": 1,
             "max_chunks_sample": 50,
-            "question_type": ["factual"],
-            "difficulty": ["easy"],
-            "unanswerable_share": 0.0,
-            "language": "auto",
-            "temperature": 0.0,
-            "max_tokens": 500,
-            "seed": 1,
-            "chunker": {},
-            "strict": False,
         }
         return QuestionMaker(**(settings | changes))
 
