@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.services.models_server import ModelsServer, serving_models
 from tests.services.ports import free_port
+from tests.services.redis_server import RedisServer, serving_redis
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -110,6 +111,13 @@ def server(_models_server: ModelsServer) -> ModelsServer:
     _models_server.respond, _models_server.latency_s = None, 0.0
     _models_server.api_key, _models_server.faults, _models_server.refuses = None, None, ()
     return _models_server
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[RedisServer]:
+    """A Redis of the module's own, which holds what earlier tests of it have left."""
+    with serving_redis() as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A cache that lasts, and a server that is guarded, foreign or gone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -18,19 +18,13 @@ from runner.trace.records import Trace
 from tests.plugins.novelty.embedders import Fitted, Points
 from tests.runner.trace.examples import trace
 from tests.services.redis_proxies import serving_tls, write_certificate
-from tests.services.redis_server import PASSWORD, VARIABLE, RedisServer, serving_cluster, serving_redis
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[RedisServer]:
-    with serving_redis() as server:
-        yield server
+from tests.services.redis_server import PASSWORD, VARIABLE, RedisServer, serving_cluster
 
 
 @pytest.fixture
-def server(shared: RedisServer) -> RedisServer:
-    shared.asked("FLUSHALL")
-    return shared
+def server(redis: RedisServer) -> RedisServer:
+    redis.asked("FLUSHALL")
+    return redis
 
 
 def at(id: str, point: str) -> Trace:

@@ -1,7 +1,6 @@
 """What a store should not hold any more is deleted, and nothing else."""
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
@@ -9,7 +8,7 @@ from plugins.memory.store.redis import RedisStore
 from runner.cli import main
 from runner.memory.records import ChatTurn, SessionKey
 from runner.memory.stored import keys_of
-from tests.services.redis_server import VARIABLE, RedisServer, serving_cluster, serving_redis
+from tests.services.redis_server import VARIABLE, RedisServer, serving_cluster
 
 FRESH, IDLE, TORN, ENDLESS, OTHER = (
     SessionKey("acme", "fresh"), SessionKey("acme", "오래된 것"), SessionKey("acme", "torn"),
@@ -19,24 +18,18 @@ EVERY = (FRESH, IDLE, TORN, ENDLESS, OTHER)
 HOUR_MS = 3_600_000
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[RedisServer]:
-    with serving_redis() as server:
-        yield server
-
-
 @pytest.fixture
-def server(shared: RedisServer) -> RedisServer:
+def server(redis: RedisServer) -> RedisServer:
     """Sessions of 24 hours: one just used, two not used for 10 hours, one torn, one without an end."""
-    shared.asked("FLUSHALL")
-    asyncio.run(_fill(RedisStore(url=shared.url, password_env=VARIABLE)))
+    redis.asked("FLUSHALL")
+    asyncio.run(_fill(RedisStore(url=redis.url, password_env=VARIABLE)))
     for key in (IDLE, OTHER):
         for name in keys_of(key):
-            shared.asked("PEXPIRE", name, 14 * HOUR_MS)
-    shared.asked("DEL", keys_of(TORN)[2])
-    shared.asked("PERSIST", keys_of(ENDLESS)[1])
-    shared.asked("SET", "chat:acme:legacy:short", "theirs")
-    return shared
+            redis.asked("PEXPIRE", name, 14 * HOUR_MS)
+    redis.asked("DEL", keys_of(TORN)[2])
+    redis.asked("PERSIST", keys_of(ENDLESS)[1])
+    redis.asked("SET", "chat:acme:legacy:short", "theirs")
+    return redis
 
 
 async def _fill(store: RedisStore) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import struct
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -12,23 +11,17 @@ from runner.memory.redis_server import RedisServer
 from runner.trace.novelty import VectorCache
 from runner.trace.shared_cache import SharedPlace, SharedVectorCache
 from tests.services.redis_proxies import losing_answers
-from tests.services.redis_server import VARIABLE, serving_redis
+from tests.services.redis_server import VARIABLE
 from tests.services.redis_server import RedisServer as Running
 
 Vector = NDArray[np.float32]
 PLACE = SharedPlace("team", "{}", 60_000)
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Running]:
-    with serving_redis() as server:
-        yield server
-
-
 @pytest.fixture
-def server(running: Running) -> Running:
-    running.asked("FLUSHALL")
-    return running
+def server(redis: Running) -> Running:
+    redis.asked("FLUSHALL")
+    return redis
 
 
 class Scorer:
