@@ -32,8 +32,7 @@ def searching(body: dict[str, Any]) -> Reply:
 
 
 @pytest.fixture
-def words(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    monkeypatch.chdir(tmp_path)
+def words(server: ModelsServer, tmp_path: Path) -> Iterator[list[str]]:
     server.respond = searching
     chosen = ["retriever=agentic", "agent=pydantic_ai", "reranker=openai"]
     local = ["agent.model=local:a", "reranker.model=local:r", f"provider.local.base_url={server.url}"]

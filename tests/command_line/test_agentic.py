@@ -99,9 +99,6 @@ def test_the_pages_show_what_was_said(sweep: Path) -> None:
         (["dataset=faq_guide", "dataset.faq=x.jsonl"], "dataset.guide: a file is required beside the others"),
     ],
 )
-def test_settings_that_are_wrong(
-    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_settings_that_are_wrong(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["retriever=agentic", "tracking=none", *words]) == 1
     assert told in capsys.readouterr().err

@@ -10,22 +10,14 @@ import pytest
 from runner.cli import main
 from runner.compose import compose_cells
 from runner.planning import plan_cells
+from tests.command_line.result_files import read
 from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer
 from tests.small_data import write_jsonl
 
 
-def read(path: str) -> Any:
-    return json.loads(Path(path).read_text(encoding="utf-8"))
-
-
 def values(path: str) -> dict[str, float]:
     return {name: metric["value"] for name, metric in read(path)["metrics"].items()}
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def test_retrievers_and_memories_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:

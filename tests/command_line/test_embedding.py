@@ -15,8 +15,7 @@ from tests.small_data import CORPUS, QUERIES, small_data
 
 
 @pytest.fixture
-def words(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.chdir(tmp_path)
+def words(server: ModelsServer, tmp_path: Path) -> list[str]:
     model = ["embedder=openai", "embedder.model=local:small", f"provider.local.base_url={server.url}"]
     return ["+experiment=full_rag", *small_data(tmp_path), "tracking=none", "format=json", "out=o", *model]
 

@@ -42,9 +42,8 @@ TABLE = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def folder() -> None:
     """With traces of which every agent failed."""
-    monkeypatch.chdir(tmp_path)
     lines = []
     for path in sorted((ROOT / "plugins/dataset/traces_data").glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():

@@ -1,39 +1,27 @@
 """What a record says is run again as it was, and with changes, by whole commands."""
 
-import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from runner.cli import main
-from tests.record_folders import copy_of, small_runs
+from tests.command_line.result_files import read
+from tests.record_folders import copy_of, small_records
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("records")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        small_runs(Path("자료 (1)"))
-        assert main(["freeze", "run", "experiments/하나"]) == 0
-        assert main(["freeze", "sweep", "experiments/둘"]) == 0
-    return folder
+    return small_records(tmp_path_factory.mktemp("records"), "experiments/하나", "experiments/둘")
 
 
 @pytest.fixture(autouse=True)
-def here(records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(records: Path, tmp_path: Path) -> None:
     copy_of(records, tmp_path)
-    monkeypatch.chdir(tmp_path)
 
 
 ONE = ["-cd", "experiments/하나", "-cn", "frozen"]
 TWO = ["-cd", "experiments/둘", "-cn", "frozen"]
-
-
-def read(path: str) -> Any:
-    return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
 def test_the_same_again() -> None:

@@ -14,8 +14,7 @@ from tests.small_data import CORPUS, QUERIES, small_data, write_jsonl
 
 
 @pytest.fixture
-def words(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.chdir(tmp_path)
+def words(server: ModelsServer, tmp_path: Path) -> list[str]:
     model = ["generator=openai", "generator.model=local:small", f"provider.local.base_url={server.url}"]
     return ["+experiment=full_rag", *small_data(tmp_path), "retriever=keyword", "tracking=none", "out=o", *model]
 

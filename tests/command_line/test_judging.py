@@ -17,8 +17,7 @@ CONTROLS = sum(len(control.expected) for control in controls())
 
 
 @pytest.fixture
-def words(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.chdir(tmp_path)
+def words(server: ModelsServer, tmp_path: Path) -> list[str]:
     model = ["judge=openai", "judge.model=local:small", f"provider.local.base_url={server.url}"]
     return ["+experiment=full_rag", *small_data(tmp_path), "tracking=none", "format=json", "out=o", *model]
 

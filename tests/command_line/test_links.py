@@ -12,21 +12,11 @@ from plugins.dataset.links import FOLDER
 from runner.cli import main
 from runner.compose import compose_cells
 from runner.planning import plan_cells
+from tests.command_line.result_files import summary
 from tests.services.models_server import ModelsServer
 
 RUN = ["+experiment=links", "tracking=none"]
 FOAM = Path(__file__).resolve().parents[3] / "shared" / "data" / "foam_vault_en" / "vault.zip"
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def summary(out: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(out, "summary.json").read_text(encoding="utf-8"))
-    return found
 
 
 def value(out: str, metric: str) -> float:

@@ -14,21 +14,13 @@ import pytest
 from runner.cli import main
 from runner.compose import compose_cells
 from runner.planning import plan_cells
+from tests.command_line.result_files import read
 from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer
 from tests.services.redis_server import VARIABLE, serving_redis
 from tests.small_data import write_jsonl
 
 SWEEP = ["none", "window", "recursive_summary", "retrieved_turns", "combined", "full_history"]
-
-
-def read(path: str) -> Any:
-    return json.loads(Path(path).read_text(encoding="utf-8"))
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def test_strategies_are_ordered_as_they_must_be_on_the_scenarios_of_the_program(

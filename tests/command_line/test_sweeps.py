@@ -9,17 +9,13 @@ import pytest
 
 from runner.cli import main
 from runner.comparison.sides import Finder
+from tests.command_line.result_files import read
 from tests.small_data import small_data, write_jsonl
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.chdir(tmp_path)
+def data(tmp_path: Path) -> list[str]:
     return ["+experiment=full_rag", *small_data(tmp_path / "자료"), "tracking=none", "retriever=keyword"]
-
-
-def read(path: str) -> Any:
-    return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
 def test_a_sweep_is_compared_with_the_baseline_that_was_named(
@@ -82,8 +78,7 @@ def test_references_are_run_beside_a_sweep_and_marked(data: list[str], capsys: p
     assert not any(gap["is_significant"] for gap in gaps.values())  # six documents
 
 
-def test_shares_of_the_gap_on_the_demo_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_shares_of_the_gap_on_the_demo_data() -> None:
     words = ["+experiment=retrieval_only", "dataset=demo_en", "retriever=keyword", "sample=40", "tracking=none"]
     assert main([*words, "baselines=auto", "out=s"]) == 0
     gaps = {gap["name"]: gap for gap in read("s/summary.json")["comparison"]["gaps"]}

@@ -8,6 +8,7 @@ import pytest
 
 from runner.cli import main
 from runner.memory.embedded_server import acquire, release
+from tests.command_line.result_files import summary
 
 RUN = ["+experiment=trace_quality", "tracking=none"]
 PROFILES = ["default", "finance", "code", "medical", "customer_service"]
@@ -16,17 +17,6 @@ _target_: runner.trace.profile.Profile
 name: legal
 weights: {complexity: 0.1, novelty: 0.1, diversity: 0.1, outcome: 0.7}
 """
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def summary(out: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(out, "summary.json").read_text(encoding="utf-8"))
-    return found
 
 
 def rows(out: str) -> list[dict[str, Any]]:

@@ -20,8 +20,7 @@ NOTES = {
 
 
 @pytest.fixture
-def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.chdir(tmp_path)
+def vault() -> list[str]:
     Path("notes").mkdir()
     for path, text in NOTES.items():
         Path("notes", path).write_text(text, encoding="utf-8")
@@ -57,8 +56,7 @@ def test_the_legs_of_a_fusion_and_the_graph(vault: list[str]) -> None:
     assert "### 결합 검색의 구성 요소\n\n| 메트릭 | 결합 | keyword | 링크 미반영 | semantic |\n" in told
 
 
-def test_documents_without_links_are_ranked_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_documents_without_links_are_ranked_as_ever(tmp_path: Path) -> None:
     assert main(["+experiment=retrieval_only", *small_data(tmp_path), "tracking=none", "out=o"]) == 0
     assert {name.split("/")[0] for name in metrics_of("o") if "/" in name} == {"keyword", "semantic"}
 

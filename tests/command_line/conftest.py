@@ -1,0 +1,51 @@
+"""What holds for every command that a test types: it is typed in an empty folder. And what several modules type."""
+
+import contextlib
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from tests.command_line.chatting import Chat
+from tests.command_line.spent import TWO, begin, numbers, passes
+from tests.small_data import small_data
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> list[str]:
+    return [*small_data(tmp_path / "자료 (1)"), "tracking=none", "retriever=keyword"]
+
+
+@pytest.fixture
+def chat(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Chat:
+    """`piped` of chatting.py, in this process."""
+
+    def chatted(text: str, *words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+        return main(["chat", *words]), *capsys.readouterr()
+
+    return chatted
+
+
+@pytest.fixture
+def spending(empty_folder: Path) -> None:
+    """The evaluation of spending.py can be chosen, and has spent nothing yet."""
+    begin(empty_folder)
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The numbers of the runs a and b of the evaluation of spending.py when nothing stops them."""
+    with contextlib.chdir(tmp_path_factory.mktemp("whole")):
+        begin(Path.cwd())
+        assert main(TWO) == 0
+        assert [len(cases) for _, cases in passes()] == [25, 25]
+        return [numbers(f"x/{cell}/summary.json") for cell in "01"]

@@ -1,0 +1,144 @@
+"""The same command again: what is done stays, and what does not belong together is never mixed."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from tests.command_line.result_files import read, rows
+from tests.command_line.started import command, generator_settings
+from tests.small_data import write_jsonl
+
+
+def test_the_same_again_resumes_and_runs_no_case_twice(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*data, "out=x"]) == 0
+    before = Path("x/per_item.jsonl").read_bytes()
+    assert main([*data, "out=x"]) == 0
+    assert Path("x/per_item.jsonl").read_bytes() == before
+    assert "resuming: 8 of 8 cases are done" in capsys.readouterr().err
+
+
+def test_resume_after_a_kill_equals_an_uninterrupted_run(data: list[str]) -> None:
+    main([*data, "out=whole"])
+    main([*data, "out=torn"])
+    journal = Path("torn/per_item.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:3]) + lines[3][:40])
+    assert main([*data, "out=torn"]) == 0
+    whole, torn = read("whole/summary.json"), read("torn/summary.json")
+    assert whole.pop("timing") and torn.pop("timing")
+    assert whole == torn
+
+
+def test_a_default_folder_that_is_not_done_is_taken_up_again(data: list[str]) -> None:
+    main(data)
+    (folder,) = Path("outputs").iterdir()
+    run = read(folder / "run.json")
+    (folder / "run.json").write_text(json.dumps({**run, "status": "partial"}), encoding="utf-8")
+    main(data)
+    assert list(Path("outputs").iterdir()) == [folder]
+    main(data)
+    assert len(list(Path("outputs").iterdir())) == 2
+
+
+def test_changed_data_starts_over_and_keeps_the_earlier_rows(data: list[str], tmp_path: Path) -> None:
+    main([*data, "out=x"])
+    queries = tmp_path / "자료 (1)" / "queries.jsonl"
+    queries.write_text(queries.read_text(encoding="utf-8").replace("How long", "What time"), encoding="utf-8")
+    assert main([*data, "out=x"]) == 0
+    assert len(list(Path("x").glob("per_item.before-*.jsonl"))) == 1
+    assert rows("x")["q1"]["output"]["query"].startswith("What time")
+
+
+def test_another_run_in_the_same_folder_is_refused(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    main([*data, "out=x"])
+    assert main([*data, "out=x", "k=3"]) == 1
+    assert "out: x holds another run or sweep; choose another folder or remove it" in capsys.readouterr().err
+    assert read("x/run.json")["k"] == 5
+
+
+def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(tmp_path: Path, data: list[str]) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import asyncio\n"
+        "from runner.records import Answer\n"
+        "class Slow:\n"
+        "    async def generate(self, query, contexts):\n"
+        "        await asyncio.sleep(0.4)\n"
+        "        return Answer('The Moon circles the Earth in 27 days.')\n",
+        encoding="utf-8",
+    )
+    words = command("+experiment=full_rag", *data, "generator._target_=slow.Slow", "out=x", "max_concurrency=1")
+    words += [f"~generator.{name}" for name in generator_settings()]
+    running = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    journal = tmp_path / "x" / "per_item.jsonl"
+    deadline = time.monotonic() + 60
+    while (
+        running.poll() is None
+        and time.monotonic() < deadline
+        and (not journal.exists() or journal.read_bytes().count(b"\n") < 2)
+    ):
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    run = read("x/run.json")
+    assert (run["status"], run["exit_code"]) == ("partial", 130)
+    done = read("x/summary.json")["cases"]["ok"]
+    assert 2 <= done < 8 and read("x/summary.json")["cases"]["pending"] == 8 - done
+    again = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert again.returncode == 0, again.stderr
+    assert f"resuming: {done} of 8 cases are done" in again.stderr
+    assert read("x/summary.json")["cases"]["ok"] == 8
+
+
+def test_answers_of_another_system_that_change_start_over(tmp_path: Path) -> None:
+    query = {"id": "g", "query": "How long?", "answerable": True, "expected_notes": ["moon"], "ranking": ["moon"]}
+    queries = write_jsonl(tmp_path / "given.jsonl", [{**query, "answer": "27 days"}])
+    words = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={queries}", "tracking=none", "out=x"]
+    words += ["+experiment=full_rag", "retriever=given", "generator=given"]
+    assert main(words) == 0
+    write_jsonl(queries, [{**query, "answer": "28 days"}])
+    assert main(words) == 0
+    assert rows("x")["g"]["output"]["answer"] == "28 days"
+
+
+@pytest.mark.parametrize("damage", ["removed", "{", "[]"])
+def test_rows_of_unknown_origin_are_never_mixed_in(data: list[str], damage: str) -> None:
+    main([*data, "k=1", "out=x"])
+    for name in ("run.json", ".journal.json"):
+        if damage == "removed":
+            Path("x", name).unlink()
+        else:
+            Path("x", name).write_text(damage, encoding="utf-8")
+    assert main([*data, "k=2", "out=x"]) == 0
+    assert read("x/summary.json")["metrics"]["precision_at_k"]["value"] == 0.5
+    assert len(list(Path("x").glob("per_item.before-*.jsonl"))) == 1
+
+
+def test_rows_of_other_code_are_never_mixed_in(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    main([*data, "out=x"])
+    origin = read("x/.journal.json")
+    Path("x/.journal.json").write_text(json.dumps({**origin, "code": "of last week"}), encoding="utf-8")
+    assert main([*data, "out=x"]) == 0
+    assert "starting over: the code changed since" in capsys.readouterr().err
+
+
+def test_provenance_that_is_none_starts_over(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    main([*data, "out=x"])
+    origin = read("x/.journal.json")
+    Path("x/.journal.json").write_text(json.dumps({**origin, "data": ["queries"]}), encoding="utf-8")
+    assert main([*data, "out=x"]) == 0
+    assert "starting over: the data" in capsys.readouterr().err
+    assert len(list(Path("x").glob("per_item.before-*.jsonl"))) == 1
+
+
+def test_changed_tags_start_over(data: list[str], tmp_path: Path) -> None:
+    main([*data, "out=x"])
+    queries = tmp_path / "자료 (1)" / "queries.jsonl"
+    queries.write_text(queries.read_text(encoding="utf-8").replace("space", "sky"), encoding="utf-8")
+    assert main([*data, "out=x"]) == 0
+    assert set(read("x/summary.json")["slices"]["tag"]) == {"sky"}
