@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 from omegaconf import DictConfig, OmegaConf
@@ -19,6 +19,7 @@ from runner.store import fingerprint
 Share = Annotated[float, Field(gt=0, lt=1)]
 Positive = Annotated[int, Field(ge=1)]
 
+LARGEST = 10**15  # of the numbers in a configuration; sums and products of larger ones may be none
 NOT_PARTS = ("evaluation", "tracking", "regression", "profile", "models")
 # What some evaluation is made of, and what another one may lack.
 PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", "memory", "novelty")
@@ -113,7 +114,18 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
         return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
     problems += check(*(_node(cfg, name) for name in _names(cfg) if _is_component(cfg, name)))
     problems += _model_problems(cfg)
+    problems += _beyond(OmegaConf.to_container(cfg))
     return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]
+
+
+def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
+    """Numbers that arithmetic does not bear."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, inner in items:
+            yield from _beyond(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, int | float) and abs(value) > LARGEST:
+        yield Problem(key, "expected a number from -1e15 to 1e15")
 
 
 def _model_problems(cfg: DictConfig) -> list[Problem]:

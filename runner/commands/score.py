@@ -23,6 +23,7 @@ from runner.errors import DataError
 from runner.metrics.ranking import ranked, score_rankings
 
 CUTOFFS = (1, 3, 5, 10)
+LARGEST = 10**15
 
 
 def main(argv: Sequence[str]) -> int:
@@ -90,6 +91,7 @@ def _cutoffs(text: str) -> tuple[int, ...]:
         cutoffs = tuple(sorted({int(part) for part in text.split(",")}))
     except ValueError:
         cutoffs = (0,)
-    if cutoffs[0] < 1:
-        raise argparse.ArgumentTypeError(f"expected whole numbers from 1, separated by commas, found '{text}'")
+    if cutoffs[0] < 1 or cutoffs[-1] > LARGEST:
+        expected = "expected whole numbers from 1 to 1e15, separated by commas"
+        raise argparse.ArgumentTypeError(f"{expected}, found '{text[:80]}'")
     return cutoffs

@@ -74,6 +74,7 @@ def composed() -> list[DictConfig]:
     return [plan_of(arguments.read(evaluation)).cells[0].cfg for evaluation in EVALUATIONS]
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @inputs(50, shrinks=False)
 @given(number=SOME, changes=st.lists(st.tuples(SOME, values()), min_size=1, max_size=3))
 def test_values_of_a_configuration(

@@ -173,11 +173,15 @@ def test_ties_are_broken_as_pytrec_eval_breaks_them(tmp_path, capsys):
         (["qrels", "run", "--per_query"], "unrecognized arguments: --per_query"),
         (
             ["qrels", "run", "--cutoffs", "0,5"],
-            "argument --cutoffs: expected whole numbers from 1, separated by commas, found '0,5'",
+            "argument --cutoffs: expected whole numbers from 1 to 1e15, separated by commas, found '0,5'",
+        ),
+        (
+            ["qrels", "run", "--cutoffs", f"5,{10**16}"],
+            f"argument --cutoffs: expected whole numbers from 1 to 1e15, separated by commas, found '5,{10**16}'",
         ),
         (
             ["qrels", "run", "--cutoffs", "five"],
-            "argument --cutoffs: expected whole numbers from 1, separated by commas, found 'five'",
+            "argument --cutoffs: expected whole numbers from 1 to 1e15, separated by commas, found 'five'",
         ),
     ],
 )
