@@ -36,8 +36,11 @@ def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]
 
 def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
     for one in choice if isinstance(choice, list) else [choice]:
-        if str(one) not in options:
-            return Problem(group, f"no choice '{without_credentials(str(one))}'{did_you_mean(str(one), options)}")
+        if isinstance(one, dict):
+            return Problem(group, f"expected the name of a choice{did_you_mean('', options)}")
+        name = "null" if one is None else str(one)
+        if name not in options:
+            return Problem(group, f"no choice '{without_credentials(name)}'{did_you_mean(name, options)}")
     return None
 
 
@@ -72,6 +75,9 @@ def nested_problem(key: str, value: Any, known: Mapping[str, Sequence[str]]) -> 
     dots only."""
     dotted = {group.replace("/", "."): group for group in known if "/" in group}
     path = key.replace("/", ".")
+    if key in dotted and isinstance(value, list | int | float):
+        group = dotted[key]
+        return Problem(key, f"expected a component; {group}=NAME chooses one{did_you_mean('', known[group])}")
     if key in dotted and isinstance(value, str):
         problem = choice_problem(key, value, known[dotted[key]])
         return problem or Problem(key, f"a setting of this name is no choice; {dotted[key]}={value} chooses it")

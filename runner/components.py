@@ -31,6 +31,7 @@ OPTION = re.compile(r"\$\{(\w[\w.]*)\}")
 Visit = Callable[[str, str, dict[str, Any]], T]
 
 PROVIDERS = ("provider.", "models.providers.")
+NOT_A_MAPPING = ("dict_type", "model_type", "model_attributes_type", "dataclass_type")  # kinds of errors of pydantic
 
 # Run options that decide how long something may take, what is told of it or where it is kept, not what comes out.
 NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict", "cache_dir", "cold_start", "dry_run"})
@@ -226,12 +227,13 @@ def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
     if kind == NOT_SHOWN:
         return Problem(place, message)
     message = message.removeprefix("Value error, ").removeprefix("Input should be ")
-    return Problem(place, f"expected {message}{_got(place, error['input'])}")
+    message = "a mapping" if kind in NOT_A_MAPPING else message
+    return Problem(place, f"expected {message}{got(place, error['input'])}")
 
 
-def _got(place: str, value: Any) -> str:
+def got(place: str, value: Any) -> str:
     """Text among the settings of providers may be a secret, whatever it was meant for."""
-    may_be_secret = place.startswith(PROVIDERS) and not isinstance(value, int | float | None)
+    may_be_secret = f"{place}.".startswith(PROVIDERS) and not isinstance(value, int | float | None)
     return "" if may_be_secret else f", got {value!r}"
 
 

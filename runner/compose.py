@@ -20,6 +20,7 @@ from runner.frozen import Frozen, unfolded
 from runner.metadata import without_credentials
 from runner.provider_files import placed
 from runner.references import chosen, reference_overrides
+from runner.refused_overrides import composed, refused
 from runner.store import fingerprint
 
 OPEN = ("provider.",)  # mappings in which any name may stand
@@ -177,12 +178,11 @@ def unused(cells: Sequence[Cell]) -> list[str]:
 
 
 def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
-    from hydra import compose
     from hydra.errors import HydraException
 
     groups, values, problems = _sorted_out(job)
     try:
-        cfg = compose("config", [*groups, *values], return_hydra_config=True)
+        cfg = composed([*groups, *values])
         plain = cfg.copy()
         OmegaConf.set_struct(plain, False)
         plain.pop("hydra")
@@ -190,6 +190,7 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
     except (HydraException, OmegaConfBaseException) as error:
         problems += _not_in_use(job, {problem.key for problem in problems})
         problems += [Problem("experiment", f"expected +{word}") for word in job if word.startswith("experiment=")]
+        problems += _beside(problems, refused(groups, values))
         return None, problems or [Problem("configuration", without_credentials(" ".join(str(error).split())))]
     if any(_is_added(group) and not group.startswith("+experiment=") for group in groups):
         problems += _not_in_use(job, {problem.key for problem in problems})

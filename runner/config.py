@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from omegaconf import DictConfig, OmegaConf
@@ -10,8 +10,8 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from runner import __version__
-from runner.components import check, identity, keys, violation
-from runner.errors import ConfigError, Problem, did_you_mean
+from runner.components import NOT_A_MAPPING, check, got, identity, keys, violation
+from runner.errors import ConfigError, Problem, did_you_mean, not_a_mapping
 from runner.llm.names import name_problem
 from runner.llm.settings import Price, Prices, ProviderSettings
 from runner.store import fingerprint
@@ -212,6 +212,9 @@ def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
     if not error["loc"]:
         return Problem("sample", f"{str(error['msg']).removeprefix('Value error, ')}, got {cfg.sample!r}")
     name = str(error["loc"][0])
+    if error["type"] in NOT_A_MAPPING:
+        place = ".".join(map(str, error["loc"]))
+        return not_a_mapping(place, got(place, error["input"]), _settings(error["loc"]))
     if name == "sample" and error["type"] != "missing":
         return Problem(name, f"expected null, a count (100) or a share (0.1), got {error['input']!r}")
     if name == "provider":
@@ -224,9 +227,20 @@ def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
     return violation("", {**error, "loc": error["loc"][: 2 if inner else 1]}, list((inner or RunOptions).model_fields))
 
 
+def _settings(loc: Sequence[str | int]) -> list[str]:
+    """What may stand in a mapping of options; empty where any name may."""
+    if loc[0] == "provider":
+        of_provider = {2: ProviderSettings, 3: Prices if loc[-1] == "prices" else None, 5: Price}
+        return list(getattr(of_provider.get(len(loc)), "__annotations__", ()))
+    nested: Mapping[str, type[BaseModel]] = {"report": ReportOptions, "budget": BudgetOptions}
+    return list(nested[str(loc[0])].model_fields) if loc[0] in nested else []
+
+
 def _unknown(cfg: DictConfig, name: str) -> Problem:
     used = [key for key in _names(cfg) if _is_component(cfg, key) and key not in NOT_PARTS]
     if not OmegaConf.is_config(_node(cfg, name)):
+        if name in NOT_PARTS:
+            return Problem(name, "expected a component (a mapping with _target_)")
         known = [*RunOptions.model_fields, *used, "evaluation", "tracking", "regression", "profile", "experiment"]
         return Problem(name, f"unknown option{did_you_mean(name, known)}")
     if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(OmegaConf.to_container(_node(cfg, "evaluation"))):

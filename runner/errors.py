@@ -112,3 +112,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return f"; did you mean '{folded[near[0]]}'?"
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"; known: {', '.join(names[:NAMED])}{more}" if names else ""
+
+
+def not_a_mapping(key: str, got: str, names: Iterable[str]) -> Problem:
+    """`names` of what may stand in it; none where any may."""
+    return Problem(key, f"expected a mapping ({key}.NAME=VALUE){got}{did_you_mean('', names)}")

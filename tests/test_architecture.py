@@ -46,7 +46,7 @@ LAYERS = (
         "runner.testset",
         "runner.progress",
     ),
-    ("runner.references", "runner.config_folders"),
+    ("runner.references", "runner.config_folders", "runner.refused_overrides"),
     ("runner.compose", "runner.composed", "runner.waves", "runner.job"),
     ("runner.settings", "runner.chat"),
     (

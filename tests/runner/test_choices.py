@@ -69,7 +69,7 @@ def test_it_is_swept(folder: Path) -> None:
         ("notebook/shelf=steel,glass", "notebook/shelf: no choice 'steel'; known: oak, pine"),
         ("notebook.shelf=pine", "notebook.shelf: a setting of this name is no choice; notebook/shelf=pine chooses it"),
         ("notebook.shelf=pien", "notebook.shelf: no choice 'pien'; did you mean 'pine'?"),
-        ("notebook.shelf=3", "notebook.shelf: expected a component (a mapping with _target_)"),
+        ("notebook.shelf=3", "notebook.shelf: expected a component; notebook/shelf=NAME chooses one; known: oak, pine"),
         ("notebook/shelf.boards=7", "notebook/shelf.boards: a setting goes by dots: notebook.shelf.boards=VALUE"),
         ("notebook/pages=7", "notebook/pages: a setting goes by dots: notebook.pages=VALUE"),
         ("notebook.shelf.board=7", "notebook.shelf.board: unknown setting; did you mean 'boards'?"),

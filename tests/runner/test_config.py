@@ -81,7 +81,10 @@ ADDRESS = "expected an address such as http://127.0.0.1:8080/v1; this one "
         ({"base_url": ["sk-secret"]}, "base_url: expected a valid string"),
         ({"tokens_per_minute": "sk-secret"}, "tokens_per_minute: expected a valid integer"),
         ({"tokens_per_minute": 0}, "tokens_per_minute: expected greater than or equal to 1, got 0"),
-        ({"prices": "sk-secret"}, "prices: expected a valid dictionary"),
+        (
+            {"prices": "sk-secret"},
+            "prices: expected a mapping (provider.mine.prices.NAME=VALUE); known: base_url, date",
+        ),
         ({"api_key": "sk-secret"}, "api_key: unknown setting; did you mean 'api_key_env'?"),
         ({"prices": {"url": "x"}}, "prices.url: unknown setting; known: base_url, date, usd_per_million"),
         (
@@ -97,13 +100,27 @@ def test_text_given_to_a_provider_is_not_repeated(settings: dict[str, Any], mess
 
 
 def test_a_provider_that_is_text() -> None:
-    assert messages(provider={"mine": "http://u:secret@x"}) == ["provider.mine: expected a valid dictionary"]
+    (found,) = messages(provider={"mine": "http://u:secret@x"})
+    assert found.startswith("provider.mine: expected a mapping (provider.mine.NAME=VALUE); known: add, api_key_env, ")
+    assert "secret" not in found
 
 
 def test_a_key_for_the_name_of_its_variable() -> None:
     (found,) = messages(provider={"mine": {"api_key_env": "sk-secret"}})
     assert found.startswith("provider.mine.api_key_env: expected the NAME of the environment variable")
     assert "secret" not in found
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"timeout_ms": 10**400}, "timeout_ms"),
+        ({"cutoffs": [1, 10**16]}, "cutoffs.1"),
+        ({"retriever": {"_target_": "plugins.retriever.keyword.KeywordRetriever", "k1": 1e16}}, "retriever.k1"),
+    ],
+)
+def test_numbers_that_arithmetic_does_not_bear(changes: dict[str, Any], key: str) -> None:
+    assert f"{key}: expected a number from -1e15 to 1e15" in messages(**changes)
 
 
 def test_all_problems_come_at_once() -> None:
