@@ -1,6 +1,7 @@
 """A corpus of six documents and eight questions, small enough to know every number by heart."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,15 @@ QUERIES: list[dict[str, Any]] = [
     {"id": "질7", "query": "태양의 빛이 지구까지 몇 분 걸리나요?", "expected_notes": ["해"], "answers": ["8분"]},
     {"id": "질8", "query": "점심 메뉴가 뭐였지?", "answerable": False, "expected_notes": []},
 ]
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> Path:
+    """Files by their paths in `folder`."""
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
 
 
 def write_jsonl(path: Path, records: list[dict[str, Any]]) -> Path:

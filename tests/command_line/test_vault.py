@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from runner.cli import main
-from tests.small_data import small_data, write_jsonl
+from tests.small_data import small_data, write_jsonl, write_texts
 
 NOTES = {
     "여우.md": "# 여우\n\n붉은 여우는 밤에 사냥한다. [[굴|집]]",
@@ -21,9 +21,7 @@ NOTES = {
 
 @pytest.fixture
 def vault() -> list[str]:
-    Path("notes").mkdir()
-    for path, text in NOTES.items():
-        Path("notes", path).write_text(text, encoding="utf-8")
+    write_texts(Path("notes"), NOTES)
     query = {"id": "q", "query": "붉은 동물은 밤에 어디서 사냥하나", "answerable": True, "expected_notes": ["굴"]}
     write_jsonl(Path("q.jsonl"), [query])
     where = ["dataset=vault", "dataset.notes=notes", "dataset.queries=q.jsonl", "tracking=none"]

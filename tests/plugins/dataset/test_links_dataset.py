@@ -10,6 +10,7 @@ import pytest
 from plugins.dataset.links import FOLDER, LinksDataset
 from runner.errors import CorpusError, DataError, InputError
 from runner.vault.links import links_of
+from tests.small_data import write_texts
 
 NOTES = {
     "tea.md": "---\naliases: [차]\n---\n# Tea\n\nBoil the [[water]]. Warm the [pot](things/pot.md).\n",
@@ -20,11 +21,7 @@ NOTES = {
 
 @pytest.fixture
 def notes(tmp_path: Path) -> str:
-    for name, text in NOTES.items():
-        path = tmp_path / "notes" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return str(tmp_path / "notes")
+    return str(write_texts(tmp_path / "notes", NOTES))
 
 
 def written(tmp_path: Path, *rows: Any, name: str = "links.jsonl") -> str:

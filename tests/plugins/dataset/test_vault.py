@@ -10,6 +10,7 @@ from plugins.dataset.vault import VaultDataset
 from runner.errors import CorpusError, DataError
 from runner.records import DataSet, Span
 from runner.text.chunking import Cutter
+from tests.small_data import write_texts
 
 NOTES = {
     "policies/approval.md": "---\ntitle: 승인 절차\naliases: [결재]\n---\n"
@@ -21,10 +22,7 @@ NOTES = {
 
 
 def load(root: Path, *queries: str, **settings: Any) -> tuple[DataSet, list[str]]:
-    for name, text in NOTES.items():
-        path = root / "notes" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    write_texts(root / "notes", NOTES)
     (root / "q.jsonl").write_text("\n".join(queries), encoding="utf-8")
     settings = {"notes": str(root / "notes"), "queries": str(root / "q.jsonl")} | settings
     data = VaultDataset(**settings).load()

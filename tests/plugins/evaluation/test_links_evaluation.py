@@ -17,6 +17,7 @@ from runner.protocols import Judge, Workspace
 from runner.records import Judgement, Scores
 from runner.vault.suggesting import Place, Suggester, Suggestion, Suggestions, Vault
 from tests.plugins.suggester.vaults import Folders
+from tests.small_data import write_texts
 
 NOTES = {
     "tea.md": "# Tea\n\nFor a [[kettle]] see [[shop]]. We boil [[water|it]] in the morning, then we drink.\n",
@@ -66,9 +67,7 @@ class Failing:
 
 
 def evaluation(tmp_path: Path, suggester: Suggester, judge: Judge | None = None, **settings: Any) -> LinkEvaluation:
-    for name, text in NOTES.items():
-        (tmp_path / "notes").mkdir(exist_ok=True)
-        (tmp_path / "notes" / name).write_text(text, encoding="utf-8")
+    write_texts(tmp_path / "notes", NOTES)
     (tmp_path / "links.jsonl").write_text(ROW, encoding="utf-8")
     dataset = LinksDataset(notes=str(tmp_path / "notes"), links=str(tmp_path / "links.jsonl"))
     chosen = {"topk": 2, "cutoffs": [1, 3], **settings}

@@ -16,6 +16,7 @@ from runner.commands.generate import settings
 from runner.errors import ConfigError, InputError
 from tests.runner.testset.scripted import Asked, Scripted
 from tests.services.models_server import ModelsServer
+from tests.small_data import write_texts
 
 ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
 NOTES = {
@@ -46,9 +47,7 @@ def found(asked: Asked) -> dict[str, Any]:
 @pytest.fixture
 def words(server: ModelsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
-    for name, text in NOTES.items():
-        (tmp_path / "노트" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "노트" / name).write_text(text, encoding="utf-8")
+    write_texts(tmp_path / "노트", NOTES)
     server.respond = Scripted(written, found)
     model = ["model=local:small", f"provider.local.base_url={server.url}"]
     return ["generate", "corpus=노트", "out=질문.jsonl", "unanswerable_share=0.5", *model]

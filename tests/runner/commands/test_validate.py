@@ -7,7 +7,7 @@ import pytest
 from runner.cli import main
 from runner.commands import validate
 from runner.errors import CorpusError, DataError, InputError
-from tests.small_data import write_jsonl
+from tests.small_data import write_jsonl, write_texts
 
 NOTES = {
     "홈.md": "---\ntitle: 홈\ntags: [x]\n---\n# 홈\n\n[[회의]] [[같은]] `[[없음]]` `[[회의|그]]`\n\n"
@@ -21,10 +21,7 @@ NOTES = {
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    for path, text in NOTES.items():
-        (tmp_path / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "notes" / path).write_text(text, encoding="utf-8")
-    return tmp_path / "notes"
+    return write_texts(tmp_path / "notes", NOTES)
 
 
 def test_links_of_notes(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
