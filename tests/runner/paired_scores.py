@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from runner import paired
-from runner.paired import compare_means
+from runner.paired import Paired, compare_means
 
 
-def of_one_seeded(one: np.ndarray, other: np.ndarray, seed: int) -> paired.Paired:
-    return compare_means(one[:, None], other[:, None], seed=seed)[0]
+def of_one(baseline: Sequence[float] | np.ndarray, candidate: Sequence[float] | np.ndarray, seed: int = 1) -> Paired:
+    (found,) = compare_means(np.asarray(baseline)[:, None], np.asarray(candidate)[:, None], seed=seed)
+    return found

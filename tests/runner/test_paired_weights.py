@@ -10,7 +10,7 @@ import pytest
 
 from runner import paired, statistics
 from runner.paired import compare_weighted
-from tests.runner.paired_scores import of_one_seeded
+from tests.runner.paired_scores import of_one
 
 
 def test_weights_by_hand() -> None:
@@ -65,7 +65,7 @@ def test_p_with_weights_against_all_swaps() -> None:
 def test_weights_of_one_change_nothing() -> None:
     random = np.random.default_rng(8)
     one, other = random.random(200), random.random(200)
-    plain, weighted = of_one_seeded(one, other, 2), compare_weighted(one, other, np.ones(200), np.ones(200), seed=2)
+    plain, weighted = of_one(one, other, 2), compare_weighted(one, other, np.ones(200), np.ones(200), seed=2)
     assert weighted is not None
     assert weighted.difference == pytest.approx(plain.difference)
     assert weighted.p == pytest.approx(plain.p, abs=0.02)
