@@ -158,6 +158,14 @@ def test_modules_and_functions_stay_readable(path: Path) -> None:
             assert node.end_lineno - node.lineno < 45, f"{name_of(path)}.{node.name}"
 
 
+def test_modules_of_tests_stay_readable() -> None:
+    lengths = {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8").count("\n")
+        for path in (ROOT / "tests").rglob("*.py")
+    }
+    assert {name: length for name, length in lengths.items() if length > 300} == {}
+
+
 def test_metrics_and_text_do_no_input_or_output() -> None:
     for package in ("metrics", "text"):
         for path in (ROOT / "runner" / package).rglob("*.py"):
