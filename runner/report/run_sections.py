@@ -13,6 +13,7 @@ from runner.report.folder import identities
 from runner.report.markdown import Markdown, bold, code_block, escape, quote, table
 from runner.report.panels import cases_line, lost_counts, models_line, stages, two_by_two
 from runner.report.trust import warnings
+from runner.report.wording import Wording
 
 UNFINISHED = ("partial", "failed", "running")
 CHOICES = (
@@ -173,21 +174,25 @@ def index(document: Document) -> str:
 def index_facts(document: Document) -> list[tuple[str, str]]:
     """What the index is made of and what it cost: facts that the retriever told, times of this run."""
     say, timing = document.say, document.summary.get("timing") or {}
-    rows = list(_flat((document.summary.get("facts") or {}).get("index") or {}))
+    rows = list(_flat((document.summary.get("facts") or {}).get("index") or {}, say))
     rows += [(say(f"index.{name}"), f"{timing[name]:.2f}") for name in ("index_s", "ranking_s") if name in timing]
     if "rankings_reused" in timing:
         rows.append((say("index.rankings_reused"), say("yes" if timing["rankings_reused"] else "no")))
     return rows
 
 
-def _flat(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _flat(facts: Mapping[str, Any], say: Wording, parts: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """`chunks (keyword)`; facts that the program has no word for keep their names, `keyword.n_stems`."""
     for name, value in facts.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        elif name == "size_bytes" and value is not None:
-            yield f"{prefix}size", f"{value / 2**20:.1f} MiB"
+            yield from _flat(value, say, (*parts, name))
+            continue
+        word, part = say.texts.get(f"fact.{name}"), ", ".join(say.name("fact", each) for each in parts)
+        shown = ".".join((*parts, name)) if word is None else f"{word} ({part})" if part else word
+        if name == "size_bytes" and value is not None:
+            yield shown, f"{value / 2**20:.1f} MiB"
         else:
-            yield f"{prefix}{name}", f"{value:.4f}" if isinstance(value, float) else str(value)
+            yield shown, f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def problems(document: Document) -> str:

@@ -1,0 +1,43 @@
+"""Sections of a report about the run itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.report.document import Document
+from runner.report.folder import open_run
+from runner.report.run_sections import index_facts
+from tests.run_folders import write_run
+
+INDEX: dict[str, Any] = {
+    "n_documents": 224, "n_chunks": 337, "kind": "convex", "size_bytes": 844_783, "n_stems": 7,
+    "keyword": {"kind": "bm25", "n_terms": 4430, "n_stems": 7, "graph": {"links": 3, "broken": 1, "ambiguous": 0}},
+    "semantic": {"kind": "ivf", "dim": 256, "recall_at_10": 0.98},
+    "base": {"n_chunks": 337},
+}  # fmt: skip
+ENGLISH = {
+    "documents": "224", "chunks": "337", "kind": "convex", "size": "0.8 MiB", "n_stems": "7",
+    "kind (keyword)": "bm25", "terms (keyword)": "4430", "keyword.n_stems": "7",
+    "links (keyword, note graph)": "3", "broken links (keyword, note graph)": "1",
+    "ambiguous links (keyword, note graph)": "0", "kind (semantic)": "ivf", "dimensions (semantic)": "256",
+    "Recall@10 against an exact search (semantic)": "0.9800", "chunks (base)": "337",
+}  # fmt: skip
+KOREAN = {
+    "문서 수": "224", "청크 수": "337", "종류": "convex", "크기": "0.8 MiB", "n_stems": "7",
+    "종류 (keyword)": "bm25", "용어 수 (keyword)": "4430", "keyword.n_stems": "7",
+    "링크 수 (keyword, 노트 그래프)": "3", "끊긴 링크 수 (keyword, 노트 그래프)": "1",
+    "모호한 링크 수 (keyword, 노트 그래프)": "0", "종류 (semantic)": "ivf", "차원 수 (semantic)": "256",
+    "정확한 검색 대비 Recall@10 (semantic)": "0.9800", "청크 수 (기반 검색기)": "337",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "expected"), [("en", ENGLISH), ("ko", KOREAN)])
+def test_facts_of_the_index_have_words(tmp_path: Path, language: str, expected: dict[str, str]) -> None:
+    """Those that the program does not know, of a plugin, keep their names."""
+    folder = write_run(
+        tmp_path / "run", run={"config": {"report": {"language": language}}}, summary={"facts": {"index": INDEX}}
+    )
+    assert dict(list(index_facts(Document.of(open_run(folder))))[: len(expected)]) == expected
