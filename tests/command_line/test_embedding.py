@@ -62,6 +62,19 @@ def test_what_is_embedded_is_counted_for_the_run(words: list[str]) -> None:
     assert counted["cached"]["requests"] == 1 + len(QUERIES)
 
 
+def test_replies_are_asked_for_anew_and_indexes_made_anew_apart_from_each_other(
+    words: list[str], server: ModelsServer
+) -> None:
+    """`cache` is for what a server says, `cold_start` for what is made of it."""
+    asked = 1 + len(QUERIES)
+    for more, times in (
+        ([], 1), (["cache=refresh"], 1), (["cache=none"], 1), (["cold_start=true"], 1),
+        (["cold_start=true", "cache=refresh"], 2), (["cache_dir=elsewhere"], 3),
+    ):  # fmt: skip
+        assert main([*words, "retriever=semantic", *more, f"out=of-{'-'.join(more).replace('=', '-')}"]) == 0
+        assert server.count == times * asked, more
+
+
 def test_made_up_vectors_do_not_say_whether_retrieval_is_good_enough(words: list[str]) -> None:
     demanding = [*words, "retriever=semantic", "generator=openai", "generator.model=local:small"]
     _, cells = compose_cells([*demanding, "evaluation.require.recall_at_k=1.0", "k=1"])
