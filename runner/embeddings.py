@@ -11,13 +11,14 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import closing
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runner import terminal
 from runner.database import Database
 from runner.errors import EvaluationError
 from runner.llm.settings import CacheMode
@@ -44,7 +45,8 @@ class EmbeddingStore:
     stored; `none` neither reads nor stores. What may not be stored is remembered by this object. `made_up`: vectors
     are those of a rehearsal, which are never stored; there they are for all stores that it is handed to.
 
-    A damaged vector is computed anew; a damaged or foreign file is set aside (`.damaged`) and a new one begun.
+    A damaged vector is computed anew; a damaged or foreign file is set aside (`.damaged`), which is told, and a new
+    one begun.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class EmbeddingStore:
     def has(self, texts: Sequence[str], kind: Kind) -> list[bool]:
         """Which texts would be answered without the model. A blank one always is."""
         digests = [_digest(text, kind) for text in texts]
-        with closing(self._database()) as database:
+        with self._database() as database:
             known = self._known(database, [digest for digest in dict.fromkeys(digests) if digest])
         return [not digest or digest in known for digest in digests]
 
@@ -89,7 +91,7 @@ class EmbeddingStore:
         """
         digests = [_digest(text, kind) for text in texts]
         wanted = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
-        with closing(self._database()) as database:
+        with self._database() as database:
             vectors = self._known(database, list(wanted))
             if found := [wanted[digest] for digest in vectors if digest not in self._seen]:
                 stored(found)
@@ -109,8 +111,18 @@ class EmbeddingStore:
 
     # --- where they are -----------------------------------------------------------------------------
 
-    def _database(self) -> Database:
-        return Database(self._path, SCHEMA, is_replaceable=self._is_kept, read_only=not self._is_kept)
+    @contextmanager
+    def _database(self) -> Iterator[Database]:
+        database = Database(self._path, SCHEMA, is_replaceable=self._is_kept, read_only=not self._is_kept)
+        try:
+            yield database
+        finally:
+            database.close()
+            if (aside := database.set_aside) is not None:
+                terminal.note(
+                    f"note: the stored embeddings were damaged or of another version, and are now {aside}; they count "
+                    "as not there"
+                )
 
     def _known(self, database: Database, digests: Sequence[bytes]) -> Vectors:
         known = {digest: self._memory[digest] for digest in digests if digest in self._memory}

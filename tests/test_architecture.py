@@ -10,7 +10,15 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     ("runner", "runner.errors", "runner.records", "runner.trajectory"),
-    ("runner.protocols", "runner.text", "runner.store", "runner.stopwatch", "runner.database", "runner.writing"),
+    (
+        "runner.protocols",
+        "runner.text",
+        "runner.store",
+        "runner.stopwatch",
+        "runner.database",
+        "runner.writing",
+        "runner.terminal",
+    ),
     ("runner.threads",),
     ("runner.metrics", "runner.data", "runner.worker", "runner.llm"),
     (
@@ -31,7 +39,6 @@ LAYERS = (
         "runner.trace",
         "runner.metric_code",
         "runner.trec",
-        "runner.terminal",
         "runner.metadata",
         "runner.journal",
         "runner.inflight",

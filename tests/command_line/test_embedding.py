@@ -62,6 +62,26 @@ def test_what_is_embedded_is_counted_for_the_run(words: list[str]) -> None:
     assert counted["cached"]["requests"] == 1 + len(QUERIES)
 
 
+@pytest.mark.parametrize("command", [[], ["plan"]])
+def test_stored_embeddings_that_are_damaged_are_set_aside_and_that_is_told(
+    command: list[str], words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "retriever=semantic"]) == 0
+    (stored,) = Path(".runner_cache", "embeddings").glob("*.sqlite")
+    stored.write_text("no database at all", encoding="utf-8")
+    capsys.readouterr()
+    again = [*command, *words, "retriever=semantic", "cold_start=true", "out=p"]
+    note = (
+        "note: the stored embeddings were damaged or of another version, and are now "
+        f"{stored.with_suffix('.damaged')}; they count as not there"
+    )
+    assert main(again) == 0
+    assert capsys.readouterr().err.splitlines().count(note) == 1
+    assert server.count == (1 if command else 2) * (1 + len(QUERIES))
+    assert main(again) == 0
+    assert note not in capsys.readouterr().err
+
+
 def test_replies_are_asked_for_anew_and_indexes_made_anew_apart_from_each_other(
     words: list[str], server: ModelsServer
 ) -> None:

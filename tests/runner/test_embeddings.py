@@ -122,15 +122,23 @@ def test_a_damaged_vector_is_computed_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"not a database at all", b"SQLite format 3\0" + b"\xff" * 4000])
-def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_database_is_set_aside(
+    tmp_path: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
     embed(tmp_path, ["a"])
     path = database(tmp_path)
     path.write_bytes(content)
     letters, rows = embed(tmp_path, ["a"])
     assert letters.texts == ["a"]
     assert rows.shape == (1, 2)
-    assert path.with_suffix(".damaged").read_bytes() == content
+    aside = path.with_suffix(".damaged")
+    assert aside.read_bytes() == content
+    assert capsys.readouterr().err == (
+        f"note: the stored embeddings were damaged or of another version, and are now {aside}; they count as not "
+        "there\n"
+    )
     assert embed(tmp_path, ["a"])[0].texts == []
+    assert capsys.readouterr().err == ""
 
 
 def test_a_database_of_somebody_else_is_set_aside(tmp_path: Path) -> None:
