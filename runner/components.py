@@ -6,7 +6,6 @@ share is visited, and built, once. The same walk checks, fingerprints and builds
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 import typing
@@ -14,13 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from runner.errors import ConfigError, Problem, did_you_mean
 from runner.llm.address import NOT_SHOWN
+from runner.schema import load, schema_of
 from runner.store import file_digest, fingerprint
 
 if TYPE_CHECKING:
@@ -139,14 +139,6 @@ def build(node: DictConfig) -> Built:
     return Built(root, parts, identities)
 
 
-def load(target: str) -> Any:
-    """The class behind a `_target_`. Raises ImportError or AttributeError."""
-    module, _, name = target.rpartition(".")
-    if not module:
-        raise ImportError(f"'{target}' is not of the form package.module.Class")
-    return getattr(importlib.import_module(module), name)
-
-
 def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
     """Node id -> hash, for everything that `node` reaches."""
 
@@ -174,14 +166,14 @@ def _source_digest(target: str) -> str | None:
 
 def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[str]) -> list[Problem]:
     try:
-        schema = _schema(target)
+        schema = schema_of(target)
     except (ImportError, AttributeError, NameError, TypeError, ValueError) as error:
         return [Problem(f"{key}._target_", f"cannot load '{target}': {error}")]
     given = {name: value for name, value in arguments.items() if f"{key}.{name}" not in known_bad}
     problems = [
         Problem(f"{key}.{name}", "expected a component (a mapping with _target_)")
         for name in schema.components & given.keys()
-        if not isinstance(given[name], Component)
+        if not (isinstance(given[name], Component) or (given[name] is None and name in schema.optional))
     ]
     problems += [
         Problem(f"{key}.{name}", "expected components by name (mappings with _target_), at least one")
@@ -237,60 +229,5 @@ def got(place: str, value: Any) -> str:
     return "" if may_be_secret else f", got {value!r}"
 
 
-@dataclass(frozen=True)
-class Schema:
-    model: type[BaseModel]
-    components: frozenset[str]
-    groups: frozenset[str]  # arguments that take components by name
-
-
-@cache
-def _schema(target: str) -> Schema:
-    """A pydantic model of the keyword arguments of a class; those typed with a component are noted."""
-    from pydantic import ConfigDict, create_model
-
-    cls = load(target)
-    init = cls.__init__ if inspect.isclass(cls) else cls
-    hints = typing.get_type_hints(init, include_extras=True)
-    fields: dict[str, Any] = {}
-    components, groups = set(), set()
-    open_ended = False
-    for name, parameter in inspect.signature(cls).parameters.items():
-        hint = hints.get(name, Any)
-        if typing.get_origin(hint) is typing.Unpack:
-            fields.update(_unpacked(*typing.get_args(hint)))
-            continue
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            open_ended = True
-            continue
-        if _is_component(hint):
-            components.add(name)
-        elif typing.get_origin(hint) is dict and _is_component(typing.get_args(hint)[1]):
-            groups.add(name)
-        default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-        fields[name] = (_plain(hint), default)
-    extra: Literal["allow", "forbid"] = "allow" if open_ended else "forbid"
-    config = ConfigDict(extra=extra, strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
-    return Schema(create_model("Settings", __config__=config, **fields), frozenset(components), frozenset(groups))
-
-
-def _unpacked(settings: Any) -> dict[str, tuple[Any, Any]]:
-    """The settings of a TypedDict that several components take (`**server: Unpack[RedisSettings]`)."""
-    hints = typing.get_type_hints(settings, include_extras=True)
-    return {name: (hint, ... if name in settings.__required_keys__ else None) for name, hint in hints.items()}
-
-
 def _are_components(value: Any) -> bool:
     return isinstance(value, dict) and bool(value) and all(isinstance(each, Component) for each in value.values())
-
-
-def _is_component(hint: Any) -> bool:
-    """A protocol, or a class of the runner itself; a TypedDict is a mapping of settings."""
-    if not isinstance(hint, type) or issubclass(hint, dict):
-        return False
-    return bool(getattr(hint, "_is_protocol", False) or hint.__module__.startswith("runner."))
-
-
-def _plain(hint: Any) -> Any:
-    """The annotation, or Any where it holds a component."""
-    return Any if _is_component(hint) or any(map(_is_component, typing.get_args(hint))) else hint

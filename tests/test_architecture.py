@@ -43,6 +43,7 @@ LAYERS = (
         "runner.journal",
         "runner.inflight",
     ),
+    ("runner.schema",),
     ("runner.aggregate", "runner.judging", "runner.engine", "runner.components", "runner.arguments", "runner.choices"),
     (
         "runner.config",

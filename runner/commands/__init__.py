@@ -19,3 +19,10 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}\n{self.format_usage().strip()}")
+
+
+def seed(text: str) -> int:
+    """As the type of an option."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) < 2**32):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0 to 4294967295, found '{text[:80]}'")
+    return int(text)

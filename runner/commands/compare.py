@@ -20,7 +20,7 @@ from pathlib import Path
 import orjson
 
 from runner import terminal
-from runner.commands import Parser
+from runner.commands import Parser, seed
 from runner.comparing import why
 from runner.comparison.compare import compare_all
 from runner.comparison.record import record_of
@@ -51,8 +51,8 @@ def main(argv: Sequence[str]) -> int:
         candidates = [finder.open(name) for name in options.candidate]
         besides = [candidate.snapshot.run for candidate in candidates]
         baseline = replace(finder, candidates=besides).open(options.baseline)
-        allow, seed = options.allow_incomparable, options.seed
-        found = compare_all(baseline, candidates, regression, seed=seed, allow_incomparable=allow)
+        allow = options.allow_incomparable
+        found = compare_all(baseline, candidates, regression, seed=options.seed, allow_incomparable=allow)
     say = LANGUAGES[options.language] if options.language else wording_of({"config": candidates[0].snapshot.config})
     records = [record_of(each, fail_on_regression=options.fail_on_regression) for each in found]
     folder = options.out or _new_folder()
@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="default: outputs/<time>-compare")
     parser.add_argument("--language", choices=sorted(LANGUAGES), help="default: that of the first candidate")
     parser.add_argument("--uri", help="the MLflow store of run ids (default: that of conf/tracking/mlflow.yaml)")
-    parser.add_argument("--seed", type=int, default=42, help="of intervals and tests (default: 42)")
+    parser.add_argument("--seed", type=seed, default=42, help="of intervals and tests (default: 42)")
     return parser
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner import terminal
-from runner.commands import Parser
+from runner.commands import Parser, seed
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
 from runner.errors import DataError, InputError
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="0..1",
         help="share of the pairs (note, note it links to) that are hidden (default: 0.3)",
     )
-    parser.add_argument("--seed", type=int, default=42, help="which of them (default: 42)")
+    parser.add_argument("--seed", type=seed, default=42, help="which of them (default: 42)")
     parser.add_argument(
         "--link-text",
         choices=("none", "alias", "all"),

@@ -35,9 +35,16 @@ class PaintedWheel(RoundWheel):
 
 class Cart:
     def __init__(
-        self, *, front: Wheel, rear: Wheel, name: str, timeout_ms: int = 5, names: list[str] | None = None
+        self,
+        *,
+        front: Wheel,
+        rear: Wheel,
+        name: str,
+        timeout_ms: int = 5,
+        names: list[str] | None = None,
+        spare: Wheel | None = None,
     ) -> None:
-        self.front, self.rear, self.name, self.names = front, rear, name, names
+        self.front, self.rear, self.name, self.names, self.spare = front, rear, name, names, spare
 
 
 def config(yaml: str = "", name: str = "n${size}") -> DictConfig:
@@ -71,6 +78,11 @@ def test_a_shared_part_is_built_once() -> None:
 def test_lists_and_nested_mappings_arrive_as_plain_values() -> None:
     built = build(config("evaluation: {names: [a, '${size}']}").evaluation)
     assert built.root.names == ["a", 3]
+
+
+def test_a_component_that_may_be_null() -> None:
+    assert problems("evaluation: {spare: null}") == problems("evaluation: {spare: '${wheel}'}") == []
+    assert problems("evaluation: {spare: 3}") == ["evaluation.spare: expected a component (a mapping with _target_)"]
 
 
 def test_every_problem_is_found_at_once() -> None:
