@@ -52,5 +52,5 @@ readme:  ## Write the tables of README.md and README.ko.md anew from conf
 outputs:  ## Run the commands of both READMEs, and write the numbers in the outputs that they show anew (without extras; eight minutes)
 	$(PYTHON) -m tests.readme_outputs
 
-pictures:  ## Draw docs/first_command.svg anew, and docs/report.png where Chromium is installed
+pictures:  ## Draw docs/first_command.svg anew, and docs/report.png and docs/mlflow.png where Chromium is installed
 	$(PYTHON) -m tests.pictures

@@ -1,6 +1,7 @@
-"""Pictures of the READMEs, drawn anew: `python -m tests.pictures` writes docs/first_command.svg and docs/report.png.
+"""Pictures of the READMEs, drawn anew: `python -m tests.pictures` writes docs/first_command.svg, docs/report.png and
+docs/mlflow.png.
 
-The runs are those of the first command. The report is photographed by Chromium, which must be installed (`chromium`,
+The runs are those of the first command. Pages are photographed by Chromium, which must be installed (`chromium`,
 `chromium-browser` or `google-chrome`); without it only the terminal is drawn.
 """
 
@@ -16,11 +17,19 @@ from pathlib import Path
 from rich.console import Console
 
 from runner import report
+from tests.services.browser import browsing
+from tests.services.ports import free_port
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-COMMAND = ("+experiment=full_rag", "k=3,5,10", "out=first", "tracking=none")
+COMMAND = ("+experiment=full_rag", "k=3,5,10", "out=first")
 SETTLED_MS = 20_000  # of the clock of a page, until it is drawn
+CHARTS = "^(mean_faithfulness|mean_answer_relevancy|recall_at_k)$"
+MLFLOW_PAGE = (1888, 780)
+MLFLOW = (198, 8, 1200, 640)  # the part of it that is shown, without what stands beside the runs
+SEARCH = "document.querySelector(\"input[placeholder='Search metric charts']\")"
+DRAWN = r"/Model metrics\s*\(3\)/.test(document.body.innerText) && document.querySelectorAll('.bartext').length === 9"
+PLAIN = "document.head.appendChild(document.createElement('style')).textContent = '.modebar {display: none}'"
 
 
 def main() -> int:
@@ -34,6 +43,7 @@ def main() -> int:
                 f"report.png and mlflow.png stay as they are: none of {', '.join(BROWSERS)} is installed\n"
             )
             return 1
+        photograph_mlflow(browser, folder, DOCS / "mlflow.png")
         photograph(browser, (folder / "first" / "0" / "report.html").as_uri(), DOCS / "report.png", (1100, 1110))
     return 0
 
@@ -49,6 +59,34 @@ def photograph(browser: str, address: str, target: Path, size: tuple[int, int]) 
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1"]
     options += [f"--window-size={size[0]},{size[1]}", f"--virtual-time-budget={SETTLED_MS}", f"--screenshot={target}"]
     subprocess.run([browser, *options, address], check=True, capture_output=True)
+
+
+def photograph_mlflow(program: str, folder: Path, target: Path) -> None:
+    """The runs beside their charts, of three metrics."""
+    command = [sys.executable, "-m", "runner", "ui", "--port", str(free_port())]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            _, told = server.stderr.readline(), server.stderr.readline()  # where it is, and where the runs are
+            next(line for line in server.stderr if "startup complete" in line)
+            with browsing(program) as browser:
+                width, height = MLFLOW_PAGE
+                browser.open(f"{told.partition(': ')[2].strip()}?compareRunsMode=CHART", width=width, height=height)
+                browser.ask(_once(SEARCH))
+                browser.command("Emulation.setScrollbarsHidden", hidden=True)
+                browser.ask(f"{PLAIN}; {SEARCH}.focus()")
+                browser.command("Input.insertText", text=CHARTS)
+                browser.ask(_once(DRAWN))
+                browser.ask(f"{SEARCH}.blur()")
+                browser.ask("new Promise((done) => setTimeout(done, 2000))")  # what moves has come to rest
+                browser.screenshot(target, whole=False, clip=MLFLOW)
+        finally:
+            server.terminate()
+
+
+def _once(condition: str) -> str:
+    """A promise that is kept when the condition holds."""
+    return f"new Promise((done) => setInterval(() => {{ if ({condition}) done(true); }}, 200))"
 
 
 if __name__ == "__main__":

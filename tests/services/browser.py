@@ -1,4 +1,4 @@
-"""A real browser without a window: Chromium, driven over its DevTools pipe. It reaches no network."""
+"""A real browser without a window: Chromium, driven over its DevTools pipe. It reaches no network beyond loopback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MISSING = f"no browser is installed ({', '.join(NAMES)}), so nothing can be open
 OPTIONS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
     "--disable-component-update", "--disable-default-apps", "--disable-extensions", "--disable-sync", "--no-first-run",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--password-store=basic", "--remote-debugging-pipe",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--password-store=basic", "--remote-debugging-pipe",
 )  # fmt: skip
 PATIENCE_S = 120
 
@@ -104,8 +104,11 @@ class Browser:
         for kind in ("keyDown", "keyUp"):
             self.command("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, text=text)
 
-    def screenshot(self, path: Path, *, whole: bool = True) -> None:
-        shot = self.command("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def screenshot(self, path: Path, *, whole: bool = True, clip: tuple[int, int, int, int] | None = None) -> None:
+        """`clip`: the part that is shown, as x, y, width and height."""
+        names = ("x", "y", "width", "height", "scale")
+        part = {} if clip is None else {"clip": dict(zip(names, (*clip, 1), strict=True))}
+        shot = self.command("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **part)
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self) -> bytes:
