@@ -53,7 +53,7 @@ class LocomoScenarios:
     ) -> None:
         self.path = path
         self.labels = labels
-        self.label_errors = label_errors or str(Path(path).with_name("label_errors.json"))
+        self.label_errors = label_errors or str(Path(path).parent / "label_errors.json")
         self.categories = frozenset(categories if categories is not None else CATEGORIES.values())
         self.captions = captions
         self.strict = strict

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from runner.metadata import now, versions, without_credentials, write_json
 from runner.testset.drafts import Draft, place_of
 from runner.testset.maker import CELL, Made, QuestionMaker
 from runner.testset.orders import eligible
-from runner.writing import replacing
+from runner.writing import no_place_for_a_file, replacing
 
 PROMPTS = ("testset_questions", "testset_check", "testset_compare")
 
@@ -29,12 +28,12 @@ def provenance_path(out: Path) -> Path:
 
 def check_out(out: Path) -> None:
     """Before anything is paid for: raises InputError for files that are there or cannot be written."""
+    if (problem := no_place_for_a_file(out)) is not None:
+        raise InputError(f"out: {problem}")
     for path in (out, provenance_path(out)):
         if path.exists():
             raise InputError(f"out: {path} exists; name another file, or remove it")
     out.parent.mkdir(parents=True, exist_ok=True)
-    if not os.access(out.parent, os.W_OK):
-        raise InputError(f"out: {out.parent} cannot be written to")
 
 
 def write(made: Made, maker: QuestionMaker, out: Path) -> None:

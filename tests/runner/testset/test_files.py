@@ -95,3 +95,18 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
         assert str(raised.value) == f"out: {path} exists; name another file, or remove it"
         path.unlink()
     assert provenance_path(out).name == "q.provenance.json"
+
+
+def test_a_place_where_no_file_can_be(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    wrong = {
+        Path("/"): "/ is a folder; expected the name of a file",
+        tmp_path: f"{tmp_path} is a folder; expected the name of a file",
+        tmp_path / "notes.txt/q.jsonl": (
+            f"cannot write {tmp_path}/notes.txt/q.jsonl: {tmp_path}/notes.txt is no folder that can be written to"
+        ),
+    }
+    for out, problem in wrong.items():
+        with pytest.raises(InputError) as raised:
+            check_out(out)
+        assert str(raised.value) == f"out: {problem}"
