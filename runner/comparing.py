@@ -70,16 +70,18 @@ def look_up(cells: Sequence[Cell]) -> Baseline:
 
 
 def _check(cells: Sequence[Cell]) -> None:
+    from runner.report.comparison_junit import no_place_for_junit
+
     cfg, problems = cells[0].cfg, []
     if cfg.compare is None:
         needs = "needs a run to compare with; give one with compare=BASELINE"
         named = [name for name in ("fail_on_regression", "allow_incomparable", "junit") if cfg[name]]
         problems += [Problem(name, needs) for name in named]
-    for name in ("save_snapshot", "junit"):
+    for name, no_place in (("save_snapshot", no_place_for_a_file), ("junit", no_place_for_junit)):
         path = cfg[name]
         if path is not None and len(cells) > 1:
             problems.append(Problem(name, "this command has several runs, each with a file of its own in its folder"))
-        elif path is not None and (problem := no_place_for_a_file(Path(path))) is not None:
+        elif path is not None and (problem := no_place(Path(path))) is not None:
             problems.append(Problem(name, problem))
     if not problems and cfg.save_snapshot is not None:
         problems += _foreign(Path(cfg.save_snapshot))

@@ -28,13 +28,13 @@ from runner.comparison.sides import Finder
 from runner.errors import ConfigError, InputError, did_you_mean
 from runner.regression import Regression
 from runner.report.comparison import write
-from runner.report.comparison_junit import write_junit
+from runner.report.comparison_junit import no_place_for_junit, write_junit
 from runner.report.comparison_panels import comparison_panels
 from runner.report.comparison_words import Record
 from runner.report.html import write_comparison
 from runner.report.wording import LANGUAGES, Wording, wording_of
 from runner.snapshot import write_bytes
-from runner.writing import from_here, no_place_for_a_file
+from runner.writing import from_here
 
 SEVERAL = "runner.comparisons"
 TARGET = "runner.regression.Regression"
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     """Raises InputError for what names no run and for rules that do not fit, TrackingError for MLflow."""
     options = _parser().parse_args(argv)
     regression = rules_of(options.rules)
-    if options.junit is not None and (problem := no_place_for_a_file(options.junit)) is not None:
+    if options.junit is not None and (problem := no_place_for_junit(options.junit)) is not None:
         raise InputError(f"--junit: {problem}")
     with tempfile.TemporaryDirectory() as scratch:
         finder = Finder(Path(scratch), options.uri)

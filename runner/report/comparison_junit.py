@@ -7,6 +7,7 @@ that must not break. A rule that was not evaluated is skipped, not passed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
@@ -14,7 +15,19 @@ from runner.report.comparison_sections import RULE_HEADERS, rule_cells
 from runner.report.comparison_words import Record, gate_lines, headline, reason_text, rule_name, warnings
 from runner.report.markdown import visible
 from runner.report.wording import Wording
-from runner.writing import replacing
+from runner.writing import no_place_for_a_file, replacing
+
+START = b"<?xml"
+
+
+def no_place_for_junit(path: Path) -> str | None:
+    """Why the rules cannot be written there: earlier ones are written over, another file is not."""
+    if (problem := no_place_for_a_file(path)) is not None:
+        return problem
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(len(START)) not in (START, b""):
+            return f"{path} is there and no XML file; name another one, or remove it"
+    return None
 
 
 def write_junit(path: Path, records: Sequence[Record], say: Wording) -> None:

@@ -86,6 +86,7 @@ def test_not_comparable_ends_with_5(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_junit() -> None:
     compare.main(["good", "bad", "same", "--out", "c", "--junit", "reports/gate.xml"])
+    compare.main(["good", "bad", "same", "--out", "c", "--junit", "reports/gate.xml"])  # over the earlier one
     root = ElementTree.parse("reports/gate.xml").getroot()
     assert {name: root.get(name) for name in ("tests", "failures", "skipped")} == {
         "tests": "10", "failures": "3", "skipped": "0",
@@ -103,11 +104,12 @@ def test_junit() -> None:
     [
         ("", ". is a folder; expected the name of a file"),
         ("good", "good is a folder; expected the name of a file"),
+        ("rules.txt", "rules.txt is there and no XML file; name another one, or remove it"),
         ("rules.txt/gate.xml", "cannot write rules.txt/gate.xml: .*rules.txt is no folder that can be written to"),
     ],
 )
 def test_no_place_for_junit(name: str, problem: str) -> None:
-    Path("rules.txt").touch()
+    Path("rules.txt").write_text("rules", encoding="utf-8")
     with pytest.raises(InputError, match=f"^--junit: {problem}$"):
         compare.main(["good", "bad", "--out", "c", "--junit", name])
     assert not Path("c").exists()
