@@ -94,6 +94,22 @@ class _Run(TypedDict, total=False):
 
 
 @with_config(_OPEN)
+class _Profile(TypedDict, total=False):
+    margins: dict[str, float | int] | None
+
+
+@with_config(_OPEN)
+class _Report(TypedDict, total=False):
+    language: str | None
+
+
+@with_config(_OPEN)
+class _Config(TypedDict, total=False):
+    profile: _Profile | None
+    report: _Report | None
+
+
+@with_config(_OPEN)
 class _Latency(TypedDict, total=False):
     n: int | None
     p50_ms: float | None
@@ -114,7 +130,7 @@ class _Head(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
     run: _Run
-    config: dict[str, Any]
+    config: _Config
     identity: dict[str, str]
     depends: dict[str, list[str]]
     metrics: dict[str, dict[str, float | int | None]]
