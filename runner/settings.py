@@ -36,7 +36,7 @@ def settings_of(command: str, words: Sequence[str], root: str) -> DictConfig:
             known = compose(command, with_search_path([], line.config_folders))
             chosen, problems = _sorted_out(command, overrides, known)
             cfg = compose(command, chosen)
-        except (HydraException, OmegaConfBaseException) as error:
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise ConfigError([Problem("configuration", without_credentials(" ".join(str(error).split())))]) from None
         problems += placed(_problems(cfg, known, root), search_path(overrides))
     found = {problem.key: problem for problem in reversed(problems)}

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from runner.errors import DataError
+from runner.journal import LARGEST
 from runner.snapshot import KIND, SCHEMA
 from runner.statistics import Floats
 
@@ -268,7 +269,10 @@ class _Columns:
 
     def _numbers(self, name: str, column: Any) -> Floats:
         """orjson lets no NaN or infinity pass."""
-        return np.array(self._texts(name, column, (float, int, type(None)), self._n), dtype=np.float64)
+        numbers = self._texts(name, column, (float, int, type(None)), self._n)
+        if any(number is not None and abs(number) > LARGEST for number in numbers):
+            raise _DamagedError(f"{name}: expected numbers from -{LARGEST:.0e} to {LARGEST:.0e}")
+        return np.array(numbers, dtype=np.float64)
 
     def _sparse(self, kind: str, default: float) -> Iterator[tuple[str, Floats]]:
         for name, entries in self._group(kind):
@@ -277,7 +281,7 @@ class _Columns:
             array = np.full(self._n, default)
             for place, number in entries.items():
                 index = self._place(f"{kind}.{name}", place)
-                if type(number) not in (int, float) or number < 0:
+                if type(number) not in (int, float) or not 0 <= number <= LARGEST:
                     raise _DamagedError(f"{kind}.{name}.{place}: expected a number of at least 0, found {number!r}")
                 array[index] = number
             yield name, array

@@ -49,7 +49,7 @@ def read_trajectories(path: Path, log: ProblemLog, *, domain: str, confidence: f
             continue
         try:
             trace = _trace(row, output, trajectory_of(record), domain, confidence)
-        except (AttributeError, KeyError, TypeError):
+        except (AttributeError, KeyError, TypeError, ValueError):
             log.error(rows, f"expected a trajectory, found {described(record)}", number, "output.trajectory")
             continue
         yield trace

@@ -63,7 +63,7 @@ def words(draw: st.DrawFn) -> str:
 @inputs(80)
 @given(typed=st.lists(words(), min_size=1, max_size=3))
 def test_words_of_a_command_line(typed: Sequence[str]) -> None:
-    keys = [word.partition("=")[0].lstrip("+~") for word in typed]
+    keys = [word.partition("=")[0].lstrip("+~").partition("@")[0] for word in typed]
     line = refused(lambda: arguments.read(typed), names=[*typed, *keys, "--config"], codes=(1,))
     if line is not None and not line.asks_hydra:
         refused(lambda: arguments.cells(line.overrides), names=keys, codes=(1,))

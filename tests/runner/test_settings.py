@@ -52,3 +52,8 @@ def test_words_that_are_no_settings() -> None:
 def test_help_holds_the_settings_and_not_what_is_made_of_them() -> None:
     assert "session: default " in told("chat")
     assert "_target_: runner.chat" not in told("chat")
+
+
+def test_a_deletion_that_hydra_cannot_read() -> None:
+    (found,) = problems("~retriever@x=1")
+    assert found.startswith("configuration: Config group override deletion value must be a string")

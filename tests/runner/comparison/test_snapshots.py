@@ -108,6 +108,7 @@ def put(*place: str) -> Callable[[dict[str, Any], Any], None]:
         (("cases", "values", "mrr"), [1.0], "cases.values.mrr: 1 entries for 2 cases"),
         (("cases", "values", "mrr"), [1.0, "1"], "cases.values.mrr: expected number or null, found text"),
         (("cases", "values", "mrr"), [1.0, True], "cases.values.mrr: expected number or null, found true or"),
+        (("cases", "values", "mrr"), [1.0, -1e308], "cases.values.mrr: expected numbers from -1e+100 to 1e+100"),
         (("cases", "labels", "lost_at"), ["none", 3], "cases.labels.lost_at: expected text or null, found number"),
         (("cases", "weights", "mrr"), {"2": 1}, "cases.weights.mrr: no case has the place '2'"),
         (("cases", "weights", "mrr"), {"-1": 1}, "cases.weights.mrr: no case has the place '-1'"),

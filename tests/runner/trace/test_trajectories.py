@@ -112,10 +112,13 @@ def test_rows_of_which_no_agent_made_anything_are_told(tmp_path: Path) -> None:
 def test_calls_that_are_none(tmp_path: Path) -> None:
     log = ProblemLog()
     wrong = {**row("a", None), "output": {"query": "?", "trajectory": {"stopped": "sufficient", "calls": [None]}}}
+    call = {"tool": "search_all", "arguments": " ", "found": [], "ranked": []}
+    said = {**row("b", None), "output": {"query": "?", "trajectory": {"stopped": "sufficient", "calls": [call]}}}
     nameless = row("a", Trajectory((), "sufficient"))
     del nameless["id"]
-    assert read(tmp_path, wrong, nameless, log=log) == []
+    assert read(tmp_path, wrong, said, nameless, log=log) == []
     assert [problem.message for problem in log.problems] == [
+        "expected a trajectory, found an object",
         "expected a trajectory, found an object",
         "expected the id of a case, found null",
     ]
