@@ -14,7 +14,15 @@ from typing import NoReturn
 from runner import terminal
 from runner.commands import Parser
 from runner.errors import InputError
-from runner.tracking.mlflow_client import configured_uri, demand_database, environment, shown, sqlite_file
+from runner.tracking.mlflow_client import (
+    configured_uri,
+    connect,
+    demand_store,
+    environment,
+    reported,
+    shown,
+    sqlite_file,
+)
 
 SHOWN = 5  # experiments
 NEWEST = """
@@ -36,10 +44,9 @@ def main(argv: Sequence[str]) -> int:
     if uri.startswith(("http://", "https://")):
         sys.stdout.write(f"runs are tracked on a server that has a UI of its own: {shown(uri)}\n")
         return 0
-    demand_database(uri)
     _demand_store(uri)
     _demand_port(options.host, options.port)
-    address = f"http://{options.host}:{options.port}"
+    address = f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
     terminal.note(f"MLflow UI on {address} (Ctrl-C ends it)")
     for name, experiment in newest_experiments(uri):
         terminal.note(f"  {name}: {address}/#/experiments/{experiment}/runs")
@@ -67,8 +74,13 @@ def _become_server(uri: str, host: str, port: int) -> NoReturn:
 
 
 def _demand_store(uri: str) -> None:
+    """The server would tell of any other store in a traceback."""
+    demand_store(uri)
     database = sqlite_file(uri)
-    if database is not None and not database.is_file():
+    if database is None:
+        with reported(uri, "nothing to show", "check --uri"):
+            connect(uri).search_experiments(max_results=1)
+    elif not database.is_file():
         raise InputError(
             f"{database}: no tracking store yet; a run with tracking=mlflow makes one "
             "(start from the folder of your runs, or name the store with --uri)"
@@ -77,10 +89,13 @@ def _demand_store(uri: str) -> None:
 
 def _demand_port(host: str, port: int) -> None:
     try:
-        with socket.create_server((host, port)):
+        host.encode("idna")
+        with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
             pass
-    except OSError as error:
-        raise InputError(f"cannot listen on {host}:{port} ({error}); choose another port with --port") from None
+    except (OSError, UnicodeError) as error:
+        raise InputError(
+            f"cannot listen on {host}:{port} ({error}); choose another one with --host and --port"
+        ) from None
 
 
 def _port(text: str) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from runner.errors import InputError, TrackingError
 from runner.metadata import CREDENTIALS
 
+STORES = "sqlite:///FILE, another database, or http://ADDRESS"
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 RESULTS = ("run.json", "summary.json", "sweep.json")
 
 
@@ -33,8 +36,8 @@ def environment(timeout_s: int = 5) -> dict[str, str]:
 
 def connect(uri: str, timeout_s: int = 5) -> Any:
     """An MlflowClient on the store at `uri`; the first request may raise, this does not reach out. Raises
-    InputError for a store that MLflow no longer has."""
-    demand_database(uri)
+    InputError for what is no store."""
+    demand_store(uri)
     os.environ.update(environment(timeout_s))
     for name in ("alembic", "mlflow"):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -44,12 +47,29 @@ def connect(uri: str, timeout_s: int = 5) -> Any:
     return MlflowClient(tracking_uri=uri)
 
 
-def demand_database(uri: str) -> None:
-    """Raises InputError for a folder, in which MLflow keeps no runs any more unless its own variable says so."""
+def demand_store(uri: str) -> None:
+    """Raises InputError for a folder, in which MLflow keeps no runs any more unless its own variable says so, and for
+    a sqlite store that is no file, or not one of SQLite's: MLflow would try to open it for a minute."""
     scheme = re.match(r"[a-zA-Z][\w+-]*(?=:)", uri)
     is_folder = scheme[0] == "file" if scheme else not uri.startswith(("databricks", "uc"))
     if is_folder and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() not in ("true", "1"):
-        raise InputError(f"'{uri}' is no MLflow store; expected sqlite:///FILE, another database, or http://ADDRESS")
+        raise InputError(f"'{shown(uri)}' is no MLflow store; expected {STORES}")
+    database = sqlite_file(uri)
+    if scheme and scheme[0] == "sqlite" and (database is None or database.name == ":memory:"):
+        raise InputError(f"'{uri}' names no file that would keep the runs; expected {STORES}")
+    if database is not None and os.path.lexists(database):
+        _demand_sqlite(database)
+
+
+def _demand_sqlite(database: Path) -> None:
+    try:
+        with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True)) as store:
+            store.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except UnicodeDecodeError:  # of a name, in what SQLite says of the damage
+        raise InputError(f"{database} is no database of SQLite, or a damaged one") from None
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in BUSY:
+            raise InputError(f"{database} is no database of SQLite, or a damaged one ({error})") from None
 
 
 @contextmanager

@@ -87,7 +87,7 @@ READ = {
 
 
 def test_every_command_is_here() -> None:
-    """`ui` serves, `chat` talks, and `track` is a store's own matter."""
+    """Or in test_tracking.py (`ui`, `track`) and test_configurations.py (`chat`)."""
     assert {*WORDS, "ui", "chat", "track"} == set(COMMANDS)
 
 

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 from plugins.tracking.mlflow import MlflowTracking
 from runner.commands import ui
-from runner.errors import InputError
+from runner.errors import InputError, TrackingError
 
 
 def test_no_store_yet(tmp_path: Path) -> None:
@@ -48,6 +49,26 @@ def test_a_port_in_use(mlflow_store: str) -> None:
         port = str(server.getsockname()[1])
         with pytest.raises(InputError, match=rf"^cannot listen on 127\.0\.0\.1:{port} \(.*in use.*; choose another"):
             ui.main(["--uri", mlflow_store, "--port", port])
+
+
+@pytest.mark.parametrize("host", ["::", "::1", "[::1]", "\udc80", "a" * 70 + ".b"])
+def test_a_host_that_cannot_be_listened_on(host: str, mlflow_store: str) -> None:
+    """The first two for the port alone; the others name none."""
+    with socket.create_server(("::", 0), family=socket.AF_INET6) as server:
+        port = str(server.getsockname()[1])
+        with pytest.raises(InputError, match=rf"^cannot listen on {re.escape(host)}:{port} \(.*--host and --port$"):
+            ui.main(["--uri", mlflow_store, "--host", host, "--port", port])
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "mlflow.db").write_text("no database, and longer than the head of one is\n" * 5)
+    with pytest.raises(InputError, match=r"mlflow\.db is no database of SQLite, or a damaged one \(file is not a data"):
+        ui.main(["--uri", f"sqlite:///{tmp_path}/mlflow.db"])
+
+
+def test_a_store_of_a_kind_that_nobody_knows() -> None:
+    with pytest.raises(TrackingError, match=r"^nothing to show: MLflow at nope://x failed \(.*unsupported URI"):
+        ui.main(["--uri", "nope://x"])
 
 
 @pytest.mark.parametrize("port", ["many", "0", "65536"])

@@ -1,12 +1,14 @@
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from runner.errors import TrackingError
-from runner.tracking.mlflow_client import configured_uri, download, reported, shown, sqlite_file
+from runner.errors import InputError, TrackingError
+from runner.tracking.mlflow_client import configured_uri, demand_store, download, reported, shown, sqlite_file
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,31 @@ def test_credentials_are_never_shown() -> None:
     assert str(caught.value) == (
         "no upload: MLflow at http://h failed (cannot reach http://h because of the weather); try later"
     )
+
+
+@pytest.mark.parametrize("uri", ["sqlite://", "sqlite:", "sqlite:///:memory:", "sqlite:///"])
+def test_memory_keeps_no_runs(uri: str) -> None:
+    with pytest.raises(InputError) as caught:
+        demand_store(uri)
+    assert str(caught.value) == (
+        f"'{uri}' names no file that would keep the runs; expected sqlite:///FILE, another database, or http://ADDRESS"
+    )
+
+
+def test_a_place_where_no_database_can_be(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for name in (".", "loop"):
+        with pytest.raises(InputError, match=r"is no database of SQLite, or a damaged one \(unable to open database"):
+            demand_store(f"sqlite:///{tmp_path}/{name}")
+
+
+def test_a_store_that_somebody_writes_to_is_one(mlflow_store: str) -> None:
+    demand_store(mlflow_store)
+    database = sqlite_file(mlflow_store)
+    assert database is not None
+    with closing(sqlite3.connect(database, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        demand_store(mlflow_store)
 
 
 def test_the_store_of_the_configuration() -> None:
