@@ -39,6 +39,7 @@ from plugins.tokenizer.auto import AutoTokenizer
 from runner.protocols import Retriever
 from runner.rankings import rank_all
 from runner.records import Chunk, Corpus, Document, Query
+from runner.searching import Searcher
 from runner.store import Store
 from runner.text.passages import passages
 from runner.text.tokens import by_script
@@ -194,8 +195,8 @@ def sweep(source: Source, folder: Path) -> tuple[float, float, float]:
     seconds = []
     for _ in range(2):
         started = time.process_time()
-        options = {"depth": DEPTH, "timeout_ms": 15_000, "seed": 42}
-        rankings = rank_all(hybrid, queries, corpus, workspace=Store(folder, identities), **options)  # type: ignore[arg-type]
+        searcher = Searcher(hybrid, corpus, depth=DEPTH, timeout_ms=15_000, seed=42)
+        rankings = rank_all(searcher, queries, Store(folder, identities))
         seconds.append(time.process_time() - started)
     started = time.process_time()
     for query in queries:

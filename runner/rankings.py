@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner import __version__
 from runner.data.identity import gold_digest
-from runner.protocols import Retriever, Workspace
+from runner.protocols import Workspace
 from runner.ranking_files import RankingFiles, RankingWriter
 from runner.records import Corpus, Query, Ranking
 from runner.searching import Searcher
@@ -62,40 +62,27 @@ class Rankings(Mapping[str, Ranked]):
         return Ranked(self._files.ranking(place), latency_ms, live, self.errors.get(query_id))
 
 
-def rank_all(
-    retriever: Retriever,
-    queries: Sequence[Query],
-    corpus: Corpus,
-    *,
-    depth: int,
-    timeout_ms: float,
-    seed: int,
-    workspace: Workspace,
-    probe: int = 200,
-    warmup: int = 1,
-) -> Rankings:
-    """Rank every query to `depth` documents, or read what an earlier run ranked. Index first.
+def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace) -> Rankings:
+    """Rank every query, or read what an earlier run ranked. Index first.
 
-    Up to `probe` queries, drawn with `seed`, are searched one at a time and timed, after `warmup` searches
-    that are not (none that could cost anything). A query that fails or takes longer than `timeout_ms`
-    has an error, and rankings with errors are not kept. The key leaves out everything but the corpus,
-    the retriever, the queries and the depth, so cells that differ in k alone rank once.
+    A query that fails or takes too long has an error, and rankings with errors are not kept. The key leaves out
+    everything but the corpus, the retriever, the queries and the depth, so cells that differ in k alone rank once.
     """
+    retriever = searcher.retriever
     key = {
         "runner": __version__,
-        "corpus": corpus.fingerprint,
+        "corpus": searcher.corpus.fingerprint,
         "retriever": workspace.identity(retriever),
         "provenance": getattr(retriever, "provenance", {}),
         "queries": _query_fingerprint(queries, labels=hasattr(retriever, "reference")),
-        "depth": depth,
+        "depth": searcher.depth,
     }
     query_ids = [query.id for query in queries]
     built = []
 
     def build(folder: Path) -> None:
-        searcher = Searcher(retriever, corpus, depth=depth, timeout_ms=timeout_ms)
         with RankingWriter(folder, len(queries)) as writer:
-            errors = _search(searcher, queries, writer, probe, warmup, seed)
+            errors = _search(searcher, queries, writer)
         if errors:
             raise _IncompleteError(Rankings(query_ids, RankingFiles(folder), errors, reused=False))
         built.append(folder)
@@ -107,15 +94,13 @@ def rank_all(
     return Rankings(query_ids, RankingFiles(folder), {}, reused=not built)
 
 
-def _search(
-    searcher: Searcher, queries: Sequence[Query], writer: RankingWriter, probe: int, warmup: int, seed: int
-) -> dict[str, str]:
+def _search(searcher: Searcher, queries: Sequence[Query], writer: RankingWriter) -> dict[str, str]:
     """What went wrong, by query id."""
     from threadpoolctl import threadpool_limits
 
     errors = {}
     with threadpool_limits(limits=1):
-        for place, found in searcher.search_all(queries, probe=probe, warmup=warmup, seed=seed):
+        for place, found in searcher.search_all(queries):
             writer.add(place, found.ranking, found.latency_ms)
             if found.error is not None:
                 errors[queries[place].id] = found.error

@@ -25,11 +25,11 @@ from runner.metrics.ranking import ranking_metrics
 from runner.protocols import Dataset, Retriever, Workspace
 from runner.rankings import Documents, Rankings, documents, rank_all
 from runner.records import CaseSet, Context, Corpus, Preparation, Query, Ranking, Scores, Timing
+from runner.searching import Searcher
 from runner.store import fingerprint
 from runner.threads import in_thread
 from runner.trajectory import trajectory_record
 
-PROBE = 1000  # queries that are searched alone, on the clock; the others in batches
 UNNAMED = re.compile(r"context-\d+")  # a context that was given as a text alone: nobody knows of which document
 TIMED_OUT = "the query was not answered within timeout_ms"
 
@@ -96,7 +96,7 @@ class Retrieval:
         started = time.perf_counter()
         index = await in_thread(self.retriever.index, self.corpus, workspace)
         indexed = time.perf_counter()
-        self.rankings = await in_thread(self._rank, cases, workspace)
+        self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
         facts = {
@@ -110,17 +110,14 @@ class Retrieval:
         }
         return Preparation(facts, timing)
 
-    def _rank(self, cases: Sequence[Query], workspace: Workspace) -> Rankings:
-        return rank_all(
+    def _searcher(self) -> Searcher:
+        return Searcher(
             self.retriever,
-            cases,
             self.corpus,
             depth=self.depth,
             timeout_ms=self.timeout_ms,
             seed=self.seed,
-            workspace=workspace,
             warmup=self.warmup,
-            probe=PROBE,
         )
 
     def retrieved(self, query: Query) -> Retrieved:

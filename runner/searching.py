@@ -17,6 +17,7 @@ from runner.worker import Worker
 
 T = TypeVar("T")
 
+PROBE = 1000  # queries that are searched alone, on the clock; the others in batches
 BATCH = 64
 ASKING_BATCH = 1024  # of a retriever that may ask a model, which many requests can do at once
 ASKING_PROBE = 200  # queries at most that such a retriever is timed with: they are asked one after the other
@@ -37,30 +38,40 @@ class Found:
 
 
 class Searcher:
-    """Searches one retriever until every query has `depth` documents or its chunks are exhausted."""
+    """Searches one retriever until every query has `depth` documents or its chunks are exhausted.
 
-    def __init__(self, retriever: Retriever, corpus: Corpus, *, depth: int, timeout_ms: float) -> None:
-        self._retriever = retriever
+    Up to `probe` queries, drawn with `seed`, are searched one at a time and timed, after `warmup` searches that are
+    not (none that could cost anything), the others in batches. At most ASKING_PROBE are in the probe where each may
+    ask a model, AGENT_PROBE where a retriever has several questions under way at once (`concurrency`).
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        corpus: Corpus,
+        *,
+        depth: int,
+        timeout_ms: float,
+        seed: int,
+        probe: int = PROBE,
+        warmup: int = 1,
+    ) -> None:
+        self.retriever, self.corpus, self.depth = retriever, corpus, depth
         self._cached = retriever if isinstance(retriever, CachedRetriever) and retriever.caches else None
-        self._corpus = corpus
-        self._depth = depth
+        if self._cached is not None:
+            probe = min(probe, AGENT_PROBE if getattr(retriever, "concurrency", 1) > 1 else ASKING_PROBE)
+        self._probe_size, self._warmup, self._seed = probe, warmup, seed
         self._timeout_s = timeout_ms / 1000 * (1 if self._cached is None else ASKING_ATTEMPTS)
         self._batch_size = BATCH if self._cached is None else ASKING_BATCH
         self._worker = Worker()
 
-    def search_all(
-        self, queries: Sequence[Query], *, probe: int, warmup: int, seed: int
-    ) -> Iterator[tuple[int, Found]]:
-        """Each query once, as (place in `queries`, what was found), the timed probe first. At most ASKING_PROBE are
-        in the probe where each may ask a model, AGENT_PROBE where a retriever has several questions under way at once
-        (`concurrency`)."""
-        if self._cached is not None:
-            probe = min(probe, AGENT_PROBE if getattr(self._cached, "concurrency", 1) > 1 else ASKING_PROBE)
-        chosen = np.random.default_rng(seed).permutation(len(queries))[:probe]
+    def search_all(self, queries: Sequence[Query]) -> Iterator[tuple[int, Found]]:
+        """Each query once, as (place in `queries`, what was found), the timed probe first."""
+        chosen = np.random.default_rng(self._seed).permutation(len(queries))[: self._probe_size]
         timed = sorted(chosen.tolist())
         untimed = sorted(set(range(len(queries))) - set(timed))
         try:
-            self._warm_up([queries[place] for place in timed], warmup)
+            self._warm_up([queries[place] for place in timed])
             yield from self._probe(queries, timed)
             for start in range(0, len(untimed), self._batch_size):
                 places = untimed[start : start + self._batch_size]
@@ -80,12 +91,12 @@ class Searcher:
                 found = replace(found, latency_ms=None)
             yield place, self._deepened([query], [found])[0]
 
-    def _warm_up(self, queries: Sequence[Query], count: int) -> None:
-        """Searches the first `count`, or lets a retriever that remembers get ready, where that is of use."""
+    def _warm_up(self, queries: Sequence[Query]) -> None:
+        """Searches the first `warmup`, or lets a retriever that remembers get ready, where that is of use."""
         if self._cached is None:
-            for query in queries[:count]:
+            for query in queries[: self._warmup]:
                 self._single(query, self._first_depth)
-        elif count and not all(self._cached.is_cached(queries)):
+        elif self._warmup and not all(self._cached.is_cached(queries)):
             self._attempt(self._cached.warm_up, self._timeout_s)
 
     def _single(self, query: Query, depth: int) -> Found:
@@ -112,7 +123,7 @@ class Searcher:
         return [Found(ranking) for ranking in rankings]
 
     def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        rankings = self._retriever.search(queries, depth)
+        rankings = self.retriever.search(queries, depth)
         if len(rankings) != len(queries):
             raise EvaluationError(f"the retriever returned {len(rankings)} rankings for {len(queries)} queries")
         return rankings
@@ -133,13 +144,13 @@ class Searcher:
     @property
     def _first_depth(self) -> int:
         """In chunks. Where documents have several chunks, more chunks than documents are needed."""
-        per_document = ceil(len(self._corpus.chunks) / max(1, len(self._corpus.documents)))
-        return self._depth * min(max(1, per_document), 4)
+        per_document = ceil(len(self.corpus.chunks) / max(1, len(self.corpus.documents)))
+        return self.depth * min(max(1, per_document), 4)
 
     def _deepened(self, queries: Sequence[Query], found: list[Found]) -> list[Found]:
         """Searches again, twice as deep each time, where documents are missing that deeper chunks may have."""
         depth = self._first_depth
-        while depth < len(self._corpus.chunks):
+        while depth < len(self.corpus.chunks):
             places = [place for place, one in enumerate(found) if self._lacks_documents(one.ranking, depth)]
             if not places:
                 break
@@ -152,17 +163,17 @@ class Searcher:
         """False where the chunks that match are exhausted."""
         if any(self._lacks_documents(leg, depth) for leg in ranking.legs.values()):
             return True
-        return len(ranking.ids) >= depth and len(set(map(self._corpus.document_of, ranking.ids))) < self._depth
+        return len(ranking.ids) >= depth and len(set(map(self.corpus.document_of, ranking.ids))) < self.depth
 
     def _trimmed(self, ranking: Ranking) -> Ranking:
         """The first `depth` chunks, then only chunks that bring a new document, to `depth` documents."""
         seen: set[str] = set()
         kept = []
         for place, chunk_id in enumerate(ranking.ids):
-            if place >= self._depth and len(seen) >= self._depth:
+            if place >= self.depth and len(seen) >= self.depth:
                 break
-            document = self._corpus.document_of(chunk_id)
-            if place < self._depth or document not in seen:
+            document = self.corpus.document_of(chunk_id)
+            if place < self.depth or document not in seen:
                 kept.append(place)
             seen.add(document)
         return Ranking(

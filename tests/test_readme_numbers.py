@@ -11,7 +11,6 @@ from runner.llm.link_controls import link_controls
 from runner.llm.memory_controls import memory_controls
 from runner.llm.retry import Patience
 from runner.metrics.memory import WEIGHTS
-from runner.retrieval import PROBE
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGLISH, KOREAN = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.ko.md"))
@@ -32,8 +31,8 @@ NUMBERS: dict[str, Callable[[], tuple[str, str]]] = {
         f"사례가 {paired.LARGE:,}개 이상이고 그 가운데 {paired.MANY:,}개 넘게",
     ),
     "searches on the clock": lambda: (
-        f"up to {PROBE:,} queries searched one at a time",
-        f"검색한 질의 {PROBE:,}개까지",
+        f"up to {searching.PROBE:,} queries searched one at a time",
+        f"검색한 질의 {searching.PROBE:,}개까지",
     ),
     "searches that ask": lambda: (
         f"up to {searching.ASKING_PROBE}, and from up to {searching.AGENT_PROBE} where an agent",

@@ -25,6 +25,7 @@ from runner.llm.settings import CacheMode
 from runner.protocols import Retriever
 from runner.rankings import rank_all
 from runner.records import Ranking
+from runner.searching import Searcher
 from runner.vault.store import NoteStore
 from tests.corpora import corpus_of, question, workspace
 from tests.fuzz.damage import damaged
@@ -159,7 +160,7 @@ def ranked(root: Path, name: str) -> list[Ranking]:
     retriever = RETRIEVERS[name]()
     store = workspace(root, retriever)
     retriever.index(CORPUS, store)
-    found = rank_all(retriever, QUESTIONS, CORPUS, depth=5, timeout_ms=10_000, seed=1, workspace=store)
+    found = rank_all(Searcher(retriever, CORPUS, depth=5, timeout_ms=10_000, seed=1), QUESTIONS, store)
     return [found[query.id].ranking for query in QUESTIONS]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from runner.protocols import Workspace
 from runner.rankings import Rankings, rank_all
 from runner.records import Corpus, Query, Ranking
+from runner.searching import Searcher
 from tests.corpora import corpus_of, question, workspace
 
 
@@ -65,7 +66,7 @@ CORPUS = corpus_of({"a": "첫째", "b": "둘째", "c": "셋째"})
 
 def rank(retriever: Scripted, queries: Sequence[Query], root: Path, **options: Any) -> Rankings:
     settings = {"depth": 100, "timeout_ms": 10_000, "seed": 1, "corpus": CORPUS} | options
-    return rank_all(retriever, queries, workspace=workspace(root, retriever), **settings)
+    return rank_all(Searcher(retriever, **settings), queries, workspace(root, retriever))
 
 
 def numbered(count: int) -> list[Query]:

@@ -67,6 +67,7 @@ HANGING = """
 import sys, time
 from pathlib import Path
 from runner.rankings import rank_all
+from runner.searching import Searcher
 from tests.corpora import corpus_of, question, workspace
 
 class Hanging:
@@ -80,7 +81,8 @@ class Hanging:
 retriever = Hanging()
 try:
     space = workspace(Path(sys.argv[1]), retriever)
-    rank_all(retriever, [question("x")], corpus_of({"a": "x"}), depth=1, timeout_ms=600_000, seed=1, workspace=space)
+    searcher = Searcher(retriever, corpus_of({"a": "x"}), depth=1, timeout_ms=600_000, seed=1)
+    rank_all(searcher, [question("x")], space)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """

@@ -9,6 +9,7 @@ import pytest
 
 from runner.rankings import rank_all
 from runner.records import Context, Given, Query, Ranking, Turn
+from runner.searching import Searcher
 from runner.trajectory import Assessment, ToolCall, Trajectory
 from tests.corpora import corpus_of, question, workspace
 from tests.runner.scripted_retrievers import CORPUS, Scripted, numbered, rank
@@ -92,9 +93,9 @@ def test_the_key_holds_what_decides_a_ranking(tmp_path: Path) -> None:
 
 def test_a_cold_workspace_ranks_again(tmp_path: Path) -> None:
     retriever = Scripted(CORPUS)
-    options = {"depth": 100, "timeout_ms": 10_000, "seed": 1}
-    rank_all(retriever, numbered(1), CORPUS, workspace=workspace(tmp_path, retriever), **options)
-    cold = rank_all(retriever, numbered(1), CORPUS, workspace=workspace(tmp_path, retriever, cold=True), **options)
+    searcher = Searcher(retriever, CORPUS, depth=100, timeout_ms=10_000, seed=1)
+    rank_all(searcher, numbered(1), workspace(tmp_path, retriever))
+    cold = rank_all(searcher, numbered(1), workspace(tmp_path, retriever, cold=True))
     assert not cold.reused
 
 

@@ -23,6 +23,7 @@ from runner.llm.rehearsal import Rehearsal
 from runner.protocols import Workspace
 from runner.rankings import Rankings, rank_all
 from runner.rehearsal_workspace import RehearsalWorkspace
+from runner.searching import Searcher
 from tests.corpora import workspace
 from tests.plugins.embedder.embedding_server import (
     CORPUS,
@@ -53,7 +54,7 @@ def ranked(
     def index_and_rank() -> Rankings:
         retriever.index(CORPUS, workspace_in(root))
         settings = {"depth": 5, "timeout_ms": 10_000, "seed": 1, "probe": 10, "warmup": 3} | options
-        return rank_all(retriever, QUESTIONS, CORPUS, workspace=workspace_in(rankings_in or root), **settings)
+        return rank_all(Searcher(retriever, CORPUS, **settings), QUESTIONS, workspace_in(rankings_in or root))
 
     return asyncio.run(beside(door, index_and_rank))  # type: ignore[no-any-return]
 

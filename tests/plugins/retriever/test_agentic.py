@@ -16,6 +16,7 @@ from runner.errors import EvaluationError, StopRunError
 from runner.protocols import CachedRetriever, Workspace
 from runner.rankings import rank_all
 from runner.records import Corpus, Query, Ranking
+from runner.searching import Searcher
 from runner.trajectory import Trajectory
 from tests.corpora import corpus_of, question, workspace
 from tests.runner.agent.shelves import Counting, sectioned
@@ -143,7 +144,7 @@ def test_the_whole_corpus_is_ranked_whatever_the_agent_does(tmp_path: Path) -> N
     corpus = corpus_of({name: ["budget", f"{name} budget"] for name in "abcdef"})
     retriever = agentic(corpus, tmp_path)
     store = workspace(tmp_path, retriever)
-    rankings = rank_all(retriever, [question("budget")], corpus, depth=6, timeout_ms=9000, seed=1, workspace=store)
+    rankings = rank_all(Searcher(retriever, corpus, depth=6, timeout_ms=9000, seed=1), [question("budget")], store)
     ranked = rankings["q"]
     assert {corpus.document_of(id) for id in ranked.ranking.ids} == set("abcdef")
     assert ranked.ranking.trajectory is not None

@@ -8,6 +8,7 @@ from plugins.retriever.given import GivenRetriever
 from runner.errors import EvaluationError
 from runner.rankings import documents, rank_all
 from runner.records import Context, Given, Query, Ranking
+from runner.searching import Searcher
 from tests.corpora import corpus_of, workspace
 
 
@@ -52,7 +53,6 @@ def test_a_query_with_neither_fails() -> None:
 def test_ranks_without_a_corpus(tmp_path: Path) -> None:
     retriever, empty = GivenRetriever(), corpus_of({})
     query = Query("q", "질문", True, {}, given=Given(ranking=(("노트.md", 2.0), ("b", 1.0))))
-    ranked = rank_all(
-        retriever, [query], empty, depth=1, timeout_ms=1000, seed=1, workspace=workspace(tmp_path, retriever)
-    )
+    searcher = Searcher(retriever, empty, depth=1, timeout_ms=1000, seed=1)
+    ranked = rank_all(searcher, [query], workspace(tmp_path, retriever))
     assert documents(ranked["q"].ranking, empty).ids == ("노트.md",)

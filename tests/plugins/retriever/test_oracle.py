@@ -9,6 +9,7 @@ from plugins.retriever.oracle import OracleRetriever
 from runner.protocols import Workspace
 from runner.rankings import rank_all
 from runner.records import Corpus, Query, Span
+from runner.searching import Searcher
 from tests.corpora import corpus_of, workspace
 
 CORPUS = corpus_of({"a": ["a zero ", "a one ", "a two "], "b": ["b zero ", "b one "], "c": "c zero ", "d": "d zero "})
@@ -87,7 +88,7 @@ def test_another_label_is_another_ranking_although_the_question_is_the_same(tmp_
     def ranked(query: Query, retriever: OracleRetriever) -> tuple[str, ...]:
         store: Workspace = workspace(tmp_path, retriever)
         retriever.index(CORPUS, store)
-        found = rank_all(retriever, [query], CORPUS, depth=10, timeout_ms=9000, seed=1, workspace=store)
+        found = rank_all(Searcher(retriever, CORPUS, depth=10, timeout_ms=9000, seed=1), [query], store)
         return found["q"].ranking.ids
 
     assert ranked(QUERY, OracleRetriever(mode="gold", seed=1))[0] == "a#0"
