@@ -8,6 +8,7 @@ from runner.report.folder import open_run
 from runner.report.wording import LANGUAGES
 from runner.report.worst_section import facts_of
 from tests.agent_runs import AGENT, OUTPUT, TRAJECTORY
+from tests.run_documents import document_of
 from tests.run_folders import dump, estimate, write_run
 from tests.shown_panels import lines_of
 
@@ -15,8 +16,7 @@ EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 
 
 def markdown(folder: Path, agent: Any = AGENT, language: str = "en") -> str:
-    run = {"config": {"report": {"language": language}}}
-    return agent_section.agent(Document.of(open_run(write_run(folder, run, {"agent": agent}))))
+    return agent_section.agent(document_of(folder, {"agent": agent}, language))
 
 
 def test_the_section_in_english(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from runner.report.html.details import details_of
 from runner.report.summary import render
 from runner.report.wording import LANGUAGES, Wording
 from runner.report.worst_section import facts_of
+from tests.run_documents import document_of
 from tests.run_folders import write_run
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
@@ -51,8 +52,7 @@ ROW: dict[str, Any] = {
 
 def document(folder: Path, language: str = "en", acceptance: Any = ACCEPTANCE) -> Document:
     more = {"links": {"acceptance": acceptance}} if acceptance else {}
-    run = {"config": {"report": {"language": language}}}
-    return Document.of(open_run(write_run(folder, run, {"facts": {"vault": VAULT}, **more})))
+    return document_of(folder, {"facts": {"vault": VAULT}, **more}, language)
 
 
 def test_the_section_in_english(tmp_path: Path) -> None:

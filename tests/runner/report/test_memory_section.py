@@ -2,19 +2,16 @@ from pathlib import Path
 from typing import Any
 
 from runner.report import memory_section
-from runner.report.document import Document
-from runner.report.folder import open_run
 from runner.report.wording import LANGUAGES
 from tests.memory_runs import MEMORY
-from tests.run_folders import write_run
+from tests.run_documents import document_of
 from tests.shown_panels import lines_of
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 
 
 def markdown(folder: Path, memory: Any = MEMORY, language: str = "en") -> str:
-    run = {"config": {"report": {"language": language}}}
-    return memory_section.memory(Document.of(open_run(write_run(folder, run, {"memory": memory}))))
+    return memory_section.memory(document_of(folder, {"memory": memory}, language))
 
 
 def test_the_section_in_english(tmp_path: Path) -> None:

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from runner.report.document import Document
-from runner.report.folder import open_run
 from runner.report.run_sections import index_facts
-from tests.run_folders import write_run
+from tests.run_documents import document_of
 
 INDEX: dict[str, Any] = {
     "n_documents": 224, "n_chunks": 337, "kind": "convex", "size_bytes": 844_783, "n_stems": 7,
@@ -37,7 +35,5 @@ KOREAN = {
 @pytest.mark.parametrize(("language", "expected"), [("en", ENGLISH), ("ko", KOREAN)])
 def test_facts_of_the_index_have_words(tmp_path: Path, language: str, expected: dict[str, str]) -> None:
     """Those that the program does not know, of a plugin, keep their names."""
-    folder = write_run(
-        tmp_path / "run", run={"config": {"report": {"language": language}}}, summary={"facts": {"index": INDEX}}
-    )
-    assert dict(list(index_facts(Document.of(open_run(folder))))[: len(expected)]) == expected
+    document = document_of(tmp_path / "run", {"facts": {"index": INDEX}}, language)
+    assert dict(list(index_facts(document))[: len(expected)]) == expected

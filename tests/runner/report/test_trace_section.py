@@ -14,6 +14,7 @@ from runner.report.run_sections import facts
 from runner.report.summary import render
 from runner.report.wording import LANGUAGES, Wording
 from runner.report.worst_section import facts_of, worst
+from tests.run_documents import document_of
 from tests.run_folders import dump, estimate, write_run
 from tests.trace_runs import ROW, TRACE
 
@@ -21,8 +22,7 @@ EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 
 
 def document(folder: Path, trace: Any = TRACE, language: str = "en") -> Document:
-    run = {"config": {"report": {"language": language}}}
-    return Document.of(open_run(write_run(folder, run, {"trace": trace})))
+    return document_of(folder, {"trace": trace}, language)
 
 
 def test_the_section_in_english(tmp_path: Path) -> None:

@@ -2,18 +2,17 @@ from pathlib import Path
 from typing import Any
 
 from runner.report.document import Document
-from runner.report.folder import open_run
 from runner.report.html.agent_sections import agent
 from runner.report.html.details import details_of, shown
 from runner.report.wording import LANGUAGES
 from tests.agent_runs import AGENT, OUTPUT, TRAJECTORY
-from tests.run_folders import write_run
+from tests.run_documents import document_of
 
 EN = LANGUAGES["en"]
 
 
 def page(folder: Path, found: Any) -> Document:
-    return Document.of(open_run(write_run(folder, {}, {"agent": found})))
+    return document_of(folder, {"agent": found})
 
 
 def test_the_section_of_a_run(tmp_path: Path) -> None:

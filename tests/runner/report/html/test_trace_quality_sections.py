@@ -9,12 +9,13 @@ from runner.report.html.cases_section import cases_section
 from runner.report.html.metric_sections import panels
 from runner.report.html.trace_quality_sections import by_profile, traces
 from runner.report.sweep import read_sweep
+from tests.run_documents import document_of
 from tests.run_folders import dump, estimate, row, write_run, write_sweep_folder
 from tests.trace_runs import ROW, TRACE, swept
 
 
 def page(folder: Path, trace: Any) -> Document:
-    return Document.of(open_run(write_run(folder, {}, {"trace": trace})))
+    return document_of(folder, {"trace": trace})
 
 
 def test_the_section_of_a_run(tmp_path: Path) -> None:
