@@ -1,15 +1,23 @@
-"""A command in a process of its own, and what a generator of a test's own has to leave out of conf."""
+"""A command in a process of its own, perhaps with a generator of the test's own."""
 
 import sys
 from pathlib import Path
+
+import yaml
+
+EXTRACTIVE = Path(__file__).resolve().parents[2] / "conf/generator/extractive.yaml"
 
 
 def command(*words: str) -> list[str]:
     return [sys.executable, "-m", "runner", *words]
 
 
-def generator_settings() -> list[str]:
-    import yaml
-
-    conf = yaml.safe_load((Path(__file__).resolve().parents[2] / "conf/generator/extractive.yaml").read_text("utf-8"))
-    return [name for name in conf if name != "_target_"]
+def generated_by(name: str, lines: str) -> list[str]:
+    """Words that let ./NAME.py answer: what `generate(self, query, contexts)` does, with Answer imported."""
+    body = "".join(f"        {line}\n" for line in lines.splitlines())
+    Path(f"{name}.py").write_text(
+        f"from runner.records import Answer\nclass Generator:\n    async def generate(self, query, contexts):\n{body}",
+        encoding="utf-8",
+    )
+    settings = [key for key in yaml.safe_load(EXTRACTIVE.read_text("utf-8")) if key != "_target_"]
+    return [f"generator._target_={name}.Generator", *(f"~generator.{key}" for key in settings)]

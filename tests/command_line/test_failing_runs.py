@@ -9,7 +9,7 @@ import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import read, rows
-from tests.command_line.started import command, generator_settings
+from tests.command_line.started import command, generated_by
 from tests.small_data import write_jsonl
 
 
@@ -64,20 +64,15 @@ def test_a_bug_is_one_line_and_a_log_never_a_traceback(tmp_path: Path) -> None:
 
 
 def test_a_case_past_its_deadline_is_a_timeout_even_while_it_computes(data: list[str]) -> None:
-    Path("busy.py").write_text(
+    busy = generated_by(
+        "busy",
         "import time\n"
-        "from runner.records import Answer\n"
         "from runner.threads import compute\n"
-        "class Busy:\n"
-        "    async def generate(self, query, contexts):\n"
-        "        return await compute(self.answer, query)\n"
-        "    def answer(self, query):\n"
-        "        time.sleep(1 if query.id == 'q1' else 0)\n"
-        "        return Answer('27 days')\n",
-        encoding="utf-8",
+        "await compute(time.sleep, 1 if query.id == 'q1' else 0)\n"
+        "return Answer('27 days')",
     )
-    words = command("+experiment=full_rag", *data, "generator._target_=busy.Busy", "case_timeout_ms=500", "out=x")
-    words += ["max_failure_rate=0.5", "max_concurrency=1", *(f"~generator.{name}" for name in generator_settings())]
+    words = command("+experiment=full_rag", *data, *busy, "case_timeout_ms=500", "out=x")
+    words += ["max_failure_rate=0.5", "max_concurrency=1"]
     assert subprocess.run(words, capture_output=True, check=False).returncode == 0
     assert {id: row["status"] for id, row in rows("x").items() if row["status"] != "ok"} == {"q1": "timeout"}
     recall = read("x/summary.json")["metrics"]["recall_at_k"]

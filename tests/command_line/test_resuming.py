@@ -10,7 +10,7 @@ import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import read, rows
-from tests.command_line.started import command, generator_settings
+from tests.command_line.started import command, generated_by
 from tests.small_data import write_jsonl
 
 
@@ -62,17 +62,9 @@ def test_another_run_in_the_same_folder_is_refused(data: list[str], capsys: pyte
 
 
 def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(tmp_path: Path, data: list[str]) -> None:
-    (tmp_path / "slow.py").write_text(
-        "import asyncio\n"
-        "from runner.records import Answer\n"
-        "class Slow:\n"
-        "    async def generate(self, query, contexts):\n"
-        "        await asyncio.sleep(0.4)\n"
-        "        return Answer('The Moon circles the Earth in 27 days.')\n",
-        encoding="utf-8",
-    )
-    words = command("+experiment=full_rag", *data, "generator._target_=slow.Slow", "out=x", "max_concurrency=1")
-    words += [f"~generator.{name}" for name in generator_settings()]
+    answer = "return Answer('The Moon circles the Earth in 27 days.')"
+    slow = generated_by("slow", f"import asyncio\nawait asyncio.sleep(0.4)\n{answer}")
+    words = command("+experiment=full_rag", *data, *slow, "out=x", "max_concurrency=1")
     running = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     journal = tmp_path / "x" / "per_item.jsonl"
     deadline = time.monotonic() + 60
