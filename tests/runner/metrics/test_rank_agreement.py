@@ -35,10 +35,13 @@ def test_intervals_by_hand() -> None:
 
 
 def test_equal_orders_agree_wholly() -> None:
+    """To the last digit: the interval of exactly 1 is 1 by itself."""
     found = rank_agreement(floats(0.1, 0.2, 0.5, 0.9, 1.0), floats(1, 2, 3, 4, 5))
-    assert found.n == 5
-    assert found.spearman == pytest.approx(1.0)
-    assert found.kendall == 1.0
+    assert found == RankAgreement(5, *[1.0] * 6)
+
+
+def test_two_things_have_an_order_but_no_interval() -> None:
+    assert rank_agreement(floats(1, 2), floats(7, 3)) == RankAgreement(2, -1.0, None, None, -1.0, None, None)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=40))
