@@ -135,6 +135,7 @@ def test_counts_and_cases():
     ]
     found = aggregate(rows, seed=1, total=8)
     assert found["counts"] == {"lost_at": {"below_k": 1, "none": 2}, "pattern": {"ideal": 1}}
+    assert [list(counts) for counts in found["counts"].values()] == [["below_k", "none"], ["ideal"]]  # sorted
     assert found["cases"] == {"total": 8, "ok": 3, "failed": 1, "timeout": 1, "pending": 3, "unscored": 1}
     assert aggregate(rows, seed=1)["cases"]["pending"] == 0
 

@@ -165,6 +165,21 @@ def test_skewed_differences_of_many_cases() -> None:
     assert high == pytest.approx(expected.confidence_interval.high, abs=0.12 * expected.standard_error)
 
 
+def test_an_interval_of_many_wins_has_the_quantiles_of_the_binomial_distribution() -> None:
+    """1,100 of 20,000 cases won: the wins in a resample are binomial. Between two whole numbers of wins the
+    distribution is read in a straight line through the middles of its steps."""
+    n, won = 20_000, 1_100
+    values = np.zeros(n)
+    values[:won] = 1.0
+    wins, drawn = np.arange(n + 1), stats.binom(n, won / n)
+    below = drawn.cdf(wins) - drawn.pmf(wins) / 2
+    bias = stats.norm.ppf(below[won])
+    acceleration = stats.skew(values) / (6 * math.sqrt(n))
+    shifted = bias + stats.norm.ppf([0.025, 0.975])
+    expected = np.interp(stats.norm.cdf(bias + shifted / (1 - acceleration * shifted)), below, wins)
+    assert difference_intervals(values[:, None], seed=1)[0] * n == pytest.approx(expected, abs=0.05)
+
+
 # --- laws -----------------------------------------------------------------------------------------
 
 

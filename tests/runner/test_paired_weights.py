@@ -73,6 +73,18 @@ def test_weights_of_one_change_nothing() -> None:
     assert weighted.detectable == pytest.approx(plain.detectable, rel=0.1)
 
 
+@pytest.mark.parametrize("n", [9, 2500])
+def test_exchanging_weighted_runs_turns_the_difference_round(n: int) -> None:
+    random = np.random.default_rng(6)
+    (one, other), weights = random.random((2, n)), random.integers(1, 4, (2, n)) * 1.0
+    forth = compare_weighted(one, other, weights[0], weights[1], seed=1)
+    back = compare_weighted(other, one, weights[1], weights[0], seed=1)
+    assert forth is not None and back is not None
+    assert (back.difference, back.p) == (pytest.approx(-forth.difference), pytest.approx(forth.p))
+    assert (back.low, back.high) == (pytest.approx(-forth.high, abs=1e-9), pytest.approx(-forth.low, abs=1e-9))
+    assert 0 < forth.p < 1
+
+
 def test_many_weighted_cases_need_no_resampling() -> None:
     random = np.random.default_rng(9)
     n = 6000

@@ -21,6 +21,7 @@ def document_of(id: str) -> str:
     [
         ([call("a#0", sufficient=True)], 1, 1.0, 1.0),
         ([call("b#0", sufficient=True)], 1, 0.0, None),
+        ([call("b#0", "a#0", sufficient=True)], 1, 1.0, 1.0),  # one gold document is enough
         ([call("a#1", sufficient=False)], 1, None, 0.0),
         ([call("b#0", sufficient=False)], 1, None, None),
         ([call("b#0", sufficient=True), call("a#0", sufficient=False)], 2, None, 0.0),  # the last word counts

@@ -76,6 +76,7 @@ def test_tokens(text, expected):
         ("서울로", ["서울"], 1.0),
         ("나무는", ["나무"], 1.0),
         ("나무은", ["나무"], 0.0),  # 은 does not follow a vowel
+        ("평가은", ["평가"], 0.0),  # nor the first of all syllables
         ("사람가", ["사람"], 0.0),  # 가 does not follow a consonant
         ("1989년 2월 15일이다", ["1989년 2월 15일"], 1.0),
         ("MBC가", ["MBC"], 1.0),
