@@ -11,7 +11,6 @@ RunnerError                      3
 │       ├── BudgetSpentError     3   a limit of `budget` is reached
 │       └── FallsShortError      3   what was measured before the first case is below what is demanded
 ├── TrackingError                3   a tracking store refused a finished run (the run itself stands)
-├── RegressionError              4   a regression rule fired
 └── NotComparableError           5   two runs that measure different things
 """
 
@@ -65,10 +64,6 @@ class FallsShortError(StopRunError):
 
 class TrackingError(RunnerError):
     """A tracking store cannot be reached or used. The run folder is complete and can be uploaded later."""
-
-
-class RegressionError(RunnerError):
-    exit_code = 4
 
 
 class NotComparableError(RunnerError):

@@ -40,13 +40,9 @@ STEP = frozenset({"type", "content", "tool"})
 TASK, TOOL, OUTCOME = frozenset({"objective"}), frozenset({"name"}), frozenset({"confidence", "result_summary"})
 
 
-def read_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[Trace]:
-    """In file order. Raises DataError when a file cannot be read or holds no usable trace."""
-    return (trace for _, _, trace in placed_traces(paths, key, log))
-
-
 def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[tuple[int, int, Trace]]:
-    """As `read_traces`, each after the number of its file, from 0, and the byte at which its line begins."""
+    """In file order, each after the number of its file, from 0, and the byte at which its line begins. Raises
+    DataError when a file cannot be read or holds no usable trace."""
     seen: dict[str, str] = {}
     if not paths:
         raise DataError(f"{key}: expected at least one file, found an empty list")

@@ -22,7 +22,7 @@ class StoredTraces(Sequence[Trace]):
     def __init__(
         self, paths: Sequence[str], key: str, log: ProblemLog, look: Callable[[Trace], None] = lambda _: None
     ) -> None:
-        """Reads and checks everything once, and lets `look` see it. Raises DataError as `read_traces` does."""
+        """Reads and checks everything once, and lets `look` see it. Raises DataError as `placed_traces` does."""
         self._paths, self._key = list(paths), key
         self._files, self._offsets = array("I"), array("Q")
         for file, offset, trace in placed_traces(self._paths, key, log):

@@ -8,7 +8,7 @@ import pytest
 
 from runner.data.problems import ProblemLog
 from runner.errors import DataError
-from runner.trace.reading import read_traces, trace_of
+from runner.trace.reading import placed_traces, trace_of
 from runner.trace.records import Step, Trace
 
 FULL: Mapping[str, Any] = {
@@ -55,7 +55,7 @@ def read(tmp_path: Path, *records: Any) -> tuple[list[Trace], list[str]]:
     lines = [record if isinstance(record, str) else json.dumps(record, ensure_ascii=False) for record in records]
     path.write_text("\n".join(lines), encoding="utf-8")
     log = ProblemLog()
-    traces = list(read_traces([str(path)], "dataset.traces", log))
+    traces = [trace for *_, trace in placed_traces([str(path)], "dataset.traces", log)]
     return traces, [str(problem).removeprefix(f"{tmp_path}/") for problem in log.problems]
 
 
@@ -155,7 +155,7 @@ def test_a_file_without_a_usable_trace(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"dataset\.traces: no traces in .*its lines have errors:\n.*steps: expected"):
         read(tmp_path, changed(steps=[]))
     with pytest.raises(DataError, match=r"dataset\.traces: expected at least one file, found an empty list"):
-        list(read_traces([], "dataset.traces", ProblemLog()))
+        list(placed_traces([], "dataset.traces", ProblemLog()))
 
 
 @pytest.mark.parametrize(("given", "found"), [([], "an empty list"), ("t", 'text "t"'), (None, "null")])

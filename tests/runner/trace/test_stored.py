@@ -5,7 +5,7 @@ import pytest
 
 from runner.data.problems import ProblemLog
 from runner.errors import DataError
-from runner.trace.reading import read_traces
+from runner.trace.reading import placed_traces
 from runner.trace.stored import StoredTraces
 
 
@@ -34,7 +34,7 @@ def paths(tmp_path: Path) -> list[str]:
 
 def test_they_are_what_is_read_in_turn(paths: list[str]) -> None:
     log, other = ProblemLog(), ProblemLog()
-    expected = list(read_traces(paths, "dataset.traces", log))
+    expected = [trace for *_, trace in placed_traces(paths, "dataset.traces", log)]
     traces = StoredTraces(paths, "dataset.traces", other)
     assert [trace.id for trace in expected] == ["a", "b", "c", "d", "e"]
     assert len(traces) == 5
