@@ -1,5 +1,8 @@
 """Measures of suggested links, by hand."""
 
+import math
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +18,9 @@ def test_by_hand() -> None:
     assert found["precision@5"] == 2 / 5  # of k, also when fewer were suggested
     assert (found["recall@3"], found["recall@5"]) == (1 / 3, 2 / 3)  # the third is no note: it is never found
     assert found["mrr@5"] == 1 / 2
+    assert found["map@5"] == pytest.approx((1 / 2 + 2 / 4) / 3)
+    ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
+    assert found["ndcg@5"] == pytest.approx((1 / math.log2(3) + 1 / math.log2(5)) / ideal)
 
 
 def test_variants_of_one_concept_count_once() -> None:
@@ -41,7 +47,7 @@ def test_recall_never_falls_with_k_and_the_order_of_concepts_does_not_matter(
 def test_novelty_and_acceptance() -> None:
     assert novelty(["a", "b", "c", "d"], {"b", "z"}) == 0.75
     assert novelty([], {"b"}) is None
-    assert acceptance(["a", "b", "c"], {"a", "z"}, {"c"}) == 0.5
+    assert acceptance(["a", "b", "c", "d"], {"a", "d", "z"}, {"c"}) == 2 / 3
     assert acceptance(["a"], {"b"}, {"c"}) is None
 
 
