@@ -15,9 +15,9 @@ from runner.llm.projection import Projection
 from runner.memory.context import ContextBuilder
 from runner.memory.records import Conversation, Fact, Probe
 from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Judgement, Query, Ranking, Scores
-from runner.retrieval import Retrieval
 from runner.store import Store
 from runner.trajectory import Assessment, ToolCall, Trajectory
+from tests.plugins.evaluation.small_retrieval import retrieval
 from tests.runner.memory.talks import talk
 
 TEXTS = {"budget": "Budgets warn at 80 %.", "export": "Reports are exported as CSV.", "seats": "Seats cost $5."}
@@ -111,16 +111,6 @@ ANSWERS = {
 
 
 def copilot(retriever: Any = None, memory: Any = FullHistoryMemory, talk: Conversation = TALK, **parts: Any) -> Copilot:
-    retrieval = Retrieval(
-        dataset=Data(),
-        retriever=retriever or ByName(),
-        k=2,
-        cutoffs=[1],
-        min_score=0.3,
-        timeout_ms=5000,
-        warmup=0,
-        seed=1,
-    )
     unit: Any = {"model": "openai:x", "input_tokens": 1, "output_tokens": 1, "usd": 0.001}
     given: dict[str, Any] = {
         "scenario": Given([talk]),
@@ -132,7 +122,7 @@ def copilot(retriever: Any = None, memory: Any = FullHistoryMemory, talk: Conver
         "memory": memory(store=LocalStore(), summariser=ExtractiveSummariser()) if isinstance(memory, type) else memory,
         **parts,
     }
-    return Copilot(retrieval=retrieval, **given)
+    return Copilot(retrieval=retrieval(Data(), retriever or ByName()), **given)
 
 
 async def scored(tested: Copilot, folder: Path) -> dict[str, tuple[Scores, Any]]:

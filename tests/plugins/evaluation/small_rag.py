@@ -8,9 +8,9 @@ from typing import Any, Literal
 from plugins.evaluation.full_rag import FullRag, RequireSettings
 from runner.engine import run_case
 from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Judgement, Query, Ranking, Row
-from runner.retrieval import Retrieval
 from runner.stopwatch import note
 from runner.store import Store
+from tests.plugins.evaluation.small_retrieval import retrieval
 
 TEXTS = {"a": "Alpha is first.", "b": "Beta is second.", "c": "Gamma is third."}
 CORPUS = Corpus(
@@ -75,17 +75,8 @@ def full_rag(
     require: RequireSettings | None = None,
     min_score: float = 0.3,
 ) -> FullRag:
-    retrieval = Retrieval(
-        dataset=Data(*cases),
-        retriever=retriever,
-        k=k,
-        cutoffs=[1, 3],
-        min_score=min_score,
-        timeout_ms=1000,
-        warmup=0,
-        seed=1,
-    )
-    return FullRag(retrieval=retrieval, generator=generator, judge=judge, high=0.6, require=require)
+    found = retrieval(Data(*cases), retriever, k=k, cutoffs=[1, 3], min_score=min_score)
+    return FullRag(retrieval=found, generator=generator, judge=judge, high=0.6, require=require)
 
 
 def ran(evaluation: FullRag, folder: Path) -> Row:

@@ -15,8 +15,8 @@ from plugins.retriever.given import GivenRetriever
 from runner.cli import main
 from runner.health import check_health
 from runner.records import Context, Corpus, DataSet, Given, Judgement, Query, Turn
-from runner.retrieval import Retrieval
 from runner.store import Store
+from tests.plugins.evaluation.small_retrieval import retrieval
 from tests.services.models_replies import Reply, completion
 from tests.services.models_server import serving_models
 from tests.small_data import write_jsonl
@@ -53,17 +53,8 @@ def query(**fields: Any) -> Query:
 
 
 def full_rag(judge: Any, case: Query | None = None) -> FullRag:
-    retrieval = Retrieval(
-        dataset=Data(case or query()),
-        retriever=GivenRetriever(),
-        k=5,
-        cutoffs=[1],
-        min_score=0.3,
-        timeout_ms=1000,
-        warmup=0,
-        seed=1,
-    )
-    return FullRag(retrieval=retrieval, generator=GivenGenerator(), judge=judge, high=0.6)
+    given = retrieval(Data(case or query()), GivenRetriever(), k=5)
+    return FullRag(retrieval=given, generator=GivenGenerator(), judge=judge, high=0.6)
 
 
 async def test_the_health_of_a_judge_is_a_fact_of_the_run() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 from plugins.evaluation.retrieval_only import RetrievalOnly
 from runner.engine import run_case
 from runner.records import Chunk, Corpus, DataSet, Document, Query, Ranking, Row, Span
-from runner.retrieval import Retrieval
 from runner.store import Store
 from runner.trajectory import Trajectory
+from tests.plugins.evaluation.small_retrieval import retrieval
 
 TEXT = "# One\n\nfirst part\n\n# Two\n\nsecond part"
 CORPUS = Corpus(
@@ -59,17 +59,7 @@ class Fixed:
 
 def rows(tmp_path: Path, *queries: Query, timeout_ms: int = 5000) -> dict[str, Row]:
     retriever = Fixed()
-    retrieval = Retrieval(
-        dataset=Data(queries),
-        retriever=retriever,
-        k=2,
-        cutoffs=[1, 10],
-        min_score=0.3,
-        timeout_ms=timeout_ms,
-        warmup=0,
-        seed=1,
-    )
-    evaluation = RetrievalOnly(retrieval=retrieval)
+    evaluation = RetrievalOnly(retrieval=retrieval(Data(queries), retriever, cutoffs=[1, 10], timeout_ms=timeout_ms))
 
     async def run() -> dict[str, Row]:
         cases = evaluation.load().cases
