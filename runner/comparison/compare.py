@@ -100,7 +100,7 @@ def compare(
 
 
 def compare_all(
-    baseline: Side, candidates: Sequence[Side], regression: Regression, *, seed: int, allow_incomparable: bool = False
+    baseline: Side, candidates: Sequence[Side], regression: Regression, *, seed: int, allow_incomparable: bool
 ) -> list[Comparison]:
     """p values are adjusted over all candidates together."""
     found = [_Numbers(baseline, candidate, seed, allow_incomparable) for candidate in candidates]

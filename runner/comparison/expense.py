@@ -104,10 +104,9 @@ def costs(baseline: Snapshot, candidate: Snapshot) -> list[Expense]:
     neither run asked a model."""
     one, other = _by_role(baseline), _by_role(candidate)
     n_one, n_other = len(baseline.cases), len(candidate.cases)
-    roles = sorted({*one, *other}, key=lambda role: (role != "", role))
     return [
         Expense(f"cost.{role}.{unit}" if role else f"cost.{unit}", left, right, n_one, n_other)
-        for role in roles
+        for role in sorted({*one, *other})
         for unit in ("usd", "tokens")
         for left, right in [(_a_case(one, role, unit, n_one), _a_case(other, role, unit, n_other))]
     ]

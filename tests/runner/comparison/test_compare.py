@@ -41,6 +41,7 @@ def test_better_and_worse() -> None:
         "recall_at_k": "main", "mrr": "main", "precision_at_3": "other", "keyword/mrr": "leg",
     }  # fmt: skip
     recall, mrr, other, _leg = worse.metrics
+    assert worse.main == [recall, mrr]
     assert recall.p_holm == mrr.p_holm == pytest.approx(2 * 2 / 2**12)
     assert other.p_holm == pytest.approx(2 / 2**12)
     assert found([0.0] * 12 + [1.0] * 18, [1.0] * 30).verdict == "better"
@@ -113,7 +114,7 @@ def test_several_candidates_are_adjusted_together() -> None:
     values = [0.0] * 12 + [1.0] * 18
     candidates = [side(cases(IDS, {"recall_at_k": values, "mrr": values})) for _ in range(3)]
     same = side(cases(IDS, {"recall_at_k": [1.0] * 30, "mrr": [1.0] * 30}))
-    comparisons = compare_all(baseline, [*candidates, same], NO_RULES, seed=1)
+    comparisons = compare_all(baseline, [*candidates, same], NO_RULES, seed=1, allow_incomparable=False)
     assert [comparison.family for comparison in comparisons] == [6] * 4
     assert [compared.p_holm for compared in comparisons[0].main] == pytest.approx([6 * 2 / 2**12] * 2)
     assert [comparison.verdict for comparison in comparisons] == ["worse"] * 3 + ["within_noise"]
@@ -138,6 +139,20 @@ def test_slices_are_adjusted_together_and_share_no_cases_with_others() -> None:
     english, korean = compare(left, right, NO_RULES, seed=1).slices
     assert (english.value, english.compared.verdict, english.compared.numbers.n) == ("en", "within_noise", 15)
     assert (korean.value, korean.compared.verdict) == ("ko", "worse")
+
+
+def test_slices_count_as_tests_of_one_family() -> None:
+    """8 of 15 lost in each language: 2/2**8 twice, doubled. Nothing of French has a score."""
+    languages = ["ko", "en"] * 15 + ["fr"] * 3
+    lost = [0.0] * 16 + [1.0] * 14
+    ids = [*IDS, "x", "y", "z"]
+    left = side(cases(ids, {"mrr": [*[1.0] * 30, *[None] * 3]}, language=languages))
+    right = side(cases(ids, {"mrr": [*lost, *[None] * 3]}, language=languages))
+    slices = compare(left, right, NO_RULES, seed=1).slices
+    assert [(each.dimension, each.value, each.compared.p_holm) for each in slices] == [
+        ("language", "en", 2 * 2 / 2**8),
+        ("language", "ko", 2 * 2 / 2**8),
+    ]
 
 
 # --- laws -----------------------------------------------------------------------------------------

@@ -65,6 +65,9 @@ def test_a_metric_that_applies_in_one_run_only_weighs_nothing_in_the_other() -> 
     assert found.numbers is not None
     assert (found.numbers.n, found.numbers.baseline, found.numbers.candidate) == (2, 0.5, 1.0)
     assert found.left_out == 0 and found.mcnemar is None
+    back = difference({"a": 1.0, "b": NONE, "c": NONE}, {"a": 1.0, "b": 0.0, "c": NONE}, "unanswerable_precision")
+    assert back.numbers is not None
+    assert (back.numbers.n, back.numbers.baseline, back.numbers.candidate) == (2, 1.0, 0.5)
 
 
 def test_weights() -> None:
@@ -75,6 +78,13 @@ def test_weights() -> None:
     )
     assert found.numbers is not None
     assert (found.numbers.baseline, found.numbers.candidate) == (0.5, 0.8)
+
+
+def test_a_case_that_weighs_more_in_both_runs() -> None:
+    twice = [{"unanswerable_f1": {"a": 2.0}}] * 2
+    found = difference({"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 1.0}, "unanswerable_f1", weights=twice)
+    assert found.numbers is not None and found.mcnemar is None
+    assert (found.numbers.baseline, found.numbers.candidate) == (2 / 3, 1 / 3)
 
 
 def test_yes_and_no() -> None:
@@ -101,7 +111,8 @@ def test_a_metric_does_not_change_when_another_is_asked_for_too() -> None:
     )
     runs = paired(one, other)
     both = runs.differences(["recall_at_k", "mrr"])
-    assert both["mrr"] == runs.differences(["mrr"])["mrr"]
+    assert both["mrr"] == paired(one, other).differences(["mrr"])["mrr"]
+    assert both["mrr"] is runs.differences(["mrr"])["mrr"]  # worked out once
     assert both["mrr"].numbers is not None and both["mrr"].numbers.n == 29
 
 

@@ -54,9 +54,14 @@ def test_resampled_percentiles_against_resampling(rank: float, n: int) -> None:
 
 def test_slower_for_certain() -> None:
     fast = np.linspace(10, 20, 200)
-    assert percentile_difference(fast, fast + 100, 95, seed=1)[2] < 0.001
+    assert percentile_difference(fast, fast + 100, 95, seed=1)[2] == 1 / 2001  # in none of 2,000 resamples
     assert percentile_difference(fast + 100, fast, 95, seed=1)[2] > 0.999
     assert percentile_difference(fast, fast, 95, seed=1)[2] == pytest.approx(0.5, abs=0.06)
+
+
+def test_as_slow_as_before_is_not_slower() -> None:
+    same = np.array([5.0])
+    assert percentile_difference(same, same, 95, seed=1) == (0.0, 0.0, 1.0)
 
 
 def asked(**roles: dict[str, Any]) -> Any:
@@ -85,6 +90,18 @@ def test_an_unknown_price_is_not_nothing() -> None:
     unknown = asked(judge=model(used(4, 800, 200, None)))
     found = {entry.name: entry.candidate for entry in costs(asked(), unknown)}
     assert (found["cost.usd"], found["cost.tokens"]) == (None, 250.0)
+
+
+def test_an_unknown_price_of_what_was_never_asked_for_hides_nothing() -> None:
+    known = asked(judge=model(used(4, 800, 200, 0.02), used(0, 0, 0, None)))
+    assert {entry.name: entry.candidate for entry in costs(asked(), known)}["cost.usd"] == pytest.approx(0.005)
+
+
+def test_all_roles_together_come_first() -> None:
+    run = asked(judge=model(used(1, 1, 1, 0.0)), answer=model(used(1, 1, 1, 0.0)))
+    assert [entry.name for entry in costs(run, run) if entry.name.endswith("usd")] == [
+        "cost.usd", "cost.answer.usd", "cost.judge.usd",
+    ]  # fmt: skip
 
 
 def test_no_model_no_cost() -> None:

@@ -214,7 +214,7 @@ def test_the_headline_of_runs_that_do_not_differ(tmp_path: Path) -> None:
     run_folder(tmp_path / "one", baseline_rows())
     finder = Finder(tmp_path)
     side = finder.open(str(tmp_path / "one"))
-    (comparison,) = compare_all(side, [side], Regression(rules=[], must_not_break=[]), seed=1)
+    (comparison,) = compare_all(side, [side], Regression(rules=[], must_not_break=[]), seed=1, allow_incomparable=False)
     record = record_of(comparison, fail_on_regression=True)
     assert headline(record, EN) == ("No difference that matters: every main metric is within ±0.02 of the baseline.")
     text = render([record], EN)
