@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from runner import paired
+from runner import paired, statistics
 from runner.comparison import comparability
 from runner.comparison.comparability import Reason, comparable_pairs
 from runner.comparison.differences import PairedRuns
@@ -139,7 +139,7 @@ class _Checked:
         if rule.significant and p is None:
             raise InputError(f"{key}: chance cannot be told for '{rule.metric}'; leave out significant")
         if p is not None and rule.direction == "higher":
-            p = 1 - p
+            p = 1 - p + 1 / (1 + statistics.RESAMPLES)  # (1 + how many lie above 0) / (1 + all): never 0
         loss = _loss(rule, found.baseline, found.candidate)
         return RuleResult(rule, "passed", n, found.baseline, found.candidate, loss, p)
 

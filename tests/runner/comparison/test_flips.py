@@ -36,7 +36,8 @@ def test_a_case_that_failed_is_wrong_and_one_without_a_label_is_neither() -> Non
     one = {"values": {"mrr": [1.0] * 4}, "columns": lost_at("none", "none", "none", None)}
     other = {"values": {"mrr": [1.0] * 4}, "columns": {**lost_at(None, "none", None, "none"), "failed": ("a",)}}
     found = flips(one, other, ["mrr"])
-    assert [flip.id for flip in found.lost] == ["a"]
+    assert [(flip.id, flip.lost_at_candidate) for flip in found.lost] == [("a", "failed")]
+    assert found.lost[0].judge_noise is None  # no score of a judge changed, and none of the others
     assert (found.right_in_both, list(found.won)) == (1, [])
 
 
@@ -88,7 +89,9 @@ def test_by_a_metric() -> None:
     nan = float("nan")
     one, other = {"values": {"exact_match": [1, 0, 1, nan]}}, {"values": {"exact_match": [0, 1, 1, nan]}}
     found = flips(one, other, ["exact_match"])
-    assert (found.by, found.right_in_both) == ("exact_match", 1)
+    assert (found.by, found.right_in_both, found.wrong_in_both) == ("exact_match", 1, 0)
+    three = {"values": {"exact_match": [0, 0.5, 0, nan]}}
+    assert flips(three, three, ["exact_match"]).wrong_in_both == 3  # half a match is none
     assert ([flip.id for flip in found.lost], [flip.id for flip in found.won]) == (["a"], ["b"])
 
 

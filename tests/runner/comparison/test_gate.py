@@ -1,3 +1,4 @@
+import math
 import re
 from typing import Any
 
@@ -62,6 +63,8 @@ def test_relative_margins() -> None:
     assert found.fired and found.rules[0].loss == pytest.approx(0.2)
     nothing = run([0.0] * 20)
     assert not gate([rule(margin=0.5, relative=True)], nothing, nothing).fired
+    (endless,) = gate([rule(margin=9.0, relative=True, direction="lower")], nothing, run(HALF)).rules
+    assert (endless.status, endless.loss) == ("fired", math.inf)
 
 
 def test_lower_may_be_better() -> None:
@@ -79,6 +82,16 @@ def test_significance_is_demanded() -> None:
     assert gate([rule(margin=0.05)], candidate=loses(0.1)).fired
 
 
+@pytest.mark.parametrize(("baseline", "candidate", "p"), [(0.3, 0.0, 1 / 64), (0.0, 0.3, 63 / 64)])
+def test_what_is_more_than_chance_goes_by_the_direction(baseline: float, candidate: float, p: float) -> None:
+    """Six of 20 higher is a loss where lower is better; six lower is none."""
+    (result,) = gate(
+        [rule(direction="lower", significant=True)], loses(baseline), loses(candidate)
+    ).rules  # fmt: skip
+    assert result.p == pytest.approx(p)
+    assert result.status == ("fired" if p < 0.05 else "passed")
+
+
 def test_rules_that_demand_significance_are_adjusted_together() -> None:
     """Five lost: one-sided p = 1/32, twice that for two rules; the rule that demands nothing does not count."""
     one = gate([rule(margin=0.0, significant=True), rule(margin=0.0)], candidate=loses(0.25))
@@ -87,6 +100,9 @@ def test_rules_that_demand_significance_are_adjusted_together() -> None:
     two = gate([rule(margin=0.0, significant=True)] * 2, candidate=loses(0.25))
     assert [result.p_holm for result in two.rules] == pytest.approx([1 / 16, 1 / 16])
     assert not two.fired
+    unknown = rule("mean_faithfulness", margin=0.0, significant=True)  # has no value: it is no test
+    told = gate([rule(margin=0.0, significant=True), unknown], candidate=loses(0.25)).rules
+    assert [result.p_holm for result in told] == [pytest.approx(1 / 32), None]
 
 
 def test_a_slice() -> None:
@@ -136,6 +152,10 @@ def test_latency() -> None:
     assert not gate([rule("latency.case.p95_ms", 0.0)], run(HALF, 600.0), run(HALF, 100.0)).fired
     certain = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 600.0))
     assert certain.fired and certain.rules[0].p == pytest.approx(1 / 2001)
+    slower = rule("latency.case.p95_ms", 0.0, significant=True, direction="higher")  # is better, somebody says
+    for before, after, p in ((600.0, 100.0, 1 / 2001), (100.0, 600.0, 1.0)):
+        (result,) = gate([slower], run(HALF, before), run(HALF, after)).rules
+        assert (result.p, result.loss) == (pytest.approx(p), before - after)
     with pytest.raises(
         InputError, match=r"rules\.0: 'latency\.case\.p95_ms' is that of all cases; leave out the slice"
     ):
