@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from runner.comparison.gap import gaps
 from runner.comparison.sweep import compare_sweep
 from runner.report.folder import open_sweep
+from tests.comparison_runs import cases, snapshot
 from tests.swept_folders import Values, write_swept
 
 N = 40
@@ -46,6 +48,25 @@ def test_references_are_no_systems(tmp_path: Path) -> None:
     assert (entry["best"], [cell["folder"] for cell in entry["cells"]]) == ("0", ["0", "1"])
     assert [cell["folder"] for cell in found["pareto"]["cells"]] == ["0", "1"]
     assert found["left_out"] == []
+
+
+def test_the_higher_floor_may_be_that_without_context(tmp_path: Path) -> None:
+    found = swept(tmp_path / "s", {"none": RANDOM, "random": NONE, "gold": GOLD}, {"a=1": SYSTEM})
+    assert found["gaps"][0]["floor"] == {"folder": "none", "value": pytest.approx(0.3)}
+    assert found["gaps"][0]["shares"] == {"0": pytest.approx(0.5)}
+
+
+def test_what_is_measured_over_other_documents_has_no_share() -> None:
+    ids = [f"{number:02}" for number in range(N)]
+
+    def run(values: Values, documents: str = "d") -> Any:
+        return snapshot(cases(ids, {"mrr": values}), identity={"documents": documents})
+
+    references = {"none": run(RANDOM), "gold": run(GOLD)}
+    (gap,) = gaps({"0": run(SYSTEM), "1": run(SYSTEM, "other")}, references, ["mrr"], seed=1)
+    assert gap["shares"] == {"0": pytest.approx(0.5)}
+    assert gaps({"1": run(SYSTEM, "other")}, references, ["mrr"], seed=1) == []
+    assert gaps({"0": snapshot(cases(ids, {"recall_at_10": SYSTEM}))}, references, ["mrr"], seed=1) == []
 
 
 @pytest.mark.parametrize(

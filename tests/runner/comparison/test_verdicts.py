@@ -15,6 +15,7 @@ def numbers(low: float, high: float, p: float = 0.001) -> Paired:
         (-0.20, -0.01, 0.049, "worse"),
         (0.01, 0.20, 0.05, "inconclusive"),  # p must be below .05
         (0.0, 0.20, 0.01, "inconclusive"),  # the interval must exclude 0
+        (-0.20, 0.0, 0.01, "inconclusive"),
         (-0.02, 0.02, 0.8, "within_noise"),
         (-0.021, 0.02, 0.8, "inconclusive"),
         (-0.02, 0.0201, 0.8, "inconclusive"),
