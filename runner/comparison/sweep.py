@@ -38,12 +38,12 @@ class Against:
 
     folder: str
     value: float
-    difference: Paired | None = None
-    p_holm: float = 1.0
-    verdict: Verdict | None = None
-    below_best: float = 0.0
-    p_best: float = 1.0
-    near_best: bool = True
+    difference: Paired | None
+    p_holm: float
+    verdict: Verdict | None
+    below_best: float
+    p_best: float
+    near_best: bool
 
 
 @dataclass(frozen=True, slots=True)
