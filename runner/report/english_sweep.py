@@ -4,6 +4,7 @@
 ENGLISH_SWEEP: dict[str, str] = {
     "sweep.near": "{mark}: within noise of the best run of the column (the difference from it may be chance, or is below {margin}).",
     "sweep.no_winner": "Not compared: {metrics}, because they are cut off at another k in each run.",
+    "sweep.beside": "Not compared, and never marked, as no main metric: {metrics}.",
     "sweep.against": "Compared with {run}",
     "sweep.against_explain": "Differences from {run} over {n} cases that all compared runs have finished. ▲ better, ▼ worse: p below 0.05, adjusted (Holm) over the runs, and an interval without 0. = an interval within ±{margin}: no difference that matters. Without a mark: undecided.",
     "sweep.against_full": "Each metric over the cases that all compared runs have scored (at most {n}). p is adjusted (Holm) for each metric over the runs. Within noise of the best: the difference from the best run is not significant (Holm over all pairs of runs, because the best is known only after looking) or smaller than {margin} of what the metric can reach.",

@@ -142,6 +142,9 @@ def warnings(sweep: Sweep) -> Iterator[str]:
     at_own_k = [name for name in sweep.metrics if name in metric.RETRIEVAL]
     if sweep.k is None and at_own_k:
         yield say("sweep.no_winner", metrics=", ".join(label(sweep, name) for name in at_own_k))
+    compared = {entry["name"] for entry in record["metrics"]}
+    if beside := [name for name in sweep.metrics if name not in compared and name not in at_own_k]:
+        yield say("sweep.beside", metrics=", ".join(label(sweep, name) for name in beside))
     for entry in record["metrics"]:
         together: dict[str, list[str]] = {}
         for folder, reasons in entry["not_comparable"].items():

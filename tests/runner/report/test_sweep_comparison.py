@@ -149,6 +149,14 @@ def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     assert "Not compared: k=10" in markdown(folder)
 
 
+def test_columns_of_metrics_that_are_not_compared_are_told(tmp_path: Path) -> None:
+    runs = {f"a={n}": {"facts_present": column, "stale_present": column} for n, column in enumerate((LOW, HIGH))}
+    folder = written(write_swept(tmp_path / "s", runs))
+    said = "Not compared, and never marked, as no main metric: Stale Facts Present."
+    assert said in told(folder)
+    assert "Compared with a=0" in told(folder)
+
+
 def test_a_baseline_without_results_is_told(tmp_path: Path) -> None:
     runs = {f"k={k}": {"faithfulness": column} for k, column in ((3, LOW), (5, HIGH), (10, UNSURE))}
     folder = write_swept(tmp_path / "s", runs, changes={"k=5": {"status": "failed", "exit_code": 3}})
