@@ -79,6 +79,13 @@ def test_chunks_that_are_gold_by_a_span_stay_gold() -> None:
     assert worked_out(one, other)[0]["chunk/recall_at_5"] == (0.5, 0.5)
 
 
+def test_an_id_that_stands_where_it_stood_counts_as_no_change() -> None:
+    halves = {"doc#0": (0, 10), "doc#1": (10, 40)}
+    values, counts = worked_out(gold(["doc#0"], TENS, {"doc#0": 1}), gold(["doc#0"], halves, {"doc#0": 2}))
+    assert counts == (0, 0, 0)
+    assert values["chunk/mrr"] == (1.0, 0.5)
+
+
 def test_ids_that_stand_where_they_stood() -> None:
     """Nothing to find again, but the metrics of the two corpora are comparable."""
     runs = paired(run(None, "tens", 0.25), run(None, "twenties", 0.75))

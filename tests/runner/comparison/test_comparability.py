@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from runner.comparison.comparability import Reason, comparable_pairs, reasons
@@ -49,6 +51,20 @@ def test_what_was_measured_differently(identity: str, concerned: set[str]) -> No
 def test_chunks_that_hold_other_documents_are_not_found_again() -> None:
     found = why({"identity": {"chunks": "other", "documents": "other"}})
     assert found["chunk/recall_at_5"] == ["identity"]
+
+
+@pytest.mark.parametrize("knowing", [0, 1])
+def test_what_either_run_says_that_a_metric_hangs_on_counts(knowing: int) -> None:
+    sides = [snapshot(cases(IDS, VALUES), identity={"judge": judge}) for judge in ("one", "other")]
+    sides[1 - knowing] = replace(sides[1 - knowing], depends={})
+    assert reasons(paired(*sides), "mean_faithfulness") == [Reason("identity", ("judge",))]
+
+
+def test_of_many_changed_questions_twenty_are_named() -> None:
+    ids = [f"{number:02}" for number in range(25)]
+    one = snapshot(cases(ids, {"mrr": [0.5] * 25}))
+    other = snapshot(cases(ids, {"mrr": [0.5] * 25}, content=[f"changed {id}" for id in ids]))
+    assert reasons(paired(one, other), "mrr") == [Reason("question", n_cases=25, cases=tuple(ids[:20]))]
 
 
 def test_questions_and_labels_case_by_case() -> None:

@@ -129,5 +129,6 @@ def test_slices_are_those_of_the_candidate() -> None:
         ("difficulty", "hard"): [False, False, True],
         ("tag", "t"): [True, True, False],
     }
+    assert [dimension for dimension, _ in found] == ["language", "language", "difficulty", "difficulty", "tag"]
     korean = runs.differences(["mrr"], np.array(found["language", "ko"]))["mrr"].numbers
     assert korean is not None and (korean.n, korean.difference) == (1, 1.0)
