@@ -133,6 +133,7 @@ async def test_a_parameter_that_the_server_names_is_dropped(message: str, param:
         ("max_tokens is too large: 50000. This model supports at most 16384 completion tokens.", "max_tokens"),
         ("'max_tokens' or 'max_completion_tokens' is too large: 5000 (5000 > 4096 - 100).", None),
         ("Unknown parameter: 'top_k'.", "top_k"),
+        ("temperature must be at most 2, found 3.5", None),
         ("This prompt is not supported: it speaks of the temperatures of a seedling.", None),
         ("'messages' must contain the word 'json' in some form", "messages"),
         ("no", None),
