@@ -43,7 +43,7 @@ def _groups(folders: Sequence[str]) -> list[str]:
 
 
 def _options() -> list[str]:
-    """The lines of conf/config.yaml between its defaults list and the settings of Hydra."""
+    """The lines of conf/config.yaml between its defaults list and what wires them up: `models`, then Hydra."""
     text = (ROOT.parent / "conf" / "config.yaml").read_text(encoding="utf-8")
-    body = text.partition("\n\n")[2].partition("\nhydra:")[0]
+    body = text.partition("\n\n")[2].partition("\nmodels:")[0]
     return ["Options (OPTION=VALUE, with their defaults)", *(f"  {line}" for line in body.strip().splitlines()), ""]

@@ -241,6 +241,7 @@ def test_help_names_every_command_group_and_option() -> None:
     text = manual()
     for name in (*(name.replace("_", "-") for name in COMMANDS), "retriever", "hybrid", "full_rag", "max_concurrency"):
         assert re.search(rf"\b{name}\b", text), name
+    assert "_target_" not in text
 
 
 def test_the_changelog_is_not_empty() -> None:

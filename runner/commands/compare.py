@@ -76,7 +76,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("baseline", metavar="BASELINE")
     parser.add_argument("candidate", metavar="CANDIDATE", nargs="+")
     parser.add_argument(
-        "--rules", default="default", metavar="NAME|FILE", help="regression rules: default, strict, none or a YAML file"
+        "--rules",
+        default="default",
+        metavar="NAME|FILE",
+        help="a choice of `regression`, or a YAML file (default: default)",
     )
     parser.add_argument("--fail-on-regression", action="store_true", help="exit code 4 when a rule fires")
     parser.add_argument("--allow-incomparable", action="store_true", help="compare what was measured differently, too")

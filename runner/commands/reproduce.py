@@ -2,7 +2,7 @@
 
   python -m runner reproduce experiments/NAME [OPTION=VALUE GROUP=CHOICE ...]
 
-Indexes and rankings are made anew; cold_start=false takes stored ones. Answers of models come from the cache where
+Indexes and rankings are made anew; cold_start=false takes stored ones. Replies of models come from the cache where
 it has them; cache=refresh asks for all of them again. Exit code 0: identical or within noise, 4: different,
 5: not comparable.
 """

@@ -24,7 +24,7 @@ ENGLISH: Mapping[str, str] = {
     "compare": "Compare another run with it:",
     "example_run": "RUN",
     "needs": "It needs {variables} in the environment.",
-    "models": "It asks {models}. Answers of models that are still in the cache are not asked for again.",
+    "models": "It asks {models}. Replies of models that are still in the cache are not asked for again.",
     "outside": "It reads files that are not below the folder it was run in; give their places on another machine:",
     "made_with": "Made with",
     "made_with_line": "Python {python} on {platform}, runner {runner}, {distributions}. All versions, the commit and "

@@ -1,4 +1,4 @@
-"""Answers of models on disk: a request that was answered is not paid for again, by whichever process.
+"""Replies of models on disk: a request that was answered is not paid for again, by whichever process.
 
 One SQLite file, `<root>/models.sqlite`. A row holds the whole request beside the answer, and is an answer
 only to that very request.
