@@ -19,12 +19,14 @@ import orjson
 
 from runner import arguments, terminal
 from runner.commands import Parser
+from runner.components import build
 from runner.compose import plan_of
 from runner.data.files import open_file
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
 from runner.dry_run import dry_run
 from runner.errors import DataError, InputError
+from runner.records import CaseSet
 from runner.vault.checking import check_links, links_in_code
 from runner.vault.graph import VaultGraph
 
@@ -44,11 +46,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("words", nargs="*", metavar="NOTES FILE OPTION=VALUE")
     words = _read(parser.parse_args(argv).words)
     if words.notes is None:
-        return _dry_run(words.options)
-    failed = _check_notes(words.notes)
+        return dry_run(plan_of(arguments.read([*words.options, "dry_run=true"])))
+    told: set[str] = set()
+    failed = _check_notes(words.notes, told)
     for file in words.files:
-        failed |= _dry_run([*_choices(words.notes, file), *words.options])
-    return failed
+        failed |= _check_file(words.notes, file, words.options, told)
+    return int(failed)
 
 
 def _read(words: Sequence[str]) -> Words:
@@ -63,23 +66,36 @@ def _read(words: Sequence[str]) -> Words:
     return Words(paths[0] if paths else None, paths[1:], options)
 
 
-def _dry_run(options: Sequence[str]) -> int:
-    return dry_run(plan_of(arguments.read([*options, "dry_run=true"])))
-
-
-def _check_notes(folder: str) -> int:
+def _check_notes(folder: str, told: set[str]) -> bool:
+    """Whether a note cannot be read. `told` gets the lines that were printed."""
     log = ProblemLog()
     notes = read_notes(folder, "notes", log)
     graph = VaultGraph(notes)
     check_links(folder, notes, graph, log)
-    told = f"{terminal.counted(len(graph.edges), 'link')}, {len(graph.broken)} broken, {len(graph.ambiguous)} ambiguous"
+    counts = f"{terminal.counted(len(notes), 'note')}, {terminal.counted(len(graph.edges), 'link')}"
+    wrong = f"{len(graph.broken)} broken, {len(graph.ambiguous)} ambiguous"
     code = f"; {len(graph.in_code)} in code, which count as none" if graph.in_code else ""
+    problems = [f"{problem.severity}: {problem}" for problem in log.problems]
+    told.update(problems)
     terminal.lines(
-        *[f"{problem.severity}: {problem}" for problem in log.problems],
+        *problems,
         *links_in_code(folder, notes, graph),
-        f"{folder}: {terminal.counted(len(notes), 'note')}, {told}{code}",
+        f"{folder}: {counts}, {wrong}{code}",
     )
-    return int(bool(log.errors))
+    return bool(log.errors)
+
+
+def _check_file(notes: str, file: str, options: Sequence[str], told: set[str]) -> bool:
+    """Whether a line cannot be used. What is `told` already, of the notes, is not told again."""
+    failed = False
+    for cell in plan_of(arguments.read([*_choices(notes, file), *options, "dry_run=true"])).runs:
+        case_set: CaseSet[Any] = build(cell.cfg.evaluation).root.load()
+        problems = [(problem.severity, f"{problem.severity}: {problem}") for problem in case_set.problems]
+        fresh = [(severity, line) for severity, line in problems if line not in told]
+        n = sum(severity == "error" for severity, _ in fresh)
+        terminal.lines(*[line for _, line in fresh], f"{file}: {len(case_set.cases)} usable, {n} unusable")
+        failed |= any(severity == "error" for severity, _ in problems)
+    return failed
 
 
 def _choices(notes: str, file: str) -> list[str]:

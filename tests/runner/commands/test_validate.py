@@ -55,18 +55,25 @@ def test_files_against_notes(notes: Path, capsys: pytest.CaptureFixture[str], mo
     assert main(["validate", "notes", "queries.jsonl", "links.jsonl"]) == 1
     told = capsys.readouterr().out
     assert "error: queries.jsonl:2: expected_notes: '같은' may be 'a/같은.md' or 'b/같은.md'; write the path\n" in told
-    assert "retrieval_only: 1 of 1 cases would run\n" in told
+    assert "\nqueries.jsonl: 1 usable, 1 unusable\n" in told
     assert "error: links.jsonl:2: source_note: no note 'nowhere'" in told
-    assert "links: 1 of 1 cases would run\n" in told
+    assert told.endswith("\nlinks.jsonl: 1 usable, 1 unusable\n")
     assert main(["validate", "notes", "queries.jsonl", "sample=1"]) == 1
     assert main(["validate", "dataset=vault", "dataset.notes=notes", "dataset.queries=queries.jsonl"]) == 1
     assert sorted(notes.parent.rglob("*")) == before
 
 
-def test_an_unreadable_note_is_an_error(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreadable_note_is_an_error_and_told_once(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (notes / "z.md").write_bytes(b"\xff")
     assert main(["validate", str(notes)]) == 1
-    assert f"error: {notes}/z.md: not UTF-8: byte 0xff at offset 0 of the file\n" in capsys.readouterr().out
+    error = f"error: {notes}/z.md: not UTF-8: byte 0xff at offset 0 of the file\n"
+    assert error in capsys.readouterr().out
+    queries = notes.parent / "queries.jsonl"
+    write_jsonl(queries, [{"id": "1", "query": "안건은?", "answerable": True, "expected_notes": ["회의"]}])
+    assert main(["validate", str(notes), str(queries)]) == 1
+    told = capsys.readouterr().out
+    assert told.count(error) == 1
+    assert told.endswith(f"\n{queries}: 1 usable, 0 unusable\n")
 
 
 def test_wrong_arguments(notes: Path) -> None:
