@@ -10,6 +10,8 @@ from runner.report.diagnosis import threshold
 from runner.report.folder import RunFolder, case_counts
 from runner.report.wording import Wording, wording_of
 
+HELD = ("retrieval_only", "full_rag")  # evaluations to which a best hit of little relevance says "no answer here"
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -47,6 +49,12 @@ class Document:
     def k(self) -> int | None:
         """None where no metric hangs on it."""
         return k_of(self.summary, self.run)
+
+    @property
+    def min_score(self) -> float | None:
+        """What the best hit of a question was held against; None where only a refusal says "no answer here"."""
+        held = self.run.get("evaluation_type") in HELD and (self.run.get("choices") or {}).get("retriever") != "agentic"
+        return (self.run.get("config") or {}).get("min_score") if held else None
 
 
 def k_of(summary: Mapping[str, Any], run: Mapping[str, Any]) -> int | None:

@@ -73,6 +73,7 @@ ENGLISH: dict[str, str] = {
     "answerability.predicted_no": "answered",
     "answerability.is_yes": "unanswerable",
     "answerability.is_no": "answerable",
+    "answerability.called": "Called unanswerable: the system refused, or its best hit was below min_score ({min_score}), even if it answered all the same.",
     # where failing questions were lost
     "lost.title": "Where failing questions were lost",
     "lost.total": "{failing:,} of {total:,} questions fail",

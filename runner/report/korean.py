@@ -73,6 +73,7 @@ KOREAN: dict[str, str] = {
     "answerability.predicted_no": "답변함",
     "answerability.is_yes": "답변 불가",
     "answerability.is_no": "답변 가능",
+    "answerability.called": "거절했거나 가장 좋은 검색 결과의 관련도가 min_score({min_score})보다 낮으면, 그래도 답변했더라도 답변 불가로 판정한 것으로 셉니다.",
     # where failing questions were lost
     "lost.title": "실패한 질문을 놓친 단계",
     "lost.total": "질문 {total:,}개 중 {failing:,}개 실패",

@@ -125,7 +125,8 @@ def unanswerable(document: Document) -> str:
         return ""
     headers = [say(f"answerability.{name}") for name in ("corner", "predicted_yes", "predicted_no")]
     rows = [(say(f"answerability.{name}"), *map(str, cells)) for name, cells in two_by_two(counts)]
-    return section(say("answerability.title"), table(headers, rows, right=(1, 2)))
+    called = "" if document.min_score is None else escape(say("answerability.called", min_score=document.min_score))
+    return section(say("answerability.title"), table(headers, rows, right=(1, 2)), called)
 
 
 def latency(document: Document) -> str:

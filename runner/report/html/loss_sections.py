@@ -136,7 +136,11 @@ def unanswerable(document: Document) -> Section | None:
     headers = [say(f"answerability.{name}") for name in ("corner", "predicted_yes", "predicted_no")]
     rows = [(say(f"answerability.{name}"), *(f"{cell:,}" for cell in cells)) for name, cells in two_by_two(counts)]
     title = say("answerability.title")
-    return Section("unanswerable", title, table(headers, rows, label=title, right=(1, 2), class_="narrow"))
+    called = table(headers, rows, label=title, right=(1, 2), class_="narrow")
+    if document.min_score is None:
+        return Section("unanswerable", title, called)
+    note = paragraph(say("answerability.called", min_score=document.min_score), "quiet")
+    return Section("unanswerable", title, joined([called, note]))
 
 
 def _level(high: bool, say: Wording) -> str:
