@@ -25,7 +25,7 @@ KOREAN_MEMORY: dict[str, str] = {
     "meaning.leakage": "다른 테넌트의 내용이 보인 질문의 비율(낮을수록 좋음)",
     "meaning.answer_facts": "필요한 사실 중 답변에 나온 비율",
     "meaning.answer_stale": "이제 맞지 않는 사실 중 답변에 아직 나온 비율(낮을수록 좋음)",
-    "meaning.memory_overall": "아래 네 점수의 가중합(잡음은 뒤집어 계산). 빈 메모리는 잡음이 없는 몫만 받음",
+    "meaning.memory_overall": "아래 네 점수의 가중합(노이즈는 뒤집어 계산). 빈 메모리는 노이즈가 없는 몫만 받음",
     "meaning.memory_sentences": "요약의 문장 수",
     "meaning.memory_tokens": "컨텍스트에 든 요약과 엔티티의 토큰 수",
     "meaning.documents_tokens": "컨텍스트에 든 문서의 토큰 수",

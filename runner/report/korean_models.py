@@ -86,7 +86,7 @@ KOREAN_MODELS: dict[str, str] = {
     "votes.short.votes": "판정 수",
     "votes.alpha": "크리펜도르프 알파",
     "votes.short.alpha": "알파",
-    "votes.noise": "잡음 (표준편차)",
+    "votes.noise": "흔들림 (표준편차)",
     "votes.failed": "실패한 판정",
     "votes.of_judge": "{rubric}, 판정기 {judge}",
     "votes.cases": "사례 수",
@@ -94,7 +94,7 @@ KOREAN_MODELS: dict[str, str] = {
     "votes.tentative": "{rubric}: 판정이 일부만 일치합니다. 결론은 잠정적으로만 받아들이세요.",
     "votes.unreliable": "{rubric}: 판정이 우연 이상으로 거의 일치하지 않습니다. 개별 점수는 큰 의미가 없습니다.",
     "votes.no_alpha": "{rubric}: 판정 수가 적거나 사례마다 판정이 같아 일치도를 알 수 없습니다.",
-    "votes.margin": "{rubric}: 판정의 흔들림이 우연이라면, {margin}보다 작은 평균 차이는 판정기의 잡음 범위 안에 있습니다(95 %, 사례 {n}개).",
+    "votes.margin": "{rubric}: 판정의 흔들림이 우연이라면, {margin}보다 작은 평균 차이는 판정기의 흔들림과 구별되지 않습니다(95 %, 사례 {n}개).",
     # citations
     "head.citations": "인용",
     "citations.answers": "답변",
