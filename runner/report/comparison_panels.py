@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from runner.metadata import read_json
 from runner.report import metric
-from runner.report.columns import WIDTH, folded
+from runner.report.columns import GAP, WIDTH, folded, grid
 from runner.report.comparison_flips import right
 from runner.report.comparison_words import (
     MARKS,
@@ -33,7 +32,6 @@ from runner.report.comparison_words import (
 from runner.report.wording import Wording, wording_of
 
 STYLES = {"better": "bold green", "worse": "bold red", "mixed": "bold yellow"}
-GAP = 2  # between two columns, and at both edges together
 NARROWEST = 12  # columns of the terminal that the name of a metric may be folded to
 
 
@@ -64,7 +62,7 @@ def comparison_panels(record: Record, say: Wording) -> list[RenderableType]:
 
 def _table(record: Record, say: Wording) -> Table:
     """Two lines a metric or more; beside the metric as many columns as there is room for, the weightiest first."""
-    shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    shown = grid()
     entries = of_role(record, "main")
     columns = {
         name: [Text(say(f"compare.short.{name}")), *(cell(entry, record, say) for entry in entries)]

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric
-from runner.report.columns import fitted
+from runner.report.columns import fitted, grid
 from runner.report.comparison_words import MARKS, chance, differs, interval, plain, reason_text, signed
 from runner.report.markdown import Markdown, escape, table
 from runner.report.sweep import Sweep
@@ -246,7 +245,7 @@ def panels(sweep: Sweep) -> list[RenderableType]:
 
 def _panel(sweep: Sweep, entries: Sequence[Record]) -> Table:
     record = sweep.comparison or {}
-    found = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    found = grid()
     folders = [folder for folder in record["cells"] if folder not in (record["baseline"], *record["apart"])]
     columns = [
         [heading(sweep, entry["name"]).plain, *(_difference(sweep, entry, folder).plain for folder in folders)]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from runner.report import usage
-from runner.report.columns import fitted
+from runner.report.columns import fitted, grid
 from runner.report.markdown import bold, escape, table
 from runner.report.sweep import Cell, Sweep
 from runner.report.usage import Spent
@@ -54,7 +52,7 @@ def panel(sweep: Sweep) -> list[RenderableType]:
         return []
     say = sweep.say
     title = Text(say("sweep.cost_panel"), style="bold")
-    shown = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    shown = grid(title)
     left, columns = _left(sweep), _columns(sweep)
     left, fitting = fitted(left, columns)
     for name, *_ in left:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric
-from runner.report.columns import fitted
+from runner.report.columns import fitted, grid
 from runner.report.comparison_words import chance
 from runner.report.markdown import escape, table
 from runner.report.sweep import Sweep
@@ -59,7 +57,7 @@ def panel(sweep: Sweep) -> list[RenderableType]:
         [[", ".join(sweep.params) or say("sweep.folder"), *names]],
         [[name, *texts] for name, texts in zip(headings, columns, strict=True)],
     )
-    shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    shown = grid()
     shown.add_column(Text(left[0]), overflow="fold")
     for name in headings[:fitting]:
         shown.add_column(Text(name), justify="right", no_wrap=True)

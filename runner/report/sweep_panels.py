@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric, sweep_comparison, sweep_cost, sweep_gap
-from runner.report.columns import fitted
+from runner.report.columns import fitted, grid
 from runner.report.sweep import Cell, Sweep, View, read_sweep, swept
 
 SHOWN = 5  # metrics at most
@@ -42,7 +40,7 @@ def sweep_panels(folder: Path, *, errors: bool = True, bold: bool | None = None)
 def _table(
     sweep: Sweep, view: View, left: Sequence[Sequence[str]], names: Sequence[str], title: str, mark: str
 ) -> list[RenderableType]:
-    shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    shown = grid()
     for name, *_ in left:
         shown.add_column(Text(name), overflow="fold")
     for name in names:

@@ -1,24 +1,28 @@
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
 
-from runner.report.columns import FOLDED, WIDTH, fitted, folded
+from runner.report.columns import FOLDED, WIDTH, fitted, folded, grid
 
 
 @pytest.mark.parametrize(
     ("left", "columns", "fitting"),
     [
         ([], [], 0),
-        ([], [["x" * 79]], 1),  # 79 and the space beside it are 80
-        ([], [["x" * 80]], 0),
-        ([["x" * 9]], [["y" * 34], ["y" * 34]], 2),  # 80 - 10 = 70 = 2 x 35
-        ([["x" * 10]], [["y" * 34], ["y" * 34]], 1),
-        ([["k", "window"]], [["y" * 72]], 1),  # the longest text of a column counts: 80 - 7 = 73
-        ([["x" * 200]], [["y" * 58]], 1),  # folded to 20: 80 - 21 = 59
-        ([["x" * 200]], [["y" * 59]], 0),
-        ([], [["y" * 20 + "\n" + "y" * 40]] * 2, 1),  # the longest line counts, 41 each
-        ([], [["가" * 39], ["y"]], 1),  # Hangul takes two columns: 79 of 80
-        ([], [["가" * 38], ["y"]], 2),
+        ([], [["x" * 78]], 1),  # 78 and the edges are 80
+        ([], [["x" * 79]], 0),
+        ([["x" * 8]], [["y" * 33], ["y" * 33]], 2),  # 80 - 10 = 70 = 2 x 35
+        ([["x" * 9]], [["y" * 33], ["y" * 33]], 1),
+        ([["k", "window"]], [["y" * 70]], 1),  # the longest text of a column counts: 80 - 8 = 72
+        ([["x" * 200]], [["y" * 56]], 1),  # folded to 20: 80 - 22 = 58
+        ([["x" * 200]], [["y" * 57]], 0),
+        ([], [["y" * 20 + "\n" + "y" * 40]] * 2, 1),  # the longest line counts, 42 each
+        ([], [["가" * 38], ["y"]], 1),  # Hangul takes two columns: 78 of 80
+        ([], [["가" * 37], ["y"]], 2),
         ([], [["y" * 80], ["y"]], 0),  # none after the first that has no room
     ],
 )
@@ -38,11 +42,23 @@ def test_what_fits_is_within_the_terminal_and_one_more_is_not(left: list[list[st
     shown, n = fitted(left, columns)
     assert ["".join(column).replace("\n", "") for column in shown] == ["".join(column) for column in left]
     assert n == len(columns) or all(width(column) <= FOLDED for column in shown)
-    used = [sum(width(column) + 1 for column in shown)]
+    used = [sum(width(column) + 2 for column in shown)]
     for column in columns:
-        used.append(used[-1] + width(column) + 1)
+        used.append(used[-1] + width(column) + 2)
     assert n == 0 or used[n] <= WIDTH
     assert n == len(columns) or used[n + 1] > WIDTH
+
+
+@given(st.lists(texts.filter(any), max_size=3), st.lists(texts.filter(any), max_size=8))
+def test_a_grid_of_what_fits_is_no_wider_than_was_counted(left: list[list[str]], columns: list[list[str]]) -> None:
+    shown, n = fitted(left, columns)
+    table = grid()
+    for column in (*shown, *columns[:n]):
+        table.add_column(max(column, key=lambda text: max(map(cell_len, text.splitlines()), default=0)))
+    counted = sum(max(cell_len(line) for text in column for line in text.splitlines()) + 2 for column in
+                  (*shown, *columns[:n]))  # fmt: skip
+    console = Console(width=1000, file=io.StringIO())
+    assert not counted or console.measure(table).maximum == counted
 
 
 @pytest.mark.parametrize(
@@ -65,9 +81,9 @@ def test_texts_are_broken_between_words(text: str, lines: list[str]) -> None:
 def test_nothing_is_folded_where_there_is_room() -> None:
     name = "dataset.chunker.max_chars"
     assert fitted([[name, "300"]], [["y" * 40]]) == ([[name, "300"]], 1)
-    assert fitted([[name, "300"]], [["y" * 40], ["z" * 20]]) == ([["dataset.chunker.\nmax_chars", "300"]], 2)
+    assert fitted([[name, "300"]], [["y" * 40], ["z" * 17]]) == ([["dataset.chunker.\nmax_chars", "300"]], 2)
 
 
 def test_a_narrow_terminal_has_fewer_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    assert fitted([["k", "3"]], [["y" * 27], ["z" * 28], ["w"]]) == ([["k", "3"]], 2)
+    assert fitted([["k", "3"]], [["y" * 26], ["z" * 27], ["w"]]) == ([["k", "3"]], 2)
