@@ -7,6 +7,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from runner.components import build, check, identity, keys, load
+from runner.compose import compose_cells
 from runner.errors import ConfigError
 
 
@@ -170,6 +171,31 @@ def test_identities_of_objects_change_with_the_source_of_their_module(
         built = build(OmegaConf.create({"_target_": f"changing.part_{text}.Part"}))
         digests.append(built.identities[id(built.root)])
     assert digests[0] != digests[1] and "None" not in digests
+
+
+class Toll:
+    not_in_identity = True
+
+    def __init__(self, *, price: int) -> None:
+        self.price = price
+
+
+def test_a_part_that_says_so_changes_no_identity() -> None:
+    def toll(price: int, wheel: int) -> DictConfig:
+        parts = {"toll": {"_target_": f"{__name__}.Toll", "price": price}, "wheel": wheel}
+        return OmegaConf.create({"_target_": f"{__name__}.open_ended", **parts})
+
+    assert identity(toll(1, 3)) == identity(toll(2, 3)) != identity(toll(1, 4))
+
+
+@pytest.mark.parametrize(
+    ("experiment", "word"), [("full_rag", "budget.requests=7"), ("copilot", "evaluation.projection.days=7")]
+)
+def test_neither_a_budget_nor_a_projection_changes_a_run(experiment: str, word: str) -> None:
+    words = [f"+experiment={experiment}", "judge=openai", "judge.model=openai:m"]
+    ((plain,), (other,)) = (compose_cells([*words, *more])[1] for more in ([], [word]))
+    assert (plain.fingerprint, identity(plain.cfg.evaluation)) == (other.fingerprint, identity(other.cfg.evaluation))
+    assert plain.cfg != other.cfg
 
 
 def test_load() -> None:
