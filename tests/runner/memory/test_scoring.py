@@ -1,9 +1,11 @@
 """What code counts of a probe, in words that can be counted by hand."""
 
+from dataclasses import replace
+
 from runner.memory.probing import ProbeCase, Seen
 from runner.memory.records import Entity, Remembered
 from runner.memory.replay import Kept, Moment
-from runner.memory.scoring import counted, facts_lost_at, names
+from runner.memory.scoring import counted, facts_lost_at, labelled, names
 from runner.records import Answer, Timing
 from tests.runner.memory.counted import Counted, turn
 from tests.runner.memory.talks import budget_talk
@@ -35,6 +37,20 @@ def test_a_refusal_says_nothing_whatever_its_words() -> None:
     found = values(Answer("I do not know of $10,000.", refused=True))
     assert (found["answer_facts"], found["exact_match"], found["token_f1"]) == (0.0, 0.0, 0.0)
     assert values(Answer("$10,000"))["answer_facts"] == 1.0
+
+
+def test_what_is_said_after_a_probe_is_no_evidence_of_it() -> None:
+    """Of turns 1 and 5, turn 1 was said before, and turn 5 is not known yet."""
+    conversation = budget_talk()
+    probe = replace(conversation.probes[0], evidence=("t1", "t5"))
+    contexts = {
+        "neither": Counted().build(Remembered(), "?"),
+        "first": Counted().build(Remembered(recent=(turn(1, "The budget is $10,000.", id="t1"),)), "?"),
+    }
+    found = {
+        name: labelled(ProbeCase(conversation, probe), probe, context, Answer("")) for name, context in contexts.items()
+    }
+    assert {name: each["evidence_recall"] for name, each in found.items()} == {"neither": 0.0, "first": 1.0}
 
 
 def test_what_applies_to_a_probe() -> None:
