@@ -124,6 +124,24 @@ def test_what_was_said_before_is_no_future_although_it_is_said_again() -> None:
     guard(early, at, seen(early, at))
 
 
+@pytest.mark.parametrize("turn", [1, 3])
+def test_what_a_turn_says_in_other_words_is_no_future(turn: int) -> None:
+    """A fact of the turn before the probe, and of one before that, whose words stand in no turn."""
+    facts = {"late": Fact("late", "the 14:05", turn)}
+    asked = ProbeCase(budget_talk(facts=facts), Probe("p", "Which train?", 3, expected=("late",)))
+    at = moment(asked.conversation, 3, memory="They took the 14:05.")
+    guard(asked, at, seen(asked, at))
+
+
+def test_a_summary_that_holds_one_of_two_earlier_values_is_not_current() -> None:
+    values = (("b1", "$10,000", 1), ("b2", "$12,000", 2), ("b3", "$15,000", 4))
+    facts = {id: Fact(id, value, turn, "budget") for id, value, turn in values}
+    probe = Probe("p", "What is the budget?", 6, expected=("b3",), forbidden=("b1", "b2"))
+    asked = ProbeCase(budget_talk(facts=facts, probes=(probe,)), probe)
+    at = moment(asked.conversation, 6, taken_in=4, memory="The budget is $12,000.")
+    assert seen(asked, at).is_summary_current(at) == 0.0
+
+
 def test_a_summary_counts_by_the_changed_keys_that_it_holds() -> None:
     """Of three changes it has the new budget, the old city beside the new one, and nothing of the colour."""
     facts = [
