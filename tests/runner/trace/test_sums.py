@@ -80,6 +80,9 @@ def test_where_most_are_equal_mean_distances_count() -> None:
     # mean distance .01, * 1.2533 = .0125; .1 is 8 of them
     assert of(*equal, row("far", 0.6))["outliers"] == ["far"]
     assert of(*equal)["outliers"] == []
+    # one of n + 1 away by d: 3.5 * 1.2533 * d / (n + 1) = 4.39 d / (n + 1), which is less than d from n = 4 on
+    assert of(*equal[:4], row("far", 0.6))["outliers"] == ["far"]
+    assert of(*equal[:3], row("far", 0.6))["outliers"] == []
 
 
 def test_what_failed_does_not_count() -> None:
