@@ -11,11 +11,12 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -43,12 +44,13 @@ TARGET = "runner.regression.Regression"
 def main(argv: Sequence[str]) -> int:
     """Raises InputError for what names no run and for rules that do not fit, TrackingError for MLflow."""
     options = _parser().parse_args(argv)
-    regression = rules_of(options.rules)
+    rules = None if options.rules is None else rules_of(options.rules)
     if options.junit is not None and (problem := no_place_for_junit(options.junit)) is not None:
         raise InputError(f"--junit: {problem}")
     with tempfile.TemporaryDirectory() as scratch:
         finder = Finder(Path(scratch), options.uri)
         candidates = [finder.open(name) for name in options.candidate]
+        regression = _rules_of_run(candidates[0].snapshot.config) if rules is None else rules
         besides = [candidate.snapshot.run for candidate in candidates]
         baseline = replace(finder, candidates=besides).open(options.baseline)
         allow = options.allow_incomparable
@@ -77,9 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("candidate", metavar="CANDIDATE", nargs="+")
     parser.add_argument(
         "--rules",
-        default="default",
         metavar="NAME|FILE",
-        help="a choice of `regression`, or a YAML file (default: default)",
+        help="a choice of `regression`, or a YAML file (default: those of the first candidate)",
     )
     parser.add_argument("--fail-on-regression", action="store_true", help="exit code 4 when a rule fires")
     parser.add_argument("--allow-incomparable", action="store_true", help="compare what was measured differently, too")
@@ -93,9 +94,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def rules_of(name: str) -> Regression:
     """The rules of conf/regression/NAME.yaml, or of a file of that form. Raises ConfigError and InputError."""
-    from omegaconf import OmegaConf
-
-    from runner.components import build, check
     from runner.frozen import read_mapping
 
     known = {Path(path.name).stem: Path(str(path)) for path in files("conf").joinpath("regression").iterdir()}
@@ -106,7 +104,25 @@ def rules_of(name: str) -> Regression:
         values = read_mapping(source or Path(name))
     except InputError as error:
         raise InputError(f"--rules: {error}") from None
-    settings = OmegaConf.create({"regression": {**values, "_target_": TARGET}})
+    return _regression(values)
+
+
+def _rules_of_run(config: Mapping[str, Any]) -> Regression:
+    """Each evaluation has rules for what it measures; `default` where a configuration has none."""
+    values = config.get("regression")
+    return _regression(values) if isinstance(values, Mapping) else rules_of("default")
+
+
+def _regression(values: Mapping[str, Any]) -> Regression:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    from runner.components import build, check
+
+    try:
+        settings = OmegaConf.create({"regression": {**values, "_target_": TARGET}})
+    except OmegaConfBaseException as error:
+        raise InputError(f"regression: {' '.join(str(error).split())}") from None
     problems = check(settings.regression)
     if problems:
         raise ConfigError(problems)

@@ -146,6 +146,20 @@ def test_rules_of_conf() -> None:
     assert list(none.rules) == [] and none.margin == default.margin == 0.02
 
 
+def test_rules_that_are_not_named_are_those_of_the_first_candidate() -> None:
+    rules = [{"metric": "mrr", "margin": 0.7}]
+    config = {"config": {"regression": {"_target_": "x", "rules": rules, "must_not_break": [], "margin": 0.01}}}
+    run_folder(Path("own"), BAD, config)
+    assert compare.main(["good", "own", "bad", "--out", "c", "--fail-on-regression"]) == 0
+    assert [each["gate"]["fired"] for each in read("c/compare.json")["comparisons"]] == [False, False]
+    assert compare.main(["good", "bad", "own", "--out", "d", "--fail-on-regression"]) == 4
+    assert compare.main(["good", "own", "--rules", "default", "--out", "e", "--fail-on-regression"]) == 4
+    for odd in ("${", "${nothing}", 1):
+        run_folder(Path("odd"), BAD, {"config": {"regression": {"rules": odd}}})
+        with pytest.raises(InputError, match="regression"):
+            compare.main(["good", "odd", "--out", "f"])
+
+
 def test_rules_of_a_file() -> None:
     Path("규칙.yaml").write_text(
         "rules:\n  - {metric: mrr, margin: 0.7}\n  - {metric: mrr, margin: 0.5, slice: {language: en}}\n"
