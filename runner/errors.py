@@ -17,6 +17,7 @@ RunnerError                      3
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -52,6 +53,10 @@ class StopRunError(EvaluationError):
 
 class BudgetSpentError(StopRunError):
     pass
+
+
+# what the message of such an end tells; the budget of minutes begins anew with a command
+SPENT = re.compile(r"\bbudget\.(usd|tokens|requests)=\S+ is spent")
 
 
 class FallsShortError(StopRunError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from runner.components import build
 from runner.compose import Plan
 from runner.cost import agree_on_cost
 from runner.engine import INTERRUPTED
-from runner.errors import InputError, RunnerError
+from runner.errors import SPENT, InputError, RunnerError
 from runner.folders import check_cache, run_folder
 from runner.frozen import UNFOLDED, unfold
 from runner.job import OUTCOME, Outcome
@@ -28,7 +27,6 @@ from runner.report.wording import LANGUAGES, Wording
 from runner.run import tracking_failure
 
 UNMET = "evaluation.require: "  # the same command would find the same again
-SPENT = re.compile(r"\bbudget\.(usd|tokens|requests)=\S+ is spent")  # that of minutes begins anew with a command
 GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
 
 

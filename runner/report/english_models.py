@@ -107,6 +107,7 @@ ENGLISH_MODELS: dict[str, str] = {
     "note.goes_on": "The same command goes on from here and keeps what is done; where a budget or a time limit ran out, raise it first.",
     "panel.next": "Next",
     "panel.goes_on": "the same command goes on with what is left",
+    "panel.goes_on_raised": "with a higher budget, the same command goes on with what is left",
     "sweep.cost_panel": "Cost of the models",
     "sweep.common_explain": "The runs have not finished the same cases ({done}), so their own means are not comparable. These are means over the {n} cases that all of them have finished.",
     "sweep.common_same": "The runs have all finished the same {n} cases; these are means over those.",

@@ -107,6 +107,7 @@ KOREAN_MODELS: dict[str, str] = {
     "note.goes_on": "같은 명령을 다시 실행하면 끝난 사례를 그대로 두고 이어서 진행합니다. 예산이나 시간 제한에 걸렸다면 먼저 한도를 늘리세요.",
     "panel.next": "다음 단계",
     "panel.goes_on": "같은 명령으로 남은 사례를 이어서 진행",
+    "panel.goes_on_raised": "예산을 올리면 같은 명령으로 남은 사례를 이어서 진행",
     "sweep.cost_panel": "모델 비용",
     "sweep.common_explain": "실행마다 끝난 사례가 다르므로({done}) 각 실행의 평균은 서로 비교할 수 없습니다. 아래는 모든 실행이 끝낸 사례 {n}개의 평균입니다.",
     "sweep.common_same": "모든 실행이 같은 사례 {n}개를 끝냈으며, 아래는 그 사례의 평균입니다.",

@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from runner.errors import SPENT
 from runner.report import metric, usage
 from runner.report.agent_section import panel as agent
 from runner.report.document import k_of
@@ -134,7 +135,8 @@ def _left(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> l
     unfinished = run.get("status") in ("partial", "failed") and case_counts(summary)["pending"]
     if summary.get("measured"):
         return []
-    return [(say("panel.next"), say("panel.goes_on"))] if unfinished else []
+    how = "panel.goes_on_raised" if SPENT.search(str(run.get("error_message"))) else "panel.goes_on"
+    return [(say("panel.next"), say(how))] if unfinished else []
 
 
 def models_line(run: Mapping[str, Any], say: Wording) -> str:

@@ -150,8 +150,10 @@ def test_a_run_that_stopped_early_says_how_to_go_on() -> None:
         "Status: partial",
         "Error: budget.usd=1 is spent (0.9980 used)",
         "Cases: 12 (ok 9, failed 0, timeout 1, not run 2)",
-        "Next: the same command goes on with what is left",
+        "Next: with a higher budget, the same command goes on with",
     ]
+    text = lines(shown(merged(run, {"error_message": "interrupted after 10 of 12 cases"}), summary))
+    assert "Next: the same command goes on with what is left" in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
