@@ -57,7 +57,9 @@ def _told(group: str, choice: str, text: str) -> Iterator[str]:
     yield from (f"  {line}".rstrip() for line in head)
     yield ""
     settings = [line for line in _own(body) if not line.startswith("_target_:")]
-    where = "NAME=VALUE" if "@package _global_" in text else f"{group.replace('/', '.')}.NAME=VALUE"
+    package = re.search(r"^# @package (\S+)", text, re.M)
+    place = package[1] if package else group.replace("/", ".")
+    where = "NAME=VALUE" if place == "_global_" else f"{place}.NAME=VALUE"
     if settings:
         yield f"Settings, with their defaults ({where})"
         yield from (f"  {line}".rstrip() for line in settings)

@@ -14,7 +14,7 @@ from runner.planning import CellPlan, Planned
 
 WORDS: Mapping[str, Mapping[str, str]] = {
     "en": {
-        "columns": "run,asks,model,requests,saved,tokens in,out,USD",
+        "columns": "run,asks,model,requests,saved,input,output,USD",
         "all": "all",
         "unknown": "unknown price",
         "?": "unknown",
@@ -31,7 +31,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
         "seconds": "{value} s",
     },
     "ko": {
-        "columns": "실행,역할,모델,요청,절약,입력 토큰,출력,USD",
+        "columns": "실행,역할,모델,요청,절약,입력,출력,USD",
         "all": "합계",
         "unknown": "가격 미상",
         "?": "미상",
@@ -80,7 +80,7 @@ def _asked_view(planned: Planned, language: str) -> list[RenderableType]:
 
 def _table(planned: Planned, say: Mapping[str, str]) -> Table:
     first = 1 if len(planned.cells) == 1 else 0  # a run alone needs no name
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     for number, column in enumerate(say["columns"].split(",")[first:], start=first):
         table.add_column(column, justify="left" if number < 3 else "right", no_wrap=number > 2, overflow="fold")
     for number, cell in enumerate(planned.cells):

@@ -114,7 +114,8 @@ class Finder:
         if there is not None:
             return self._tracked(there[1])
         names = sorted({str(run.get("experiment")) for _, run in _runs_here()})
-        raise InputError(f"no completed run of the experiment '{experiment}' in ./outputs or MLflow{_known(names)}")
+        known = "; those in ./outputs did not complete, or are compared" if experiment in names else _known(names)
+        raise InputError(f"no completed run of the experiment '{experiment}' in ./outputs or MLflow{known}")
 
     @property
     def _own(self) -> set[tuple[str | None, int]]:

@@ -21,6 +21,10 @@ def test_a_choice_tells_what_it_is_its_settings_and_its_parts(capsys: pytest.Cap
     assert not any("_target_" in line or "_self_" in line for line in lines)
 
 
+def test_settings_of_a_provider_stand_under_its_name() -> None:
+    assert "Settings, with their defaults (provider.local.NAME=VALUE)" in choice_manual("provider=local").splitlines()
+
+
 def test_help_may_stand_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["retriever=keyword", "--help"]) == 0
     told = capsys.readouterr().out
