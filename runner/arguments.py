@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 # Options that are text: `case=1_000` is a name, `out=2024` a folder. What names folders or runs is not swept.
 TEXT_KEYS = frozenset({"case", "out", "cache_dir", "compare", "save_snapshot", "junit", "baseline"})
 NOT_SWEPT = TEXT_KEYS - {"case"}
+LONGEST = 200  # characters of a name; that of a file has at most 255, and .yaml at its end
 SET_BY_RUNNER = frozenset(
     {"hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir", "hydra.output_subdir", "hydra.mode"}
 )
@@ -77,7 +79,7 @@ def taken(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[s
 
 def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -> None:
     for folder in folders:
-        if not Path(folder or "no folder").is_dir():
+        if not os.path.isdir(folder or "no folder"):  # noqa: PTH112 - Path raises for a name that is too long
             raise InputError(f"--config-dir: expected a folder, got '{folder}'")
     if names and (len(names) > 1 or not names[0] or not folders):
         raise InputError("--config-name: expected one name, of a frozen file in a folder given with --config-dir")
@@ -118,6 +120,8 @@ def checked(overrides: Sequence[str]) -> list[str]:
         key = _key(override)
         if key is None:
             problems.append(_no_override(override))
+        elif any(len(name) > LONGEST for name in re.split(r"[./@]", key)):
+            problems.append(Problem(f"{key[:40]}…", f"unknown: no name is longer than {LONGEST} characters"))
         elif key in SET_BY_RUNNER:
             problems.append(Problem(key, "set by the runner: out=FOLDER chooses the folder, a comma makes a sweep"))
         else:

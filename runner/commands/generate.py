@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner import terminal
+from runner.data.files import expanded
 from runner.errors import EvaluationError, InputError
 from runner.plan_report import QUESTION
 from runner.records import DataProblem
@@ -39,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     maker: QuestionMaker = build(cfg.testset).root
     from runner.testset.files import check_out, write
 
-    out = Path(maker.out).expanduser()
+    out = expanded(maker.out)
     check_out(out)
     made = maker.ordered()
     _tell_of_data(made.problems)

@@ -14,7 +14,7 @@ BUFFER_BYTES = 1 << 20
 
 def open_file(path: str, key: str, error: type[RunnerError]) -> IO[bytes]:
     """For reading bytes. A path that is no readable file raises `error` with the configuration key."""
-    place = _place(path)
+    place = expanded(path)
     try:
         return place.open("rb", buffering=BUFFER_BYTES)
     except FileNotFoundError:
@@ -81,7 +81,7 @@ def parsed_yaml(
 
 def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:
     """A folder that can be listed. Otherwise `error` is raised with the configuration key."""
-    place = _place(path)
+    place = expanded(path)
     try:
         next(place.iterdir(), None)
     except FileNotFoundError:
@@ -93,10 +93,11 @@ def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:
     return place
 
 
-def _place(path: str) -> Path:
+def expanded(path: str) -> Path:
+    """With the home folder for `~`, and as it stands where `~` is followed by nobody who is known here."""
     try:
         return Path(path).expanduser()
-    except RuntimeError:  # ~somebody who is not known here
+    except RuntimeError:
         return Path(path)
 
 

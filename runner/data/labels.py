@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields
+from runner.data.files import expanded
 from runner.data.jsonl import read_jsonl
 from runner.data.mtrag import SCALE, read_mtrag
 from runner.data.problems import ProblemLog, why_empty
@@ -53,7 +53,7 @@ class Labels:
 def read_labels(path: str, wanted: Wanted, log: ProblemLog) -> Labels:
     """A bad line and a repeated id are errors and left out; so are answers without a wanted rating. Raises DataError
     when the file cannot be read, its ratings are on another scale, or none is wanted."""
-    if Path(path).expanduser().is_dir():
+    if expanded(path).is_dir():
         wanted = Wanted(wanted.names, wanted.scale or SCALE)
         found = read_mtrag(path, KEY, wanted, log)
     else:

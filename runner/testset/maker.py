@@ -6,13 +6,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
 from runner.data.corpus import build_corpus
 from runner.data.documents import read_documents
+from runner.data.files import expanded
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
 from runner.data.settings import CutterSettings, cutter_of
@@ -148,7 +148,7 @@ class QuestionMaker:
 
     def _load(self, log: ProblemLog) -> tuple[Corpus, Cutter]:
         path = self.corpus
-        is_folder = isinstance(path, str) and Path(path).expanduser().is_dir()
+        is_folder = isinstance(path, str) and expanded(path).is_dir()
         chunker = cutter_of({"headings": is_folder, **self.chunker}, "chunker")
         if isinstance(path, str):
             documents = read_notes(path, "corpus", log) if is_folder else read_documents([path], "corpus", log)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
+from runner.data.files import expanded
 from runner.data.problems import ProblemLog
 from runner.errors import did_you_mean
 from runner.records import Document
@@ -26,7 +26,7 @@ def check_links(folder: str, notes: Sequence[Document], graph: VaultGraph, log: 
         if reason := _missing_place(edge, by_id[edge.target].text):
             found.setdefault(edge.source, []).append((edge.link, reason))
     for id in sorted(found):
-        note, path = by_id[id], str(Path(folder).expanduser() / id)
+        note, path = by_id[id], str(expanded(folder) / id)
         for link, reason in sorted(found[id], key=lambda entry: entry[0].start):
             log.warning(path, f"{note.text[link.start : link.end]}: {reason}", link.line_of(note))
 
@@ -36,7 +36,7 @@ def links_in_code(folder: str, notes: Sequence[Document], graph: VaultGraph) -> 
     by_id = {note.id: note for note in notes}
     named = sorted((each for each in graph.in_code if each.candidates), key=lambda each: each.source)
     return [
-        f"in code: {Path(folder).expanduser() / note.id}:{link.line_of(note)}: {note.text[link.start : link.end]}: "
+        f"in code: {expanded(folder) / note.id}:{link.line_of(note)}: {note.text[link.start : link.end]}: "
         f"no link; would lead to {' or '.join(candidates)}"
         for note, link, candidates in ((by_id[each.source], each.link, each.candidates) for each in named)
     ]

@@ -1,6 +1,7 @@
 """Rated answers, read from JSON Lines."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +138,12 @@ def test_nothing_that_was_asked_for(tmp_path: Path) -> None:
         f"LABELS: no answer in {path} has a rating called grounded; its lines have errors:\n"
         f"  {path}:2: ratings: expected {{rubric: a number or a list of numbers}}, found number 4"
     )
-    with pytest.raises(DataError, match=r"LABELS: file not found: nowhere\.jsonl"):
-        read_labels("nowhere.jsonl", Wanted(BOTH), ProblemLog())
+
+
+@pytest.mark.parametrize("path", ["nowhere.jsonl", "~no-such-user.jsonl"])
+def test_no_file(path: str) -> None:
+    with pytest.raises(DataError, match=rf"^LABELS: file not found: {re.escape(path)}$"):
+        read_labels(path, Wanted(BOTH), ProblemLog())
 
 
 def test_a_strict_reader_stops_at_a_bad_line(tmp_path: Path) -> None:
