@@ -43,10 +43,7 @@ class VectorCache:
 
     def nearest(self, vector: Vector) -> float | None:
         """The largest cosine to a vector in the cache; None when it is empty. Scans all of them by one product."""
-        n = self._n_filled
-        if n == 0:
-            return None
-        cosines = self._rows[:n] @ self.placed(vector)
+        cosines = self._rows[: self._n_filled] @ self.placed(vector)
         if self._ttl_ms is not None:
             cosines = cosines[self._alive()]
         return float(cosines.max()) if len(cosines) else None

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from plugins.embedder.none import NoEmbedder
 from runner.errors import DataError
 from runner.store import Store
 from runner.trace.past import BATCH, Past
@@ -33,6 +34,31 @@ def test_order_of_file_and_of_time() -> None:
     assert list(past("time").ordered(traces)) == [1, 0, 2]
     with pytest.raises(DataError, match=r"1 traces have no metadata\.created_at: x"):
         past("time").ordered([at("x")])
+
+
+def test_traces_of_one_moment_stay_in_the_order_of_the_file() -> None:
+    traces = [at(str(n), n % 2) for n in range(60)]
+    assert list(past("time").ordered(traces)) == [*range(0, 60, 2), *range(1, 60, 2)]
+
+
+@pytest.mark.parametrize(("order", "ttl_ms", "count"), [("file", 5, 1), ("file", None, 0), ("time", 5, 0)])
+def test_what_is_forgotten_after_a_time_needs_the_order_of_time(order: str, ttl_ms: int | None, count: int) -> None:
+    told = "novelty.ttl_ms: counts the time between traces: it needs novelty.order=time"
+    assert [str(problem) for problem in past(order).problems(ttl_ms)] == [told] * count
+
+
+def test_an_embedder_has_vectors_unless_it_says_that_it_has_none() -> None:
+    assert past().has_vectors is True
+    assert past(embedder=NoEmbedder()).has_vectors is False
+
+
+async def test_vectors_that_are_too_long_are_cut_in_a_rehearsal_only(tmp_path: Path) -> None:
+    for is_rehearsed, length in ((False, 2), (True, 1)):
+        embedder = Points()
+        embedder.is_rehearsed = is_rehearsed  # type: ignore[attr-defined]
+        short = Past(embedder, "file", 2, dimensions=1)
+        ((_, vector),) = await all_of(short.vectors([at("a")], {"a"}, Store(tmp_path, {id(embedder): "1"})))
+        assert len(vector) == length
 
 
 async def test_only_what_is_held_against_wanted_traces_is_embedded(tmp_path: Path) -> None:
