@@ -20,9 +20,12 @@ def from_here(path: Path) -> Path:
 
 def no_place_for_a_file(path: Path) -> str | None:
     """Why no file can be written there; told before there is anything to write."""
-    if path.is_dir():
-        return f"{path} is a folder; expected the name of a file"
-    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    try:
+        if path.is_dir():
+            return f"{path} is a folder; expected the name of a file"
+        nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    except OSError as error:  # a name that is too long
+        return f"cannot write {path}: {error.strerror}"
     if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
         return f"cannot write {path}: {nearest} is no folder that can be written to"
     return None

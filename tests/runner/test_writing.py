@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.writing import in_words, replacing
+from runner.writing import in_words, no_place_for_a_file, replacing
 
 
 def test_a_file_takes_the_place_of_the_old_one_at_the_end(tmp_path: Path) -> None:
@@ -25,6 +25,11 @@ def test_the_old_one_stays_where_something_is_raised_and_nothing_else_does(tmp_p
         raise KeyboardInterrupt
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + "/y"])
+def test_no_file_has_such_a_name(name: str, tmp_path: Path) -> None:
+    assert no_place_for_a_file(tmp_path / name) == f"cannot write {tmp_path / name}: File name too long"
 
 
 def test_an_error_of_the_disk_names_the_file(tmp_path: Path) -> None:
