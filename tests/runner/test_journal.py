@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,8 +83,19 @@ def test_damaged_lines_in_the_middle_are_dropped(tmp_path: Path) -> None:
 
 
 def test_a_lone_surrogate_in_an_answer_does_not_stop_the_run(tmp_path: Path) -> None:
-    path = write(tmp_path / "per_item.jsonl", Row("a", "ok", {}, {"answer": "half \ud800 emoji"}, None))
-    assert json.loads(path.read_text(encoding="utf-8"))["output"] == {"answer": "half ? emoji"}
+    """Nor does it turn numbers into texts."""
+    output = {"answer": "half \ud800 emoji", "n": 3, "share": 0.5, "cut": False, "rest": None, "huge": 2**70}
+    path = write(tmp_path / "per_item.jsonl", Row("a", "ok", {"mrr": 0.25}, output, 1.5))
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert kept["output"] == {**output, "answer": "half ? emoji", "huge": str(2**70)}
+    assert (kept["metrics"], kept["latency_ms"]) == ({"mrr": 0.25}, 1.5)
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    output = {"scores": np.array([0.5, 0.25], dtype=np.float32), "n": np.int64(3)}
+    path = write(tmp_path / "per_item.jsonl", Row("a", "ok", {"mrr": np.float64(0.25)}, output, None))
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert (kept["metrics"], kept["output"]) == ({"mrr": 0.25}, {"scores": [0.5, 0.25], "n": 3})
 
 
 @pytest.mark.parametrize(
@@ -93,6 +105,8 @@ def test_a_lone_surrogate_in_an_answer_does_not_stop_the_run(tmp_path: Path) -> 
         {"metrics": {"recall_at_k": 1e308}},
         {"labels": []},
         {"tags": 5},
+        {"tags": [5]},
+        {"unscored": [None]},
         {"latency_ms": "x"},
         {"timings": {"retrieval": 3}},
         {"language": 1},
