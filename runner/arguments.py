@@ -121,7 +121,7 @@ def checked(overrides: Sequence[str]) -> list[str]:
         if key is None:
             problems.append(_no_override(override))
         elif any(len(name) > LONGEST for name in re.split(r"[./@]", key)):
-            problems.append(Problem(f"{key[:40]}…", f"unknown: no name is longer than {LONGEST} characters"))
+            problems.append(Problem(key, f"unknown: no name is longer than {LONGEST} characters"))
         elif key in SET_BY_RUNNER:
             problems.append(Problem(key, "set by the runner: out=FOLDER chooses the folder, a comma makes a sweep"))
         else:
