@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from runner.errors import InputError, RunnerError, StopRunError
+from runner.errors import InputError, RunnerError, StopRunError, unexpected
 from runner.inflight import PATIENCE_S, Flight, Place, patient
 from runner.protocols import Case, Evaluation, Output
 from runner.records import Judgements, Row, Scores, Status, Timing
@@ -196,7 +196,7 @@ def _text(error: BaseException, timeout_s: float) -> str:
     text = " ".join(str(error).split())
     if isinstance(error, TimeoutError):
         return text or f"the case did not end within {timeout_s:g} s (case_timeout_ms)"
-    return text if type(error).__module__.startswith("runner.") else f"{type(error).__name__}: {text}"
+    return text if type(error).__module__.startswith("runner.") else unexpected(error)
 
 
 def _forget_cancellation() -> None:

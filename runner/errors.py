@@ -18,10 +18,13 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from traceback import walk_tb
 
 NAMED = 30  # known names in one message
+OURS = {"runner", "plugins", *sys.stdlib_module_names}
 
 
 class RunnerError(Exception):
@@ -100,6 +103,19 @@ class ConfigError(InputError):
         count = len(self.problems)
         head = "1 problem" if count == 1 else f"{count} problems"
         super().__init__(f"{head} in the configuration:\n" + "\n".join(f"  {problem}" for problem in self.problems))
+
+
+def unexpected(error: BaseException) -> str:
+    """Type and text of an error that nobody here raised on purpose, and the line of the component from elsewhere
+    that it came through: who wrote that one wants to know where."""
+    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    lines = [(str(frame.f_globals.get("__name__")), line) for frame, line in walk_tb(error.__traceback__)]
+    foreign = [(name, line) for name, line in lines if name.partition(".")[0] not in OURS]
+    if not foreign:
+        return text
+    package = foreign[0][0].partition(".")[0]
+    name, line = [each for each in foreign if each[0].partition(".")[0] == package][-1]
+    return f"{text} ({name}, line {line})"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from runner.errors import EvaluationError, InputError, RunnerError, StopRunError
+from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, unexpected
 from runner.protocols import CachedRetriever, Retriever
 from runner.records import Corpus, Query, Ranking
 from runner.stopwatch import stopwatch
@@ -137,7 +137,7 @@ class Searcher:
         except (InputError, StopRunError):
             raise
         except Exception as error:
-            return str(error) if isinstance(error, RunnerError) else f"{type(error).__name__}: {error}"
+            return str(error) if isinstance(error, RunnerError) else unexpected(error)
 
     # --- to the depth asked for -------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.errors import EvaluationError, InputError, StopRunError
+from runner.errors import EvaluationError, InputError, StopRunError, unexpected
 from runner.records import Judgement
 
 Combine = Callable[[Sequence[float]], float]
@@ -35,7 +35,7 @@ async def judged(asked: Awaitable[Judgement]) -> Judgement:
     except EvaluationError as error:
         return Judgement(None, error=str(error))
     except Exception as error:  # of a judge from elsewhere
-        return Judgement(None, error=f"{type(error).__name__}: {error}")
+        return Judgement(None, error=unexpected(error))
 
 
 def combined(judgements: Mapping[str, Judgement], combine: Combine, details: Mapping[str, Any]) -> Judgement:

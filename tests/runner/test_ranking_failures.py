@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -26,9 +27,11 @@ def fail() -> None:
 def test_a_bad_query_costs_only_itself_and_is_tried_again_next_time(tmp_path: Path) -> None:
     queries = numbered(30)
     rankings = rank(Scripted(CORPUS, {"q7": fail, "q20": fail}), queries, tmp_path, probe=10)
-    assert rankings.errors == {"q7": "ValueError: 깨진 질문", "q20": "ValueError: 깨진 질문"}
+    said = rankings.errors["q7"]
+    assert re.fullmatch(r"ValueError: 깨진 질문 \(tests\.runner\.test_ranking_failures, line \d+\)", said)
+    assert rankings.errors == {"q7": said, "q20": said}
     assert rankings["q7"].ranking == Ranking((), (), ())
-    assert rankings["q7"].error == "ValueError: 깨진 질문"
+    assert rankings["q7"].error == said
     assert rankings["q7"].latency_ms is None
     assert all(rankings[query.id].ranking.ids for query in queries if query.id not in ("q7", "q20"))
 

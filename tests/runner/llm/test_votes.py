@@ -52,7 +52,7 @@ def test_nothing_but_failures_is_one() -> None:
         (EvaluationError("HTTP 400"), "HTTP 400"),
         (TimeoutError("no answer in 15 s"), "no answer in 15 s"),
         (TimeoutError(), "the judge did not answer in time"),
-        (KeyError("score"), "KeyError: 'score'"),
+        (KeyError("score"), f"KeyError: 'score' ({__name__}, line {raises.__code__.co_firstlineno + 1})"),
     ],
 )
 @pytest.mark.parametrize("others", [{}, {"b": 1.0}])

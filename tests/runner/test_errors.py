@@ -1,0 +1,32 @@
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.errors import unexpected
+
+
+def raised(call: Callable[[], object]) -> BaseException:
+    with pytest.raises(Exception) as caught:
+        call()
+    error = caught.value
+    error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ else None  # without this file
+    return error
+
+
+def test_an_error_of_a_component_from_elsewhere_tells_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "strange_part.py").write_text(
+        "import json\n\n\ndef outer():\n    return inner()\n\n\ndef inner():\n    return json.loads('{')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    from strange_part import outer  # type: ignore[import-not-found]
+
+    assert unexpected(raised(outer)).endswith(": line 1 column 2 (char 1) (strange_part, line 9)")
+    del sys.modules["strange_part"]
+
+
+def test_an_error_of_the_library_tells_none() -> None:
+    assert unexpected(raised(lambda: json.loads("{"))).startswith("JSONDecodeError: ")
+    assert unexpected(ValueError("a\n b")) == "ValueError: a b"
