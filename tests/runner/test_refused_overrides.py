@@ -55,6 +55,7 @@ def problems(*overrides: str) -> list[str]:
         ("dataset.queries.x=1", "dataset.queries: unknown setting; known: chunker, language, strict"),
         ("cutoffs={a:1}", "cutoffs: expected a list (cutoffs=[…]), got a mapping"),
         ("cutoffs.x=1", "cutoffs.x: expected the list as a whole: cutoffs=[…]"),
+        ("cutoffs.4=1", "cutoffs.4: expected the list as a whole: cutoffs=[…]"),  # of four
         ("cutoffs.9=1", "cutoffs.9: expected the list as a whole: cutoffs=[…]"),
         ("~kk", "kk: nothing of this name is there to take out; did you mean 'k'?"),
         ("~dataset.chunker=3", "dataset.chunker: expected ~dataset.chunker, without a value"),
