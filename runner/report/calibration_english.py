@@ -45,6 +45,7 @@ CALIBRATION_ENGLISH: dict[str, str] = {
     "calibration.opposed": "The judge and people disagree: what people rate higher, the judge rates lower.",
     "calibration.unrelated": "Nothing shows that the judge and people agree at all: the interval of the correlation reaches 0.",
     "calibration.labels_unrelated": "Nothing shows that people agree with each other: such labels cannot tell how good a judge is.",
+    "calibration.too_few": "Too few groups of answers for intervals: this shows nothing yet.",
     "calibration.undefined": "No correlation can be told: all scores, or all ratings, are the same.",
     "calibration.kind": "The judge is too kind by {bias} on average. Means that it gives are too high.",
     "calibration.harsh": "The judge is too harsh by {bias} on average. Means that it gives are too low.",

@@ -45,6 +45,7 @@ CALIBRATION_KOREAN: dict[str, str] = {
     "calibration.opposed": "판정기와 사람의 평가가 반대입니다. 사람이 높게 매긴 답일수록 판정기는 낮게 매깁니다.",
     "calibration.unrelated": "판정기와 사람이 일치한다는 근거가 없습니다. 상관의 구간이 0에 걸쳐 있습니다.",
     "calibration.labels_unrelated": "사람들끼리 일치한다는 근거가 없습니다. 이런 라벨로는 판정기의 좋고 나쁨을 알 수 없습니다.",
+    "calibration.too_few": "답변의 묶음이 적어 구간을 구할 수 없습니다. 아직 아무것도 말할 수 없습니다.",
     "calibration.undefined": "점수나 평가가 모두 같아서 상관을 구할 수 없습니다.",
     "calibration.kind": "판정기는 평균적으로 {bias}만큼 후합니다. 판정기가 매긴 평균은 실제보다 높습니다.",
     "calibration.harsh": "판정기는 평균적으로 {bias}만큼 박합니다. 판정기가 매긴 평균은 실제보다 낮습니다.",

@@ -80,6 +80,8 @@ def findings(entry: Mapping[str, Any], say: Wording) -> Iterator[str]:
     disagreement = _disagreement(pearson)
     if disagreement is not None:
         yield say(f"calibration.{disagreement}")
+    elif pearson["low"] is None and bias["low"] is None:
+        yield say("calibration.too_few")
     if alpha.get("low") is not None and alpha["low"] <= 0:
         yield say("calibration.labels_unrelated")
     elif difference.get("low") is not None and disagreement is None:

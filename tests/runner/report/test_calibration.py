@@ -112,6 +112,10 @@ def test_labels_that_are_not_from_the_run(tmp_path: Path) -> None:
         ({"pearson": estimate(-0.6)}, ["opposed", "harsh"]),
         ({"pearson": estimate(None), "people": None, "within_system": None}, ["undefined", "harsh"]),
         ({"pearson": estimate(0.9, None), "people": None}, ["harsh"]),
+        (
+            {"pearson": estimate(0.9, None), "bias": estimate(0.3, None), "people": None, "within_system": None},
+            ["too_few"],
+        ),
     ],
 )
 def test_what_the_numbers_amount_to(changes: dict[str, Any], sentences: list[str]) -> None:
