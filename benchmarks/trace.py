@@ -33,7 +33,7 @@ from runner.store import Store
 from runner.trace import score_trace
 from runner.trace.novelty import VectorCache
 from runner.trace.profile import shipped
-from runner.trace.reading import read_traces
+from runner.trace.reading import placed_traces
 from runner.trace.records import Trace
 from runner.trace.shared_cache import SharedPlace, SharedVectorCache
 
@@ -97,7 +97,8 @@ def reading(path: Path, n: int) -> None:
     """Scoring n traces as they are read, so that none is held."""
     taken = dict.fromkeys(("read", "score"), 0.0)
     began = time.perf_counter()
-    for number, (trace, waited) in enumerate(timed(read_traces([str(path)], "traces", ProblemLog()))):
+    traces = (trace for *_, trace in placed_traces([str(path)], "traces", ProblemLog()))
+    for number, (trace, waited) in enumerate(timed(traces)):
         started = time.perf_counter()
         score_trace(trace)
         taken["score"] += time.perf_counter() - started

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from runner.data.problems import ProblemLog
-from runner.trace.reading import read_traces, trace_of
+from runner.trace.reading import placed_traces, trace_of
 from runner.trace.writing import document, write_traces
 from tests.runner.trace.test_reading import FULL, changed
 
@@ -23,4 +23,5 @@ def test_nothing_that_was_read_is_lost(data: dict[str, Any], tmp_path: Path) -> 
     assert document(trace_of(data)) == data
     write_traces([trace_of(data)], tmp_path / "out.jsonl")
     assert json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8")) == data
-    assert list(read_traces([str(tmp_path / "out.jsonl")], "LOGS", ProblemLog())) == [trace_of(data)]
+    read = placed_traces([str(tmp_path / "out.jsonl")], "LOGS", ProblemLog())
+    assert [trace for *_, trace in read] == [trace_of(data)]
