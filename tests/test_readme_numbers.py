@@ -55,7 +55,7 @@ NUMBERS: dict[str, Callable[[], tuple[str, str]]] = {
         f"10 ({of_weights('relevance')} relevance + {of_weights('completeness')} completeness"
         f" + {of_weights('accuracy')} accuracy + {of_weights('noise')} (10 - noise))",
         f"10 × ({of_weights('relevance')} 관련성 + {of_weights('completeness')} 완전성"
-        f" + {of_weights('accuracy')} 정확성 + {of_weights('noise')} (10 − 잡음))",
+        f" + {of_weights('accuracy')} 정확성 + {of_weights('noise')} (10 − 노이즈))",
     ),
 }
 
