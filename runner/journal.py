@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import orjson
 
 from runner.errors import StopRunError
@@ -134,6 +135,8 @@ def _cleaned(value: Any) -> Any:
         return {_cleaned(str(key)): _cleaned(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(item) for item in value]
+    if isinstance(value, np.ndarray | np.bool_ | np.integer | np.floating):
+        return _cleaned(np.asarray(value, np.float64 if value.dtype.kind == "f" else None).tolist())
     if value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
         return value
     return _cleaned(str(value))

@@ -91,11 +91,13 @@ def test_a_lone_surrogate_in_an_answer_does_not_stop_the_run(tmp_path: Path) -> 
     assert (kept["metrics"], kept["latency_ms"]) == ({"mrr": 0.25}, 1.5)
 
 
-def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
-    output = {"scores": np.array([0.5, 0.25], dtype=np.float32), "n": np.int64(3)}
+@pytest.mark.parametrize(("text", "shown"), [("whole", "whole"), ("half \ud800", "half ?")])
+def test_numbers_of_numpy_are_numbers(text: str, shown: str, tmp_path: Path) -> None:
+    output = {"answer": text, "scores": np.array([0.5, 0.25], dtype=np.float32), "n": np.int64(3), "is": np.True_}
     path = write(tmp_path / "per_item.jsonl", Row("a", "ok", {"mrr": np.float64(0.25)}, output, None))
     kept = json.loads(path.read_text(encoding="utf-8"))
-    assert (kept["metrics"], kept["output"]) == ({"mrr": 0.25}, {"scores": [0.5, 0.25], "n": 3})
+    assert kept["metrics"] == {"mrr": 0.25}
+    assert kept["output"] == {"answer": shown, "scores": [0.5, 0.25], "n": 3, "is": True}
 
 
 @pytest.mark.parametrize(
