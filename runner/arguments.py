@@ -59,6 +59,7 @@ def read(words: Sequence[str]) -> Line:
     folders, rest = taken(words, CONFIG_FOLDER)
     names, others = taken(rest, CONFIG_NAME)
     flags = [word.partition("=")[0] for word in others if word.startswith("-")]
+    check_folders(folders)
     _check(folders, names, flags)
     asks_hydra, multirun = (any(flag in kind for flag in flags) for kind in (ASKS_HYDRA, MULTIRUN))
     overrides = [] if asks_hydra else checked([word for word in others if not word.startswith("-")])
@@ -77,10 +78,13 @@ def taken(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[s
     return values, others
 
 
-def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -> None:
+def check_folders(folders: Sequence[str]) -> None:
     for folder in folders:
         if not os.path.isdir(folder or "no folder"):  # noqa: PTH112 - Path raises for a name that is too long
             raise InputError(f"--config-dir: expected a folder, got '{folder}'")
+
+
+def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -> None:
     if names and (len(names) > 1 or not names[0] or not folders):
         raise InputError("--config-name: expected one name, of a frozen file in a folder given with --config-dir")
     if unknown := [flag for flag in flags if flag not in FLAGS]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +20,8 @@ def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
     InputError for what is neither."""
     group, equals, choice = word.lstrip("+").partition("=")
     found = groups(folders)
+    if group not in found and group in _options():
+        raise InputError(f"--help: {group} is an option, no group; --help without it tells of all options")
     if group not in found:
         raise InputError(f"--help: no group '{group}'{did_you_mean(group, found)}")
     choices = found[group]
@@ -29,6 +31,12 @@ def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
     if choice not in choices:
         raise InputError(f"--help: {group} has no choice '{choice}'{did_you_mean(choice, choices)}")
     return "\n".join(_told(group, choice, choices[choice].read_text(encoding="utf-8")))
+
+
+def _options() -> Collection[str]:
+    from runner.config import RunOptions
+
+    return RunOptions.model_fields
 
 
 def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:

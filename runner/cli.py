@@ -86,6 +86,7 @@ def _help(words: Sequence[str]) -> int:
     from runner.manual import manual
 
     folders, asked = arguments.taken(words, arguments.CONFIG_FOLDER)
+    arguments.check_folders(folders)
     asked = [word for word in asked if not word.startswith("-")]
     sys.stdout.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual(folders))
     return 0

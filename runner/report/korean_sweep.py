@@ -2,7 +2,7 @@
 # ruff: noqa: E501
 
 KOREAN_SWEEP: dict[str, str] = {
-    "sweep.near": "{mark}: 열에서 가장 좋은 실행과 우열을 가릴 수 없는 값입니다(차이가 우연일 수 있거나 {margin}보다 작음).",
+    "sweep.near": "{mark}: 열에서 최고와 동급인 값입니다(차이가 우연일 수 있거나 {margin}보다 작음).",
     "sweep.no_winner": "비교하지 않음: {metrics} (실행마다 k가 달라 자르는 순위가 다름).",
     "sweep.beside": "비교하지 않고 표시도 하지 않음: {metrics} (주요 메트릭이 아님).",
     "sweep.against": "기준({run})과 비교",

@@ -59,12 +59,18 @@ def test_choices_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     )
 
 
+def test_a_folder_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--config-dir", "nowhere", "--help", "judge"]) == 1
+    assert capsys.readouterr().err == "error: --config-dir: expected a folder, got 'nowhere'\n"
+
+
 @pytest.mark.parametrize(
     ("word", "message"),
     [
         ("retriver=hybrid", "--help: no group 'retriver'; did you mean 'retriever'?"),
         ("retriever=hybird", "--help: retriever has no choice 'hybird'; did you mean 'hybrid'?"),
-        ("k=5", "--help: no group 'k'; known: "),
+        ("k=5", "--help: k is an option, no group; --help without it tells of all options"),
+        ("kk", "--help: no group 'kk'; known: "),
     ],
 )
 def test_what_is_no_choice(word: str, message: str) -> None:

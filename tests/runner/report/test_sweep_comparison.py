@@ -87,7 +87,7 @@ def test_bold_is_every_run_within_noise_of_the_best(tmp_path: Path) -> None:
     ("language", "bold", "marked"),
     [
         ("en", "Bold: within noise of the best run", "*: within noise of the best run"),
-        ("ko", "굵은 글씨: 열에서 가장 좋은 실행과", "*: 열에서 가장 좋은 실행과"),
+        ("ko", "굵은 글씨: 열에서 최고와", "*: 열에서 최고와"),
     ],
 )
 def test_what_is_bold_has_a_mark_where_nothing_is_bold(tmp_path: Path, language: str, bold: str, marked: str) -> None:
