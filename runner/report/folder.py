@@ -110,12 +110,12 @@ def lines_at(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def parsed(line: bytes) -> Mapping[str, Any] | None:
-    """The JSON object of a line; None where it is torn."""
+    """The JSON object of a line; None where it is none."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError:
         try:
             value = json.loads(line)  # orjson refuses lone surrogates
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     return value if isinstance(value, dict) else None

@@ -52,6 +52,12 @@ def test_a_sweep_folder(tmp_path: Path) -> None:
         open_sweep(folder / "0")
 
 
+def test_lists_in_lists_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "per_item.jsonl"
+    path.write_text('{"a": 1}\n' + "[" * 50_000 + "]" * 50_000 + '\n{"a": 2}\n')
+    assert list(lines(path)) == [{"a": 1}, {"a": 2}]
+
+
 def test_torn_lines_are_passed_over_and_lone_surrogates_are_not(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"a": 1}\n\n[1]\n{"a": "\\ud800"}\n{"a": 2')
