@@ -99,9 +99,11 @@ class Retrieval:
         self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
+        is_agent = ranked is not None and ranked.ranking.trajectory is not None
         facts = {
             "index": {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks), **index},
             "ranking_depth": self.depth,
+            **({} if is_agent else {"min_score": self.min_score}),
         }
         timing = {
             "index_s": round(indexed - started, 3),

@@ -72,7 +72,7 @@ SUMMARY: dict[str, Any] = {
     },
     "mean_faithfulness": 0.825,
     "mean_answer_relevancy": 0.58,
-    "facts": {"retriever": "hybrid", "baselines": ["generator=extractive", "judge=lexical"]},
+    "facts": {"retriever": "hybrid", "min_score": 0.3, "baselines": ["generator=extractive", "judge=lexical"]},
     "data_problems": {"errors": 1, "warnings": 2},
     "timing": {
         "latency": {

@@ -10,8 +10,6 @@ from runner.report.diagnosis import threshold
 from runner.report.folder import RunFolder, case_counts
 from runner.report.wording import Wording, wording_of
 
-HELD = ("retrieval_only", "full_rag")  # evaluations to which a best hit of little relevance says "no answer here"
-
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -53,8 +51,8 @@ class Document:
     @property
     def min_score(self) -> float | None:
         """What the best hit of a question was held against; None where only a refusal says "no answer here"."""
-        held = self.run.get("evaluation_type") in HELD and (self.run.get("choices") or {}).get("retriever") != "agentic"
-        return (self.run.get("config") or {}).get("min_score") if held else None
+        found: float | None = (self.summary.get("facts") or {}).get("min_score")
+        return found
 
 
 def k_of(summary: Mapping[str, Any], run: Mapping[str, Any]) -> int | None:
