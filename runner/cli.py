@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -28,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _as_ctrl_c)
-    _replace_closed()
+    _ready_streams()
     try:
         return dispatch(words)
     except RunnerError as error:
@@ -128,10 +129,14 @@ def _hydra_main(arguments: Sequence[str], folder: Path | None) -> int:
     return 0
 
 
-def _replace_closed() -> None:
-    """Python has None for a stream that was closed before it started (`<&-`)."""
+def _ready_streams() -> None:
+    """Python has None for a stream that was closed before it started (`<&-`); and what a terminal has no character
+    for (−, ▲ and the bytes of a path, depending on its encoding) is shown by its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
+        stream = getattr(sys, name)
+        if name == "stdout" and isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+        if stream is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for as long as it runs
 
 

@@ -13,6 +13,7 @@ import pytest
 from runner.cli import main
 from tests.command_line.result_files import read, rows
 from tests.command_line.started import command
+from tests.run_folders import KOREAN, write_run
 from tests.small_data import write_jsonl
 
 FILES = {"run.json", "summary.json", "summary.md", "report.html", "per_item.jsonl", "errors.jsonl"}
@@ -120,6 +121,18 @@ def test_standard_streams_that_were_closed() -> None:
     words = shlex.join(command("chat", "memory/store=local"))
     done = subprocess.run(["sh", "-c", f"{words} <&-"], capture_output=True, text=True, check=False)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("cp949", "평가 결과"), ("ascii", "\\ud3c9\\uac00 \\uacb0\\uacfc"), ("utf-8", "평가 결과")]
+)
+def test_a_terminal_without_some_characters(encoding: str, shown: str, tmp_path: Path) -> None:
+    folder = write_run(tmp_path / os.fsdecode(b"\xea\xb0"), KOREAN)  # a name that is no UTF-8
+    words = command("results", str(folder))
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(words, env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert shown in done.stdout.decode(encoding)
 
 
 def test_help_imports_nothing_heavy() -> None:
