@@ -1,4 +1,4 @@
-"""No reranking: what was found stays in the order in which the retriever found it."""
+"""No reranking: the relevance of the retriever decides."""
 
 from __future__ import annotations
 

@@ -67,7 +67,8 @@ class _Run:
 class AgenticRetriever:
     """Each question goes to the agent with at most `max_calls` calls of its tools (runner.agent.toolbox). The ranking
     is what the agent found, as it was ranked last, then the rest of what it found, then the ranking of `base`, which
-    is reported beside it. Scores are places from the end, relevance is that of the search that found a chunk.
+    is reported beside it. Scores are places from the end; relevance is that to the question as it was asked, 0 for what
+    only other words found.
 
     A corpus whose documents are all of `doc_type` faq or guide has two collections with an index each, of which a
     search brings `faq_count` and `guide_count` chunks; any other is one collection, of which it brings the sum, at

@@ -38,8 +38,8 @@ class KeywordRetriever:
     itself. A term that no chunk has counts in it like a term that one chunk has, so a query is fully
     matched (1.0) only when all of it is.
 
-    A chunk that did not change is not tokenised again; the statistics are those of the whole corpus, so they are
-    computed anew from the terms of all chunks, whatever has changed.
+    In a corpus of up to 50,000 chunks, one that did not change is not tokenised again; the statistics are those of the
+    whole corpus, so they are computed anew from the terms of all chunks, whatever has changed.
     """
 
     def __init__(

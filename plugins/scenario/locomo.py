@@ -1,8 +1,9 @@
 """Conversations and questions in the format of LoCoMo (Maharana et al., 2024, arXiv:2402.17753).
 
 A list of {"sample_id", "conversation": {"session_N_date_time", "session_N": [{"speaker", "dia_id", "text"}]},
-"qa": [{"question", "answer", "evidence": [dia_id], "category"}]}. Corrections of its labels: a list of {"question_id":
-"locomo_C_qaN", "question", "correct_answer", "correct_evidence"} with N counted from 0 within a conversation.
+"qa": [{"question", "answer", "evidence": [dia_id], "category"}]}; category 5 has "adversarial_answer" for "answer".
+Corrections of its labels: a list of {"question_id": "locomo_C_qaN", "question", "correct_answer", "correct_evidence"}
+with N counted from 0 within a conversation.
 """
 
 from __future__ import annotations
