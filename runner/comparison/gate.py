@@ -19,9 +19,9 @@ from runner.comparison import comparability
 from runner.comparison.comparability import Reason, comparable_pairs
 from runner.comparison.differences import PairedRuns
 from runner.comparison.expense import Expense
-from runner.comparison.flips import LABEL, RIGHT, decided_by, states
+from runner.comparison.flips import LABEL, RIGHT, UNTOLD, decided_by, states
 from runner.comparison.slices import slices_of
-from runner.comparison.snapshots import Bools, Snapshot
+from runner.comparison.snapshots import Bools, Cases, Snapshot
 from runner.comparison.verdicts import ALPHA
 from runner.errors import InputError, did_you_mean
 from runner.regression import Regression, Rule
@@ -158,12 +158,11 @@ class _Checked:
         before, after = self._places(id)
         if before is None and after is None:
             raise InputError(f"regression.must_not_break: no case has the id '{id}'")
-        was_right = None if before is None else int(states(self._runs.baseline.cases, by)[before]) == RIGHT
-        if after is None:
-            return CaseResult(id, "not_evaluated", was_right)
         cases = self._runs.candidate.cases
+        was_right, is_right = _is_right(self._runs.baseline.cases, by, before), _is_right(cases, by, after)
+        if after is None or is_right is None:
+            return CaseResult(id, "not_evaluated", was_right)
         lost_at = cases.labels[LABEL][after] if LABEL in cases.labels else None
-        is_right = int(states(cases, by)[after]) == RIGHT
         return CaseResult(id, "passed" if is_right else "fired", was_right, lost_at)
 
     def _places(self, id: str) -> tuple[int | None, int | None]:
@@ -175,6 +174,12 @@ class _Checked:
         elif before is None and after is not None:
             before = next(iter(pairing.baseline[pairing.candidate == after].tolist()), None)
         return before, after
+
+
+def _is_right(cases: Cases, by: str, place: int | None) -> bool | None:
+    """None for a case that the run has not, or of which nothing tells, as exact match where no answer is known."""
+    state = UNTOLD if place is None else int(states(cases, by)[place])
+    return None if state == UNTOLD else state == RIGHT
 
 
 def _place(run: Snapshot, id: str) -> int | None:

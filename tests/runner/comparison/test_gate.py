@@ -196,6 +196,19 @@ def test_a_case_that_the_candidate_did_not_run() -> None:
     assert (found.status, found.was_right) == ("not_evaluated", True)
 
 
+def test_a_case_of_which_nothing_tells_has_neither_broken_nor_passed() -> None:
+    """Exact match decides, and no answer to b is known; c failed."""
+    one, other = (
+        snapshot(cases(["a", "b", "c"], {"exact_match": [1.0, None, None]}, failed=failed)) for failed in ([], ["c"])
+    )
+    found = gate([], one, other, ["a", "b", "c"])
+    assert [(case.status, case.was_right) for case in found.cases] == [
+        ("passed", True),
+        ("not_evaluated", None),
+        ("fired", None),
+    ]
+
+
 def test_a_case_whose_id_changed_is_held_to_its_pair() -> None:
     content = ["why", "how"]
     one = snapshot(cases(["a", "b"], labels={"lost_at": ["none", "none"]}, content=content))
