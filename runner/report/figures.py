@@ -105,15 +105,17 @@ def _bars(tags: Mapping[str, Any], k: int | None, say: Wording) -> Figure | None
 
 
 def _histogram(run: RunFolder, say: Wording) -> Figure | None:
-    """Live retrievals; whole cases where there is none."""
+    """Live retrievals; where there is none, whole cases as in runner.aggregate.latency."""
     import numpy as np
 
     stages: dict[str, list[float]] = {"retrieval": [], "case": []}
     for row in run.rows():
-        timing = (row.get("timings") or {}).get("retrieval") or {}
+        timings = row.get("timings") or {}
+        timing = timings.get("retrieval") or {}
         if timing.get("live") and timing.get("ms") is not None:
             stages["retrieval"].append(timing["ms"])
-        if row.get("latency_ms") is not None:
+        is_live = row.get("status") == "ok" and all(each.get("live", True) for each in timings.values())
+        if is_live and row.get("latency_ms") is not None:
             stages["case"].append(row["latency_ms"])
     stage = "retrieval" if stages["retrieval"] else "case"
     if not stages[stage]:

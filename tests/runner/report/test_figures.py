@@ -33,6 +33,19 @@ def test_a_run_without_numbers_has_no_figures(tmp_path: Path) -> None:
     assert figures.draw_run(folder, tmp_path / "figures") == []
 
 
+def test_cases_that_were_not_live_are_in_no_histogram(tmp_path: Path) -> None:
+    """A replayed run has no latency to draw, nor has a case that failed."""
+    replayed = [
+        {"id": "a", "status": "ok", "latency_ms": 0.2, "timings": {"generation": {"ms": 0.2, "live": False}}},
+        {"id": "b", "status": "failed", "latency_ms": 9.0, "timings": {"generation": {"ms": 9.0, "live": True}}},
+    ]
+    folder = write_run(tmp_path / "r", rows=replayed)
+    assert "latency" not in names(figures.draw_run(folder, tmp_path / "figures"))
+    answered = {"id": "c", "status": "ok", "latency_ms": 9.0, "timings": {"generation": {"ms": 9.0, "live": True}}}
+    folder = write_run(tmp_path / "r", rows=[*replayed, answered])
+    assert "latency" in names(figures.draw_run(folder, tmp_path / "figures"))
+
+
 def test_the_figure_of_a_sweep_is_named_after_k_or_else_what_was_swept(tmp_path: Path) -> None:
     folder = write_sweep_folder(tmp_path / "s", language="ko")
     report.write_sweep(folder)
