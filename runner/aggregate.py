@@ -46,7 +46,7 @@ def aggregate(
 
     `total` is the number of cases that there should be (default: all are there); the rest is pending.
     Every metric that a row names appears. Those with a `/` in the name (legs of a fusion, chunks) are not
-    sliced. `cases.unscored` counts cases that ended well but have an unscored metric.
+    sliced. `cases.unscored` counts cases that ended well but name a metric in `unscored`.
     """
     table = _Table()
     for row in rows:

@@ -44,7 +44,7 @@ def run_folder(plan: Plan) -> Iterator[Path]:
 
 
 def _unfinished(plan: Plan) -> Path | None:
-    """The newest default folder of the same command that is not done and not in use."""
+    """The newest default folder of the same command, unless it is done or in use."""
     for folder in sorted(Path("outputs").glob(f"*-{_suffix(plan)}"), reverse=True)[:1]:
         state = read_json(folder / ("sweep.json" if plan.is_sweep else "run.json"))
         if state is not None and state.get("status") != "completed" and not _locked(folder):

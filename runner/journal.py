@@ -26,7 +26,7 @@ class Journal:
     cases are to be run again, failed rows.
 
     A row is handed to the operating system when it is appended (a killed process loses none) and
-    synced to disk at most once a second (a power cut loses at most that).
+    synced to disk at most once a second, with a row (a power cut loses at most those since then).
     """
 
     def __init__(self, path: Path, *, retry_failed: bool = True) -> None:

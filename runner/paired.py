@@ -8,11 +8,11 @@ the difference is that of the candidate minus that of the baseline.
   and Fisher, 1937; DiCiccio and Efron, 1992), which is closer to them than 2,000 resamples are
 - p: if the change made no difference, each case could as well have its two results the other way round
   (Fisher's randomisation test, two-sided). All ways of swapping are tried for up to 12 cases that differ.
-  For more, p = (b + 1) / (n + 1) over n random ones, b of which give a difference at least as large (Phipson
-  and Smyth, 2010); where none does, 2 exp(-S^2 / 2 sum d^2) for the sum S of the differences d is an upper limit
-  of the p over all ways (Hoeffding, 1963), and p is the smaller of the two, so that it can bear an adjustment for
-  many comparisons. With more than 1,000 that differ, p is read off the normal distribution with the exact variance
-  of the swapped sums, which is symmetric, so the error is of order 1/n.
+  For more, and for any number where cases weigh differently, p = (b + 1) / (n + 1) over n random ones, b of which
+  give a difference at least as large (Phipson and Smyth, 2010); where none does, 2 exp(-S^2 / 2 sum d^2) for the sum
+  S of the differences d is an upper limit of the p over all ways (Hoeffding, 1963), and p is the smaller of the two,
+  so that it can bear an adjustment for many comparisons. With more than 1,000 that differ, p is read off the normal
+  distribution with the exact variance of the swapped sums, which is symmetric, so the error is of order 1/n.
 - effect size: mean over standard deviation of the differences of cases (Cohen's d_z)
 - detectable: the difference that a test at .05 would find with a power of 80 % (2.80 standard errors)
 """
@@ -43,7 +43,8 @@ POWER = _NORMAL.inv_cdf(0.975) + _NORMAL.inv_cdf(0.8)
 @dataclass(frozen=True, slots=True)
 class Paired:
     """One metric over `n` cases that both runs scored. `effect_size` and `detectable` are None where they cannot
-    be told: for one case, or where all differences are equal."""
+    be told: for one case, or where all differences are equal. Where cases weigh differently, none has an
+    `effect_size`."""
 
     n: int
     baseline: float

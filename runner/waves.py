@@ -42,7 +42,7 @@ class Wave:
         return self.is_closing or self.number == WAVES
 
     def of(self, cases: Sequence[CaseT], seed: int) -> Sequence[CaseT]:
-        """The cases of this and all earlier waves, in the order given. Which they are depends on the ids alone."""
+        """The cases of this and all earlier waves, in the order given. Which they are depends on ids and seed alone."""
         if self.number == WAVES:
             return cases
         ids = [case.id for case in cases]

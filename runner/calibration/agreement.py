@@ -115,7 +115,8 @@ def _within_system(pairs: Pairs, seed: int) -> dict[str, Any] | None:
 
 
 def _decisions(pairs: Pairs, settings: Settings) -> dict[str, Any]:
-    """Yes or no at the thresholds; and, where people gave whole numbers, the nearest of them to either mean."""
+    """Yes or no at the thresholds; and, where people gave whole numbers, the nearest of them to what the judge gave and
+    to the mean of what people did."""
     thresholds = settings.judge_from, settings.human_from
     said = reaches(pairs.judge, thresholds[0]).astype(np.intp)
     is_so = reaches(pairs.human, thresholds[1]).astype(np.intp)

@@ -22,8 +22,8 @@ from runner.statistics import Floats
 
 
 def open_cells(sweep: Path, folders: Iterable[str]) -> dict[str, Snapshot]:
-    """By folder, those that have a result of any case. The parts of a fusion are left out: nothing here looks at
-    them. Raises DataError for a snapshot that cannot be used."""
+    """By folder, those that have a result of any case. Metrics with a `/` in the name (legs of a fusion, chunks) are
+    left out: nothing here looks at them. Raises DataError for a snapshot that cannot be used."""
     found = {}
     for folder in folders:
         if not _has_results(sweep / folder):

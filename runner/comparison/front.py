@@ -1,8 +1,9 @@
 """The Pareto front of a sweep: runs that no other run beats in one respect without losing in another.
 
 Three respects: quality (the mean of one main metric), what answering a case costs, and the p95 latency of a case.
-Cost is USD where it is known for all runs, else tokens, else k, the number of chunks that is handed on; what
-judging costs is no cost of the system. Latency counts where all runs have measured it.
+Cost is USD where it is known for all runs and not 0 in all, else tokens on the same terms, else k, the number of
+chunks that is handed on, where the runs differ in it, else nothing; what judging and writing questions cost is no
+cost of the system. Latency counts where all runs have measured it.
 
 A run is dominated by another whose mean, cost and p95 are all no worse, and one of them better beyond chance: it
 is within noise of the best run and the dominated one is not, or it costs less, or it is faster and the interval of

@@ -1,8 +1,8 @@
 """compare.json: a comparison as JSON. Reports are made from it.
 
 verdict, exit_code, baseline, candidate, pairing, config_difference, not_comparable
-metrics     name, role (main | other | leg), n_paired, baseline, candidate, difference, ci_low, ci_high, p, p_holm,
-            effect_size (d_z), mde (the difference that would be found with a power of 80 %), verdict,
+metrics     name, role (main | other | leg), direction, n_paired, baseline, candidate, difference, ci_low, ci_high, p,
+            p_holm, effect_size (d_z), mde (the difference that would be found with a power of 80 %), verdict,
             mcnemar {b: only the baseline is right, c: only the candidate, p}, judge_noise, left_out (pairs in
             which a run could not be scored), failed {baseline, candidate} (of which some count as 0), caveats
 slices      the same of main metrics, with dimension and value

@@ -85,7 +85,7 @@ def begin(folder: Path, limits: Budget) -> Path | None:
 
 class Ledger:
     """In memory without a folder. `limits`: the budget that holds over all accounts. With one, what was asked is in
-    the file at once, without one within a second."""
+    the file at once, without one when something is asked a second after the last writing."""
 
     def __init__(self, folder: Path | None, limits: Budget) -> None:
         self._folder = folder

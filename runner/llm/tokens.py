@@ -14,7 +14,7 @@ Encoding = Literal["auto", "o200k_base", "cl100k_base", "estimate"]
 
 PER_MESSAGE = 4  # what a chat format adds to each message
 
-# Tokens of o200k_base for a character of each kind, and for a number or word; see `estimated`.
+# What `estimated` counts.
 _WORD = re.compile(r"[A-Za-z]+")
 _HANGUL = re.compile(r"[가-힣]")
 _OTHER_CJK = re.compile(r"[ぁ-ヿ㐀-䶿一-鿿]")

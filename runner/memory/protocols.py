@@ -24,7 +24,7 @@ Committed = Literal["ok", "conflict", "gone"]
 
 
 class MemoryStore(Protocol):
-    """Keeps sessions, each for `ttl` seconds after it was last written to, or read with `touch`. Every method is
+    """Keeps sessions, each for `ttl_hours` after it was last written to, or read with `touch`. Every method is
     atomic against all others, of other processes too. Raises StopRunError where the store itself cannot be used
     (gone, full, refuses the password), EvaluationError where it did not take one thing; what returned is kept.
     """

@@ -31,8 +31,8 @@ def source(script: Script) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """By node: the process that serves it, and how many keys it has thrown away to make room. Empty where the server
-    does not tell."""
+    """`processes` that serve the nodes, by id; `evicted`: how many keys they have thrown away to make room, all
+    together. Empty and 0 where the server does not tell."""
 
     processes: frozenset[str]
     evicted: int

@@ -17,7 +17,7 @@ def trajectory_values(
 ) -> dict[str, float | None]:
     """`tool_calls`, and what one question adds to `sufficiency_precision` (mean over questions for which the agent
     said in the end that it had enough) and `sufficiency_recall` (mean over questions for which it had): enough is a
-    gold document among what it ranked. None where nobody said whether there was enough."""
+    gold document among what it ranked. Without these two where nobody said whether there was enough."""
     told = [call.said for call in trajectory.calls if call.said.sufficient is not None]
     if not told:
         return {"tool_calls": float(len(trajectory.calls))}

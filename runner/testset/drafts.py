@@ -38,8 +38,8 @@ SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A question as it was written, with its answer and the passage of the chunk that gives it (both may be
-    empty)."""
+    """A question as it was written, with its answer, empty only where none is to be found, and the passage of the chunk
+    that gives it, perhaps empty."""
 
     order: Order
     slot: Slot
@@ -65,8 +65,8 @@ def source(chunk: Chunk, title: str) -> Context:
 
 
 def drafts_of(reply: Mapping[str, Any], order: Order) -> list[Draft]:
-    """In the order of the slots; the first question for each counts, and one without text is none. Raises
-    ValueError for a reply without any."""
+    """In the order of the slots; the first question for each counts, and one without text, or without the answer that
+    it must have, is none. Raises ValueError for a reply without any."""
     items = reply.get("questions")
     if not isinstance(items, Sequence) or isinstance(items, str):
         raise ValueError('expected a list under "questions"')

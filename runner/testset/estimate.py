@@ -17,7 +17,7 @@ REPLY_TOKENS = 120  # of one question or one finding
 
 async def expected(maker: QuestionMaker, made: Made) -> Expected:
     """Every order is written, and every question checked once. Requests that compare two answers, and those that
-    are repeated, come on top; questions that are dropped before their check do not."""
+    are repeated, come on top; questions that are dropped before their check are counted here all the same."""
     total = Expected()
     per_order = REPLY_TOKENS * maker.wish.per_chunk
     for reply_tokens, requests in ((per_order, _writing(maker, made)), (REPLY_TOKENS, _checking(maker, made))):

@@ -1,4 +1,4 @@
-"""Which chunks are asked about, and what kind of question is wanted of each. Depends on the seed alone."""
+"""Which chunks are asked about, and what kind of question is wanted of each; the same for the same corpus and wish."""
 
 from __future__ import annotations
 

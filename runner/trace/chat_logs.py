@@ -2,7 +2,7 @@
 
 Each line of a log is one conversation: `{"messages": […]}`, with the answer to a request as `{"request": {"messages":
 […]}, "response": {"choices": […]}}` too. Beside them, or in `metadata`, may stand `id`, `task_domain`, `success`,
-`confidence`, `rating` and `created` or `created_at`.
+`confidence`, `rating`, `quality` and `created` or `created_at`.
 
     the first message of a user        the objective
     text of the assistant              a thought; the last one, after which nothing is called, is the result
@@ -32,8 +32,8 @@ KNOWN = ("task_domain", "success", "confidence", "rating", "quality", "created_a
 
 def read_chat_logs(path: str, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
     """A trace for each conversation that is one; what is wrong with the others is in `log`. `domain` and `confidence`
-    are for conversations that do not tell theirs; success is then that it ended with an answer. The names of what was
-    filled in so stand in `metadata.assumed`. Raises DataError for a file that cannot be read."""
+    are for conversations that do not tell theirs; success is then that it ended with a whole answer. The names of what
+    was filled in so stand in `metadata.assumed`. Raises DataError for a file that cannot be read."""
     seen: dict[str, int] = {}
     for number, record in read_jsonl(path, "LOGS", log, DataError):
         try:

@@ -79,7 +79,8 @@ class VectorCache:
         return self._added_ms[: self._n_filled] > self.now_ms() - self._ttl_ms
 
     def placed(self, vector: Vector) -> Vector:
-        """Of length 1 (or 0), with zeros for the dimensions that it lacks, which changes no cosine."""
+        """Of length 1 (or 0), with zeros for the dimensions that it lacks, which changes no cosine. Raises InputError
+        for a vector of more dimensions."""
         dimensions = self._rows.shape[1]
         if len(vector) > dimensions:
             raise InputError(f"novelty.dimensions: {dimensions}, but the embedder's vectors have {len(vector)}")

@@ -63,7 +63,7 @@ class Dimensions:
 
 @dataclass(frozen=True, slots=True)
 class TraceScore:
-    """`before_rules` is the weighted sum of the dimensions; `rules` are those that changed it, in their order;
+    """`before_rules` is the weighted sum of the dimensions; `rules` are those that fired, in their order;
     `score` is what came of it, 0..1. `profile` names whose weights these are."""
 
     score: float

@@ -9,7 +9,8 @@
 
 Success is that the question was not lost on its way (`lost_at` of its row is `none`): held against its gold documents
 where nothing was generated, its known answers and judgements otherwise; a question without an answer is won by not
-answering it. Confidence is that with which the agent ended.
+answering it; where a row has no such label, that the agent stopped because it had enough. Confidence is that with
+which the agent ended.
 """
 
 from __future__ import annotations
