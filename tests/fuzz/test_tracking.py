@@ -59,8 +59,9 @@ def tracked(tmp_path_factory: pytest.TempPathFactory, mlflow_store: str) -> Iter
 
 
 def copied(tracked: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:
-    """The folders beside a store of another name each time, as MLflow does not let go of a store that it knows."""
-    here, store = folder / "here", f"store{next(NUMBER)}.db"
+    """The folders beside a store of another name (as long) each time, as MLflow does not let go of a store that it
+    knows."""
+    here, store = folder / "here", f"store{next(NUMBER):06}.db"
     shutil.rmtree(here, ignore_errors=True)
     shutil.copytree(tracked, here, symlinks=True, ignore=shutil.ignore_patterns("data", "mlruns", ".runner_cache"))
     (here / "STORE").rename(here / store)
@@ -120,6 +121,12 @@ def test_stores_that_are_none(
     assert results(folder) == before
 
 
+def port_of_every_address() -> socket.socket:
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server(("0.0.0.0", 0))
+
+
 @inputs(5, shrinks=False)
 @given(data=st.data())
 def test_the_ui_of_a_port_that_is_taken(
@@ -133,7 +140,7 @@ def test_the_ui_of_a_port_that_is_taken(
     folder, store = copied(tracked, tmp_path, monkeypatch)
     (folder / store).write_bytes(data.draw(st.just(b"") | damaged((tracked / "STORE").read_bytes())))
     drawn = {"--uri": STORES, "--host": HOSTS, "--port": PORTS}
-    with socket.create_server(("0.0.0.0", 0)) as taken:
+    with port_of_every_address() as taken:
         told = {"--uri": f"sqlite:///{store}", "--port": str(taken.getsockname()[1])}
         for name in data.draw(st.sets(st.sampled_from(sorted(drawn)), max_size=2)):
             texts = drawn[name] if name == "--port" else [*drawn[name], *TEXTS]

@@ -51,6 +51,7 @@ def test_a_port_in_use(mlflow_store: str) -> None:
             ui.main(["--uri", mlflow_store, "--port", port])
 
 
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6")
 @pytest.mark.parametrize("host", ["::", "::1", "[::1]", "\udc80", "a" * 70 + ".b"])
 def test_a_host_that_cannot_be_listened_on(host: str, mlflow_store: str) -> None:
     """The first two for the port alone; the others name none."""
