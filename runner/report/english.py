@@ -13,7 +13,6 @@ ENGLISH: dict[str, str] = {
     "panel.latency": "Latency, {stage}",
     "panel.latency_value": "p50 {p50} ms   p95 {p95} ms   n={n}",
     "panel.latency_none": "no live call to measure",
-    "panel.more": "Report: {path}",
     "none": "–",
     "interval": "95 % interval",
     "scored": "Scored",

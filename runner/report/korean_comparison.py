@@ -99,7 +99,7 @@ KOREAN_COMPARISON: dict[str, str] = {
     "compare.flips.by_label.full_rag": "정답 문서가 상위 k개 안에 있고 답변도 맞으면 맞은 질문입니다. 답이 없는 질문은 답이 없다고 하면 맞은 것입니다.",
     "compare.flips.by_label.memory": "답에 필요한 것을 메모리가 모두 보여 주었고, 답변했다면 그 답변도 맞으면 맞은 질문입니다. 답할 수 없는 질문은 답이 없다고 하면 맞은 것입니다.",
     "compare.flips.by_label.copilot": "답에 필요한 것이 컨텍스트에 있고 답변도 맞으면 맞은 질문입니다. 답이 없는 질문은 답이 없다고 하면 맞은 것입니다.",
-    "compare.flips.by_label.links": "정답 노트가 상위 topk개 제안 안에 있으면 맞은 자리입니다.",
+    "compare.flips.by_label.links": "기대한 노트가 상위 topk개 제안 안에 있으면 맞은 자리입니다.",
     "compare.flips.by_metric": "{metric} 값이 1인 질문을 맞은 것으로 봅니다.",
     "compare.flips.none": "이 실행들에는 맞고 틀림을 가릴 기준이 없습니다.",
     "compare.flips.order": "변화가 큰 것부터 보여 줍니다. 괄호 안은 주요 메트릭의 평균 변화량입니다.",

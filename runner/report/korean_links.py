@@ -13,7 +13,7 @@ KOREAN_LINKS: dict[str, str] = {
     "lost_meaning.suggested_below_k": "기대한 노트가 제안되었지만 상위 k개에 들지 못했습니다. k를 늘리거나 순서를 개선하세요.",
     "stage.suggestion": "링크 제안",
     "links.title": "링크 제안",
-    "links.anchor": "위치",
+    "links.anchor": "자리",
     "links.note": "노트",
     "links.context": "주변 글",
     "links.expected": "기대 링크",
@@ -34,5 +34,5 @@ KOREAN_LINKS: dict[str, str] = {
     "links.rate": "비율",
     "links.interval": "95 % 구간",
     "links.vault": "노트 모음",
-    "links.vault_line": "노트 {notes}개와 그 사이의 링크 {links}개(평가 대상 링크는 뺌), 기대 링크 {expected}개. 끊어진 링크 {broken}개, 뜻이 여럿인 링크 {ambiguous}개.",
+    "links.vault_line": "노트 {notes}개와 그 사이의 링크 {links}개(평가 대상 링크는 뺌), 기대 링크 {expected}개. 끊긴 링크 {broken}개, 모호한 링크 {ambiguous}개.",
 }
