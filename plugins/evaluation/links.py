@@ -31,7 +31,7 @@ AHEAD = 64  # places that a suggester which asks a model is asked for at once
 
 @dataclass(frozen=True, slots=True)
 class LinkOutput:
-    """`best`: what is confident enough, to the deepest cutoff; `reasons` of the first `topk` of them."""
+    """`best` and `legs`: what is confident enough, to the deepest cutoff; `reasons` of the first `topk` of `best`."""
 
     place: Place
     best: tuple[Suggestion, ...]
@@ -49,9 +49,9 @@ class LinkOutput:
 
 
 class LinkEvaluation:
-    """One case is one place. `topk` suggestions are shown; those of less than `min_confidence` are none. What is
-    linked in the note already is not suggested again, unless `skip_linked` is false. The reason of the first suggestion
-    is judged where `judge_reason` says so."""
+    """One case is one place. `topk` suggestions are shown; those of less than `min_confidence` are none, in a leg
+    either. What is linked in the note already is not suggested again, unless `skip_linked` is false. The reason of the
+    first suggestion is judged where `judge_reason` says so."""
 
     def __init__(
         self,
@@ -120,9 +120,9 @@ class LinkEvaluation:
         else:
             found, timing = ahead, Timing(None, live=False)
         self._legs = tuple(f"{name}/" for name in found.legs)
-        best = tuple(each for each in found.best if each.confidence >= self.min_confidence)
+        best, legs = self._confident(found.best), {name: self._confident(leg) for name, leg in found.legs.items()}
         reasons = tuple([await compute(self.suggester.reason, place, each.note) for each in best[: self.topk]])
-        return LinkOutput(place, best, found.legs, reasons, timing, self._record(case, place, best, reasons))
+        return LinkOutput(place, best, legs, reasons, timing, self._record(case, place, best, reasons))
 
     async def judge(self, case: LinkCase, output: LinkOutput) -> Judgements:
         if not (self.judge_reason and output.reasons):
@@ -183,6 +183,9 @@ class LinkEvaluation:
 
     def _linked(self, note: str) -> frozenset[str]:
         return frozenset(edge.target for edge in self.data.vault.graph.out_links(note))
+
+    def _confident(self, found: Sequence[Suggestion]) -> tuple[Suggestion, ...]:
+        return tuple([each for each in found if each.confidence >= self.min_confidence])
 
     def _record(
         self, case: LinkCase, place: Place, best: Sequence[Suggestion], reasons: Sequence[str]

@@ -9,7 +9,7 @@ ENGLISH_LINKS: dict[str, str] = {
     "lost_at.not_suggested": "not suggested",
     "lost_at.suggested_below_k": "suggested below k",
     "lost_meaning.not_a_note": "What is expected is no note of the vault: correct expected_links, or write the note.",
-    "lost_meaning.not_suggested": "No suggestion at any depth is expected: change the suggester, its weights or context_chars.",
+    "lost_meaning.not_suggested": "No suggestion down to the deepest cutoff is expected: change the suggester, its weights, context_chars or min_confidence.",
     "lost_meaning.suggested_below_k": "The expected note is suggested, but not among the first k: raise k, or order better.",
     "stage.suggestion": "suggestion",
     "links.title": "Suggested links",

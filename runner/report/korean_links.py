@@ -9,7 +9,7 @@ KOREAN_LINKS: dict[str, str] = {
     "lost_at.not_suggested": "제안되지 않음",
     "lost_at.suggested_below_k": "k위 밖에서 제안됨",
     "lost_meaning.not_a_note": "기대 링크가 노트 모음에 없는 노트입니다. expected_links를 고치거나 노트를 쓰세요.",
-    "lost_meaning.not_suggested": "기대한 노트가 어느 순위에도 제안되지 않았습니다. 제안기나 가중치, context_chars를 바꿔 보세요.",
+    "lost_meaning.not_suggested": "기대한 노트가 가장 깊은 컷오프까지 제안되지 않았습니다. 제안기나 가중치, context_chars, min_confidence를 바꿔 보세요.",
     "lost_meaning.suggested_below_k": "기대한 노트가 제안되었지만 상위 k개에 들지 못했습니다. k를 늘리거나 순서를 개선하세요.",
     "stage.suggestion": "링크 제안",
     "links.title": "링크 제안",

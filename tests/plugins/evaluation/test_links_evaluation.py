@@ -107,6 +107,12 @@ def test_by_hand(tmp_path: Path) -> None:
     assert (record["accepted"], record["rejected"]) == (["water.md"], ["kettle.md"])
 
 
+@pytest.mark.parametrize(("least", "recall"), [(0.4, 1 / 2), (0.5, 0)])
+def test_what_is_not_confident_enough_is_none_in_a_leg_either(tmp_path: Path, least: float, recall: float) -> None:
+    values = outcome(evaluation(tmp_path, Fixed({"water.md": 0.4}), min_confidence=least), tmp_path)[0].values
+    assert (values["recall_at_1"], values["leg/recall_at_1"]) == (recall, recall)
+
+
 def test_what_is_linked_already_is_not_suggested_again(tmp_path: Path) -> None:
     scores, _ = outcome(evaluation(tmp_path, Fixed(BEST)), tmp_path)
     assert (scores.values["precision_at_k"], scores.values["recall_at_k"], scores.values["mrr"]) == (0.5, 0.5, 1)
