@@ -146,7 +146,7 @@ class Sweep:
 
     def stands_out(self, view: View, folder: str, name: str) -> bool:
         """Whether a run may be the best one of a metric: within noise of the best where runs were compared, else the
-        one with the highest value."""
+        one with the best value."""
         if self.comparison is None:
             value = metric.value_of(view.metrics.get(folder, {}), name).value
             return value is not None and value == view.best(name)
@@ -234,7 +234,7 @@ def _cell(
     except InputError:
         record = records.get(str(listed["folder"]), {})
         run = {"id": record.get("run_id"), "fingerprint": record.get("fingerprint")}
-        summary = {name: record.get(name) for name in ("k", "cases", "metrics", "timing")}
+        summary = {name: record.get(name) for name in ("k", "cases", "metrics", "memory", "trace", "timing")}
         summary["facts"] = {name: record.get(name) for name in ("baselines", "judge_health")}
     return Cell(
         str(listed["folder"]),

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from runner import report
 from runner.errors import InputError
 from runner.report.sweep import View, read_sweep
+from tests.memory_runs import MEMORY
 from tests.run_folders import dump, estimate, write_sweep_folder
 from tests.runner.report.sweeps import shown, with_retrievers
 
@@ -140,6 +141,20 @@ def test_a_run_whose_folder_is_gone_is_told_from_the_earlier_summary(tmp_path: P
     shutil.rmtree(folder / "0")
     shutil.rmtree(folder / "1")
     assert shown(folder) == before
+
+
+def test_what_a_memory_kept_stays_in_summary_json_when_the_runs_are_gone(tmp_path: Path) -> None:
+    folder = write_sweep_folder(tmp_path / "s")
+    for number in ("0", "1"):
+        summary = json.loads((folder / number / "summary.json").read_text(encoding="utf-8"))
+        dump(folder / number / "summary.json", {**summary, "memory": MEMORY})
+    report.write_sweep(folder)
+    before = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["cells"]
+    assert [cell["memory"] for cell in before] == [MEMORY, MEMORY]
+    shutil.rmtree(folder / "0")
+    shutil.rmtree(folder / "1")
+    report.write_sweep(folder)
+    assert json.loads((folder / "summary.json").read_text(encoding="utf-8"))["cells"] == before
 
 
 def test_a_run_that_never_started_has_no_numbers(tmp_path: Path) -> None:
