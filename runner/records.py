@@ -255,8 +255,8 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long one stage took; None where it was not timed alone. Only live ones (no cache, first attempt)
-    count in percentiles."""
+    """How long one stage took; None where it was not timed alone. Only live ones (no cache, first attempt) count in
+    percentiles; a stored ranking is as live as it was in the run that made it."""
 
     ms: float | None
     live: bool = True

@@ -6,9 +6,9 @@
 
 Columns of `cases` have one entry for each finished case, by ascending id. `content` and `gold` are hashes of the
 question and of its labels (null where a case failed before it told them). `latency_ms` is null for what came from
-a cache. `unscored`, `weights` and `noise` map metrics to {place: number}, where there is one; `noise` is the
-standard error of the score of a judge that was asked several times. `chunk_gold` maps places of cases to where
-their gold chunks stand (runner.retrieval.record_of), where those are labelled by id.
+a cache or did not end well. `unscored`, `weights` and `noise` map metrics to {place: number}, where there is one;
+`noise` is the standard error of the score of a judge that was asked several times. `chunk_gold` maps places of cases
+to where their gold chunks stand (runner.retrieval.record_of), where those are labelled by id.
 """
 
 from __future__ import annotations

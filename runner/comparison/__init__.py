@@ -7,7 +7,20 @@ comparability   which metrics mean the same in both
 differences     a metric over the pairs: difference, interval, p
 verdicts        from numbers to better, worse, within noise, inconclusive
 expense         latency, cost and tokens
+slices          pairs by language, difficulty and tag
 flips           questions that went from right to wrong and back
-compare         all of it together
+texts           what was asked and answered there
+configs         what was set differently
+anchoring       gold chunks in two corpora that are cut differently
 gate            regression rules held against a comparison
+compare         all of it together
+record          compare.json
+
+Of the runs of a sweep:
+
+chosen          which of them is the baseline
+cells           their means over the very same cases
+front           those that no other beats in quality, cost and latency at once
+gap             how far each gets from a floor to a ceiling
+sweep           all of it together
 """

@@ -1,13 +1,13 @@
 """How good a memory is for a question, judged by words, numbers, names and negation alone: four scores from 0 to 10.
 
-relevance     how many of the question's words the memory takes up (half of them count as all where the question asks
-              for a number, a time or a reason and the memory has one beside them); at least 6 where a fact that is
-              true now shows
-completeness  share of the facts that are true now which show; without such facts, the same as relevance, but for at
-              most 4 where there is no number to what is asked
-accuracy      10; 5 where facts show beside errors, 1 where there are errors only, 8 where there is nothing to hold
-              the memory against. Errors: a fact that is no longer true (unless what took its place stands in the
-              same sentence), another number, time, name or state in the place of that of a fact
+relevance     how many of the question's words the memory takes up (where the question asks for a number, a time or a
+              reason, half of them count as all, and make 5 at most where the memory has none beside them); at least
+              6 where a fact that is true now shows, at least 1 in any case
+completeness  share of the facts that are true now which show; without such facts, the same as relevance where there is
+              a number to what is asked, else one less and 4 at most
+accuracy      10 where facts show, 8 where none does; with errors 5 and 1. Errors: a fact that is no longer true (unless
+              what took its place stands in the same sentence), another number, time, name or state in the place of
+              that of a fact
 noise         share of the sentences that have to do with neither the question nor a fact
 
 A fact is a text such as `budget: 1.5억` or `1.5억`; what stands after the colon is its value. Sentences that speak to

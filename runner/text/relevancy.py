@@ -6,9 +6,9 @@ relevancy = topic x kind, 0..1
   kind   1/2 where the question asks for a number, a time or a reason and the answer has none, else 1
 
 A bare answer such as "임수경" or "5 business days" cannot repeat the question: its topic is 1 when it is
-of the kind that the question asks for, 1/2 when the question asks for no kind that words show. So any few
-words answer who and where: which of them are names, words alone do not tell ("The weather is fine today."
-scores 1). An answer that adds nothing to the words of the question scores 0.
+of the kind that the question asks for, else 1/2 at least. So any few words answer who and where: which of
+them are names, words alone do not tell ("The weather is fine today." scores 1). An answer that adds
+nothing to the words of the question scores 0.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class VaultGraph:
 
     @cached_property
     def centrality(self) -> NDArray[np.float64]:
-        """PageRank [n_notes] (Page et al. 1999, damping 0.85); sums to 1. A note without links spreads evenly."""
+        """PageRank [n_notes] (Page et al. 1999, damping 0.85); sums to 1. A note that links to none spreads evenly."""
         n = max(1, len(self.notes))
         degrees = np.asarray(self.matrix.sum(axis=1)).ravel()
         shares = np.divide(1, degrees, out=np.zeros(len(degrees)), where=degrees > 0)

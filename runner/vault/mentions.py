@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from runner.text.words import forms, is_content
 
-PART = 0.5  # what the better half of a name is worth: half of a mention times the square of the share that is said
+PART = 0.5  # strength where all words of a name stand apart; of fewer, times the square of their share
 
 _TERM = re.compile(r"[A-Za-zÀ-ɏ]+|[가-힣]+|\d+|[^\W\d_A-Za-zÀ-ɏ가-힣]+")
 _HANGUL = re.compile(r"[가-힣]")
