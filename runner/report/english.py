@@ -149,7 +149,7 @@ ENGLISH: dict[str, str] = {
     "meaning.unanswerable_precision": "Of the questions called unanswerable, the share that are.",
     "meaning.unanswerable_recall": "Of the unanswerable questions, the share that were called so.",
     "meaning.unanswerable_f1": "Harmonic mean of precision and recall.",
-    "metrics.unscored": "Where fewer cases were scored than apply, what failed counts as 0 in the value; the mean over scored cases stands beside it.",
+    "metrics.unscored": "Where fewer cases were scored than apply, a failed judgement counts as 0 in the value and a failed case is left out; the mean over scored cases stands beside it.",
     "metrics.excluded": "Where fewer cases were scored than apply, what failed is left out of the value.",
     "grade.excellent": "excellent",
     "grade.good": "good",

@@ -56,7 +56,7 @@ ENGLISH_COMPARISON: dict[str, str] = {
     "compare.small": "{verdict} (below ±{margin})",
     "compare.anyway": "{metric} *",
     "compare.left_out": "{metric}: {count} pairs are left out because a case or its judge failed (baseline {baseline}, candidate {candidate}).",
-    "compare.failed": "{metric}: failed cases count as 0 (baseline {baseline}, candidate {candidate}).",
+    "compare.failed": "{metric}: failed judgements count as 0 (baseline {baseline}, candidate {candidate}).",
     "compare.judge_noise": "{metric}: judging the same answers anew would move the difference by less than ±{noise}, 95 times in 100; the difference is {within} that.",
     "compare.within": "within",
     "compare.beyond": "beyond",
@@ -83,7 +83,7 @@ ENGLISH_COMPARISON: dict[str, str] = {
     "compare.case_fired": "wrong in the candidate ({lost_at})",
     "compare.case_before": "wrong in the candidate ({lost_at}), as in the baseline",
     "compare.case_passed": "right in the candidate",
-    "compare.case_not_evaluated": "the candidate has no result of it",
+    "compare.case_not_evaluated": "the candidate has no result of it, or nothing tells whether it is right",
     "compare.gate_explain": "A rule fires when the candidate loses more than is accepted. Where the rule asks for evidence, p must be below 0.05 as well: one-sided, adjusted (Holm) for all such rules. A rule that was not evaluated has not passed.",
     "compare.chance": "passed: the loss may be chance",
     # flips

@@ -149,7 +149,7 @@ KOREAN: dict[str, str] = {
     "meaning.unanswerable_precision": "답변 불가로 본 질문 중 실제로 답이 없는 비율",
     "meaning.unanswerable_recall": "답이 없는 질문 중 답변 불가로 본 비율",
     "meaning.unanswerable_f1": "Precision과 Recall의 조화 평균",
-    "metrics.unscored": "해당 사례보다 채점 수가 적으면 실패한 것은 값에서 0으로 계산되며, 채점된 사례만의 평균을 따로 표시합니다.",
+    "metrics.unscored": "해당 사례보다 채점 수가 적으면 실패한 판정은 값에서 0으로 계산되고 실패한 사례는 제외되며, 채점된 사례만의 평균을 따로 표시합니다.",
     "metrics.excluded": "해당 사례보다 채점 수가 적으면 실패한 것은 값에서 제외됩니다.",
     "grade.excellent": "우수",
     "grade.good": "양호",

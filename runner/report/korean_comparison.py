@@ -56,7 +56,7 @@ KOREAN_COMPARISON: dict[str, str] = {
     "compare.small": "{verdict} (±{margin} 미만)",
     "compare.anyway": "{metric} *",
     "compare.left_out": "{metric}: 사례나 판정이 실패하여 {count}쌍을 제외했습니다(기준 {baseline}, 후보 {candidate}).",
-    "compare.failed": "{metric}: 실패한 사례는 0점으로 계산했습니다(기준 {baseline}, 후보 {candidate}).",
+    "compare.failed": "{metric}: 실패한 판정은 0점으로 계산했습니다(기준 {baseline}, 후보 {candidate}).",
     "compare.judge_noise": "{metric}: 같은 답변을 다시 판정하면 차이는 100번 중 95번 ±{noise} 안에서 달라집니다. 이번 차이는 그 범위 {within}입니다.",
     "compare.within": "안",
     "compare.beyond": "밖",
@@ -83,7 +83,7 @@ KOREAN_COMPARISON: dict[str, str] = {
     "compare.case_fired": "후보에서 틀림({lost_at})",
     "compare.case_before": "후보에서 틀림({lost_at}), 기준에서도 틀림",
     "compare.case_passed": "후보에서 맞음",
-    "compare.case_not_evaluated": "후보에 결과가 없음",
+    "compare.case_not_evaluated": "후보에 결과가 없거나 맞았는지 알 수 없음",
     "compare.gate_explain": "후보의 손실이 허용치를 넘으면 규칙 위반입니다. 증거를 요구하는 규칙은 p도 0.05보다 작아야 합니다(단측, 그런 규칙 전체에 대해 Holm 보정). 평가하지 못한 규칙은 통과한 것이 아닙니다.",
     "compare.chance": "통과: 손실이 우연일 수 있음",
     # flips

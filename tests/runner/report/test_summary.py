@@ -134,7 +134,7 @@ def test_what_counts_as_high_is_configured(tmp_path: Path) -> None:
 
 def test_failed_judgements_that_are_left_out_are_told_from_those_that_count_zero(tmp_path: Path) -> None:
     counted = written(write_run(tmp_path / "zero"))
-    assert "what failed counts as 0 in the value" in counted
+    assert "a failed judgement counts as 0 in the value and a failed case is left out" in counted
     assert "| Faithfulness | **0.8250** | [0.7750, 0.8750] | 9/10 | 0.9167 | excellent |" in counted
     excluded = {"metrics": {"mean_faithfulness": estimate(0.9167, 10, 9)}}
     left_out = written(write_run(tmp_path / "exclude", summary=excluded))
