@@ -70,9 +70,9 @@ class AgenticRetriever:
     is reported beside it. Scores are places from the end; relevance is that to the question as it was asked, 0 for what
     only other words found.
 
-    A corpus whose documents are all of `doc_type` faq or guide has two collections with an index each, of which a
-    search brings `faq_count` and `guide_count` chunks; any other is one collection, of which it brings the sum, at
-    least `k`. Questions are under way side by side where agent or reranker ask a model.
+    A corpus whose documents are all of `doc_type` faq or guide, and some of either, has two collections with an index
+    each, of which a search brings `faq_count` and `guide_count` chunks; any other is one collection, of which it brings
+    the sum, at least `k`. Questions are under way side by side where agent or reranker ask a model.
     """
 
     def __init__(

@@ -95,7 +95,7 @@ ENGLISH_COMPARISON: dict[str, str] = {
     "compare.flips.both_wrong": "wrong in both",
     "compare.flips.questions": "Questions",
     "compare.flips.by_label": "A question is right when it was lost nowhere on its way (lost_at is none).",
-    "compare.flips.by_label.retrieval_only": "A question is right when an expected document was among the k best; one without an answer, when the best hit was below min_score.",
+    "compare.flips.by_label.retrieval_only": "A question is right when an expected document was among the k best; one without an answer, when the best hit was below min_score or an agent said that there is none.",
     "compare.flips.by_label.full_rag": "A question is right when an expected document was among the k best and the answer was right; one without an answer, when the run said so.",
     "compare.flips.by_label.memory": "A question is right when the memory showed all that its answer needs, and an answer, where one was given, was right; one that cannot be answered, when the run said so.",
     "compare.flips.by_label.copilot": "A question is right when what its answer needs was in the context and the answer was right; one without an answer, when the run said so.",

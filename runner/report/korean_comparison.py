@@ -95,7 +95,7 @@ KOREAN_COMPARISON: dict[str, str] = {
     "compare.flips.both_wrong": "둘 다 틀림",
     "compare.flips.questions": "질문 수",
     "compare.flips.by_label": "어느 단계에서도 놓치지 않은 질문을 맞은 것으로 봅니다(lost_at이 none).",
-    "compare.flips.by_label.retrieval_only": "정답 문서가 상위 k개 안에 있으면 맞은 질문입니다. 답이 없는 질문은 가장 좋은 검색 결과가 min_score에 못 미치면 맞은 것입니다.",
+    "compare.flips.by_label.retrieval_only": "정답 문서가 상위 k개 안에 있으면 맞은 질문입니다. 답이 없는 질문은 가장 좋은 검색 결과가 min_score에 못 미치거나 에이전트가 답이 없다고 하면 맞은 것입니다.",
     "compare.flips.by_label.full_rag": "정답 문서가 상위 k개 안에 있고 답변도 맞으면 맞은 질문입니다. 답이 없는 질문은 답이 없다고 하면 맞은 것입니다.",
     "compare.flips.by_label.memory": "답에 필요한 것을 메모리가 모두 보여 주었고, 답변했다면 그 답변도 맞으면 맞은 질문입니다. 답할 수 없는 질문은 답이 없다고 하면 맞은 것입니다.",
     "compare.flips.by_label.copilot": "답에 필요한 것이 컨텍스트에 있고 답변도 맞으면 맞은 질문입니다. 답이 없는 질문은 답이 없다고 하면 맞은 것입니다.",
