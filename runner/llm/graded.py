@@ -48,7 +48,7 @@ def weights_of(fields: Mapping[str, Any]) -> Mapping[str, float]:
 
 
 def empty(language: Language, weights: Mapping[str, float] = WEIGHTS) -> Judgement:
-    """Nothing is neither relevant nor wrong: 0 in everything, which makes 10 of 100."""
+    """Nothing is neither relevant nor wrong: 0 in everything, which makes 10 of 100 with the default weights."""
     nothing = {criterion: {"score": 0.0, "reason": _EMPTY[language]} for criterion in CRITERIA}
     return graded(nothing, _EMPTY[language], language, empty=True, weights=weights)
 
