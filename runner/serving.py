@@ -7,7 +7,7 @@ import json
 import time
 from array import array
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -83,9 +83,10 @@ def kept_preparation(folder: Path) -> Preparation | None:
     """None where there is none, or where the file is not as it was written."""
     found = read_json(folder / PREPARATION) or {}
     told, seal = found.get("told"), found.get("seal")
-    if not isinstance(told, dict) or seal != fingerprint(told):
-        return None
-    return Preparation(**told)
+    with suppress(ValueError):  # NaN, which is never written, has no fingerprint
+        if isinstance(told, dict) and seal == fingerprint(told):
+            return Preparation(**told)
+    return None
 
 
 def keep_preparation(preparation: Preparation, folder: Path) -> None:

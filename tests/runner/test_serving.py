@@ -65,5 +65,7 @@ def test_what_preparing_told_is_taken_as_it_was_written_or_not_at_all(tmp_path: 
     assert kept is not None
     assert (kept.facts["index"]["by length"], kept.timing) == ({"2": 1, "10": 2}, {"index_s": 0.25})
     path = tmp_path / PREPARATION
-    path.write_text(path.read_text(encoding="utf-8").replace("0.25", '{"id": {}}'), encoding="utf-8")
-    assert kept_preparation(tmp_path) is None
+    text = path.read_text(encoding="utf-8")
+    for other in ('{"id": {}}', "NaN", "1e999"):
+        path.write_text(text.replace("0.25", other), encoding="utf-8")
+        assert kept_preparation(tmp_path) is None
