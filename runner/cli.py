@@ -5,15 +5,13 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
+from runner import interrupts
 from runner.errors import InputError, RunnerError, did_you_mean
 
 if TYPE_CHECKING:
@@ -27,8 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code: 0 success, 1 input invalid, 2 corpus or index unusable, 3 evaluation failed,
     4 regression, 5 not comparable, 130 interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _as_ctrl_c)
+    interrupts.heed()
     _ready_streams()
     try:
         return dispatch(words)
@@ -138,13 +135,6 @@ def _ready_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
         if stream is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for as long as it runs
-
-
-def _as_ctrl_c(_: int, frame: FrameType | None) -> None:
-    """Who ends a job (a scheduler, a container) wants what Ctrl-C leaves behind, also where nobody can press it: a
-    shell starts jobs in the background deaf to Ctrl-C."""
-    handler = signal.getsignal(signal.SIGINT)
-    (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
 
 
 def _is_command(word: str) -> bool:

@@ -19,6 +19,7 @@ from runner.inflight import PATIENCE_S, Flight, Place, patient
 from runner.protocols import Case, Evaluation, Output
 from runner.records import Judgements, Row, Scores, Status, Timing
 from runner.stopwatch import Watch, deadline, stopwatch
+from runner.together import together
 
 Record = Callable[[Row], None]
 Tell = Callable[[float, str], None]
@@ -59,21 +60,14 @@ async def run_cases(
     has no row, those in flight beside it end as they would have. `tell` gets, when nothing moves, for how many
     seconds, and the cases in flight."""
     crew = _Crew(evaluation, cases, limits, record)
-    workers = [asyncio.create_task(crew.work()) for _ in range(limits.concurrency)]
     try:
         async with patient(
             lambda: crew.flight.ended, lambda quiet_s: tell(quiet_s, crew.flight.slowest()), limits.patience_s
         ):
-            await asyncio.gather(*workers)
+            await together(crew.work() for _ in range(limits.concurrency))
     except asyncio.CancelledError:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
         _forget_cancellation()
         return INTERRUPTED
-    finally:
-        for worker in workers:
-            worker.cancel()
     return crew.stop
 
 

@@ -11,6 +11,7 @@ from runner.errors import EvaluationError, StopRunError
 from runner.memory.probing import ProbeCase
 from runner.memory.protocols import Memory
 from runner.memory.replay import Moment, Replay
+from runner.together import together
 
 TOGETHER = 16  # conversations that are said side by side
 
@@ -25,13 +26,7 @@ async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
         by_conversation[case.conversation.id].append(case)
     found: dict[str, Moment | EvaluationError | TimeoutError] = {}
     room = asyncio.Semaphore(TOGETHER)
-    walks = [asyncio.create_task(_walk(memory, asked, found, room)) for asked in by_conversation.values()]
-    try:
-        await asyncio.gather(*walks)
-    finally:
-        for walk in walks:
-            walk.cancel()
-        await asyncio.gather(*walks, return_exceptions=True)
+    await together(_walk(memory, asked, found, room) for asked in by_conversation.values())
     return found
 
 

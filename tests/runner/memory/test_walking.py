@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from plugins.memory.store.local import LocalStore
@@ -62,4 +64,28 @@ async def test_what_is_wrong_for_all_ends_it_and_leaves_no_session() -> None:
     async with memory.opened():
         with pytest.raises(StopRunError, match="gone"):
             await moments(memory, [*cases(LETTERS, bad=("stop", 2)), *cases(DIGITS, good=("?", 3))])
+        assert [key async for key in memory.sessions.store.sessions()] == []
+
+
+async def test_an_interrupt_leaves_no_session_though_some_take_longer_to_delete() -> None:
+    class Slow(Fails):
+        reading = 0
+
+        async def read(self, key: SessionKey, question: str) -> Remembered:
+            self.reading += 1
+            await asyncio.sleep(60)
+            raise AssertionError("nobody waits that long")
+
+        async def delete(self, key: SessionKey) -> None:
+            await asyncio.sleep(0.03 if "digits" in key.session else 0.0)
+            await super().delete(key)
+
+    memory = Slow()
+    async with memory.opened():
+        task = asyncio.create_task(moments(memory, [*cases(LETTERS, a=("?", 2)), *cases(DIGITS, b=("?", 3))]))
+        while memory.reading < 2:
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
         assert [key async for key in memory.sessions.store.sessions()] == []
