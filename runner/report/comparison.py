@@ -8,7 +8,7 @@ from pathlib import Path
 from runner.report import comparison_metrics
 from runner.report import comparison_sections as sections
 from runner.report.comparison_flips import flips
-from runner.report.comparison_words import Record, gate_lines, headline, warnings
+from runner.report.comparison_words import Record, gate_lines, headline, own, warnings
 from runner.report.document import section
 from runner.report.markdown import bold, escape, table
 from runner.report.summary import replace_text
@@ -41,7 +41,7 @@ def render(records: Sequence[Record], say: Wording) -> str:
 
 
 def _render(record: Record, say: Wording) -> str:
-    found = [each(record, say) for each in SECTIONS]
+    found = [each(record, own(say, record)) for each in SECTIONS]
     return "\n\n".join(text for text in found if text)
 
 

@@ -42,8 +42,7 @@ def right(record: Record, say: Wording) -> str:
     by = record["flips"]["by"]
     if by != "lost_at":
         return say("compare.flips.by_metric", metric=metric.label(by, k_of(record), say))
-    of_kind = f"compare.flips.by_label.{record['candidate']['evaluation_type']}"
-    return say(of_kind if of_kind in say.texts else "compare.flips.by_label")
+    return say("compare.flips.by_label")
 
 
 def _counts(found: Mapping[str, Any], say: Wording) -> str:

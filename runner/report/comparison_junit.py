@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from runner.report.comparison_sections import RULE_HEADERS, rule_cells
-from runner.report.comparison_words import Record, gate_lines, headline, reason_text, rule_name, warnings
+from runner.report.comparison_words import Record, gate_lines, headline, own, reason_text, rule_name, warnings
 from runner.report.markdown import visible
 from runner.report.wording import Wording
 from runner.writing import no_place_for_a_file, replacing
@@ -42,6 +42,7 @@ def write_junit(path: Path, records: Sequence[Record], say: Wording) -> None:
 
 
 def _suite(root: Element, record: Record, say: Wording) -> None:
+    say = own(say, record)
     name = say("compare.panel", baseline=record["baseline"]["label"], candidate=record["candidate"]["label"])
     suite = SubElement(root, "testsuite", name=_clean(name))
     comparable = _case(suite, "comparable")

@@ -25,6 +25,7 @@ from runner.report.comparison_words import (
     interval,
     label,
     of_role,
+    own,
     shown_verdict,
     signed,
     warnings,
@@ -43,6 +44,7 @@ def comparison_view(folder: Path, run: Mapping[str, Any]) -> list[RenderableType
 
 def comparison_panels(record: Record, say: Wording) -> list[RenderableType]:
     """The verdict, the main metrics, what the gate says, how many questions changed sides."""
+    say = own(say, record)
     sides = {side: record[side]["label"] for side in ("baseline", "candidate")}
     title = Text.assemble(
         (f"{say('compare.panel', **sides)}: ", "bold"),

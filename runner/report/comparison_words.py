@@ -18,6 +18,11 @@ NAMED = 5  # things named in a sentence
 MARKS = {"better": "▲", "worse": "▼"}
 
 
+def own(say: Wording, record: Record) -> Wording:
+    """In the words of what was evaluated."""
+    return say.of(record["candidate"].get("evaluation_type"))
+
+
 def k_of(record: Record) -> int | None:
     """Of both runs; None where they differ, so that `Recall@k` stays what it is."""
     one, other = record["baseline"]["k"], record["candidate"]["k"]

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric
-from runner.report.trust import Rate, agreements, healths, key
+from runner.report.trust import Rate, agreements, healths
 from runner.report.wording import Wording
 
 RATES = ("false_accept", "false_reject", "injection", "failed")
@@ -21,7 +21,7 @@ def controls(summary: Mapping[str, Any], say: Wording) -> Table | None:
     rows = [
         [Text(f"  {say.name('metric', health.rubric)}"), *(_rate(rate) for rate in health.rates)] for health in found
     ]
-    return _table([say("controls.panel"), *(say(key(f"controls.short.{name}", found)) for name in RATES)], rows)
+    return _table([say("controls.panel"), *(say(f"controls.short.{name}") for name in RATES)], rows)
 
 
 def _rate(rate: Rate) -> Text:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from runner.report import metric
 from runner.report.document import Document, section
 from runner.report.markdown import Markdown, escape, table
-from runner.report.trust import Agreement, Health, Rate, agreements, healths, key
+from runner.report.trust import Agreement, Health, Rate, agreements, healths
 from runner.report.wording import Wording
 
 RATES = ("false_accept", "false_reject", "injection", "failed")
@@ -32,10 +32,10 @@ def controls(document: Document) -> tuple[list[str], list[list[str]], list[str]]
     """(headers, rows, notes)"""
     say, found = document.say, healths(document.summary)
     rows = [[say.name("metric", health.rubric), *map(_rate, health.rates)] for health in found]
-    headers = [say("judge.rubric"), *(say(key(f"controls.{name}", found)) for name in RATES)]
+    headers = [say("judge.rubric"), *(say(f"controls.{name}") for name in RATES)]
     wrong = [_items(health, say) for health in found if health.items]
     examples = [_examples(health, say) for health in found if health.off is not None]
-    return headers, rows, [say(key("controls.explain", found)), *(wrong or [say("controls.fine")]), *examples]
+    return headers, rows, [say("controls.explain"), *(wrong or [say("controls.fine")]), *examples]
 
 
 def _examples(health: Health, say: Wording) -> str:

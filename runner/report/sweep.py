@@ -206,7 +206,8 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
         for cell, pairs in zip(listed, overrides, strict=True)
     ]
     language = next((wording_of(cell.run).language for cell in cells if cell.run.get("config")), None)
-    say = LANGUAGES[language or written.get("language") or "en"]
+    kinds = {cell.run.get("evaluation_type") for cell in cells}
+    say = LANGUAGES[language or written.get("language") or "en"].of(kinds.pop() if len(kinds) == 1 else None)
     compared = comparison or written.get("comparison")
     references = [_cell(folder, listed, {}, records) for listed in head.get("references") or ()]
     return Sweep(head, cells, say, _paired(folder, cells, written.get("paired")), compared, references)

@@ -11,7 +11,6 @@ from runner.report.wording import Wording
 
 # Shares of control items above which a report warns.
 LIMITS = {"injection": 0.0, "false_accept": 0.2, "false_reject": 0.2, "failed": 0.2}
-MEMORY = "memory"  # a rubric with words of its own
 RELIABLE, TENTATIVE = 0.8, 0.667  # Krippendorff (2004), Content Analysis, chapter 11
 CONFIDENCE = 1.96  # standard errors in half of a 95 % interval
 
@@ -95,13 +94,6 @@ def _health(rubric: str, entry: Mapping[str, Any]) -> Health:
     return Health(rubric, accept, reject, injection, failed, items, n, off)
 
 
-def key(name: str, checks: Sequence[Health]) -> str:
-    """`controls.memory.false_accept` of `controls.false_accept` where all that was judged are memories."""
-    group, _, rest = name.rpartition(".")
-    is_memory = bool(checks) and all(check.rubric == MEMORY for check in checks)
-    return f"{group}.{MEMORY}.{rest}" if is_memory else name
-
-
 def agreements(summary: Mapping[str, Any]) -> list[Agreement]:
     """Each rubric, followed by the judges of a panel that were themselves asked several times."""
     return [
@@ -130,7 +122,7 @@ def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
         wrong = [check for check in checks if getattr(check, name).share > limit]
         rates = [f"{say.name('metric', check.rubric)} {getattr(check, name)}" for check in wrong]
         if wrong:
-            found.append(say(key(f"judge.warn.{name}", wrong), rates=", ".join(rates)))
+            found.append(say(f"judge.warn.{name}", rates=", ".join(rates)))
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.report.english import ENGLISH
@@ -34,6 +34,12 @@ class Wording:
 
     language: str
     texts: Mapping[str, str]
+
+    def of(self, evaluation: str | None) -> Wording:
+        """In the words of one evaluation: the text of `lost.title.links` takes the place of that of `lost.title`."""
+        end = f".{evaluation}"
+        own = {key.removesuffix(end): text for key, text in self.texts.items() if key.endswith(end)}
+        return replace(self, texts={**self.texts, **own}) if own else self
 
     def __call__(self, key: str, **values: Any) -> str:
         return self.texts[key].format(**values) if values else self.texts[key]
@@ -74,6 +80,8 @@ LANGUAGES = {
 
 
 def wording_of(run: Mapping[str, Any]) -> Wording:
-    """The language that a run was configured with (`report.language`), English where it does not say."""
+    """The language that a run was configured with (`report.language`), English where it does not say, in the words
+    of its evaluation."""
     options = (run.get("config") or {}).get("report") or {}
-    return LANGUAGES.get(options.get("language", "en"), LANGUAGES["en"])
+    say = LANGUAGES.get(options.get("language", "en"), LANGUAGES["en"])
+    return say.of(run.get("evaluation_type"))

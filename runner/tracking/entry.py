@@ -158,7 +158,7 @@ def _run_description(run: Mapping[str, Any], summary: Mapping[str, Any], baselin
         lines.insert(0, f"{run['status']}: {run['error_message']}")
     if baselines != "none":
         lines.insert(0, f"Baselines without a language model: {baselines}. Their scores are rough estimates.")
-    lines[:0] = warnings(summary, LANGUAGES["en"])
+    lines[:0] = warnings(summary, LANGUAGES["en"].of(run.get("evaluation_type")))
     if run.get("reference"):
         lines.insert(0, LANGUAGES["en"](f"reference.{run['reference']}"))
     return "\n\n".join(lines)

@@ -154,3 +154,20 @@ def test_on_a_real_vault_hybrid_is_clearly_above_names_alone_and_links_help(tmp_
     assert value("f", "recall_at_5") > value("f", "lexical/recall_at_5") + 0.2
     assert value("f", "mrr") > value("f", "lexical/mrr") + 0.15
     assert value("f", "recall_at_5") > value("f", "no_graph/recall_at_5")
+
+
+@pytest.mark.parametrize(("language", "foreign"), [("en", ("question", "answer")), ("ko", ("질문", "답변", "정답"))])
+def test_reports_speak_of_places_and_reasons(
+    language: str, foreign: Sequence[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = [*RUN, f"report.language={language}"]
+    assert main([*said, "out=a"]) == 0
+    assert main([*said, "suggester=lexical", "compare=a", "out=b"]) == 0
+    assert main(["compare", "a", "b", "--out=c"]) == 0
+    files = [Path(name).read_text("utf-8") for name in ("b/summary.md", "b/compare.md", "c/compare.md")]
+    lines = [line for text in [*files, capsys.readouterr().out] for line in text.splitlines()]
+    told = [line.lower() for line in lines if not line.startswith(("- **", "###"))]  # those are of the notes
+    assert [line for line in told if any(word in line for word in foreign)] == []
+    page = Path("b/report.html").read_text("utf-8")
+    assert {"en": "Where failing places were lost", "ko": "실패한 자리를 놓친 단계"}[language] in page
+    assert "failing questions" not in page.lower() and "실패한 질문" not in page

@@ -33,6 +33,7 @@ from runner.report.comparison_words import (
     label,
     listed,
     of_role,
+    own,
     shown_verdict,
     signed,
     warnings,
@@ -50,6 +51,7 @@ NAMED = 100  # named beyond those
 
 def sections(record: Record, say: Wording) -> list[Section]:
     """The verdict, the questions that changed sides, and what was compared."""
+    say = own(say, record)
     return [verdict(record, say), *_flips(record, say), _runs(record, say)]
 
 

@@ -100,7 +100,7 @@ def test_a_judgement_of_an_empty_memory_says_so() -> None:
     nothing = {name: {"score": 0, "reason": "비어 있음"} for name in DETAILS["scores"]}
     details = {"overall": 10.0, "empty": True, "scores": nothing, "missing_info": ["예산"]}
     assert judgement_text(Judgement(0.1, details=details), "ko") == (
-        "전체 점수: 10.0 / 100 (기억이 비어 있음)\n"
+        "전체 점수: 10.0 / 100 (메모리가 비어 있음)\n"
         "관련성: 0 / 10  비어 있음\n완전성: 0 / 10  비어 있음\n정확성: 0 / 10  비어 있음\n노이즈: 0 / 10  비어 있음\n"
         "도움 되는 정보: -\n빠진 정보:\n  - 예산\n한 줄 평가: -"
     )

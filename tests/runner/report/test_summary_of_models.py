@@ -12,14 +12,14 @@ from tests.runner.report.summaries import written
 
 
 def test_a_judge_of_memories(tmp_path: Path) -> None:
-    facts = {"facts": {"judge_health": MEMORY_HEALTH}}
-    text = written(write_run(tmp_path / "en", None, facts))
+    facts, of_memory = {"facts": {"judge_health": MEMORY_HEALTH}}, {"evaluation_type": "memory"}
+    text = written(write_run(tmp_path / "en", of_memory, facts))
     assert (
         "| Rubric | Bad memories accepted | Good memories rejected | Grades moved by an injection | Not graded |"
         in text
     )
     assert "Memory Quality: on 12 examples with known points the judge is off by 1.25 of 10 points on average." in text
-    korean = written(write_run(tmp_path / "ko", KOREAN, facts))
+    korean = written(write_run(tmp_path / "ko", merged(KOREAN, of_memory), facts))
     assert (
         "| 평가 기준 | 나쁜 메모리를 좋게 채점 | 좋은 메모리를 나쁘게 채점 | 숨은 지시로 바뀐 채점 | 채점 실패 |"
         in korean

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from runner.report.trust import Rate, agreements, healths, key, warnings
+from runner.report.trust import Rate, agreements, healths, warnings
 from runner.report.wording import LANGUAGES
 from tests.model_runs import MEMORY_HEALTH, MODELS_SUMMARY, rate
 from tests.run_folders import merged
@@ -72,18 +72,16 @@ def test_memories_have_words_of_their_own() -> None:
     summary = {"facts": {"judge_health": MEMORY_HEALTH}}
     (found,) = healths(summary)
     assert (found.n_examples, found.off) == (12, 1.25)
-    assert warnings(summary, EN) == [
+    assert warnings(summary, EN.of("memory")) == [
         "Warning: instructions hidden in memories moved the grades of control items (Memory Quality 1/8). "
         "Scores of memories that address the judge mean nothing.",
         "Warning: the judge gave bad memories among its control items good grades (Memory Quality 5/20). "
         "Scores are too high where memories are bad.",
     ]
-    assert warnings(summary, KO)[1] == (
+    assert warnings(summary, KO.of("memory"))[1] == (
         "경고: 판정기가 대조 문항의 나쁜 메모리에 좋은 점수를 주었습니다(메모리 품질 5/20). "
         "나쁜 메모리의 점수가 실제보다 높게 나옵니다."
     )
-    assert key("controls.explain", [found]) == "controls.memory.explain"
-    assert key("controls.explain", healths(MODELS_SUMMARY)) == key("controls.explain", []) == "controls.explain"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@ import re
 import string
 from pathlib import Path
 
+import pytest
+
+from runner.chat import phrases
 from runner.freezing.words import WORDS
 from runner.report.english import ENGLISH
 from runner.report.english_models import ENGLISH_MODELS
@@ -44,13 +47,14 @@ OTHER_WORDS = {
     "지표": "메트릭", "트레이스": "추론 추적", "레이블": "라벨", "재순위화": "리랭커", "추천": "제안",
     "코퍼스": "말뭉치", "케이스": "사례", "심판": "판정기", "문맥": "컨텍스트", "베이스라인": "기준선",
     "슬라이스": "그룹", "프로파일": "프로필", "오차 범위": "잡음 범위", "데이터 세트": "데이터셋",
-    "끊어진 링크": "끊긴 링크",
+    "끊어진 링크": "끊긴 링크", "맥락": "컨텍스트", "기억 갱신": "메모리 갱신",
 }  # fmt: skip
 
 
 def test_a_thing_has_one_korean_name() -> None:
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.ko.md", "tests/readme_ko.yaml")}
     texts |= {"reports": "\n".join(IN_KOREAN.values()), "records": "\n".join(WORDS["ko"].values())}
+    texts["chat"] = "\n".join([*phrases.COMMANDS["ko"].values(), *phrases.WORDS["ko"].values()])
     found = [f"{name}: {other} for {word}" for name, text in texts.items() for other, word in OTHER_WORDS.items()
              if other in text]  # fmt: skip
     assert found == []
@@ -59,6 +63,21 @@ def test_a_thing_has_one_korean_name() -> None:
 def test_the_language_is_configured() -> None:
     assert wording_of({"config": {"report": {"language": "ko"}}}) is LANGUAGES["ko"]
     assert wording_of({}) is LANGUAGES["en"]
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_an_evaluation_has_its_own_words_where_the_general_ones_do_not_fit(language: str) -> None:
+    say = LANGUAGES[language]
+    for evaluation in ("links", "memory"):
+        own = say.of(evaluation)
+        end = f".{evaluation}"
+        keys = {key for key in say.texts if key.removesuffix(end) in say.texts and key.endswith(end)}
+        assert keys >= {f"controls.explain{end}", f"judge.warn.false_accept{end}", f"compare.flips.by_label{end}"}
+        assert all(own(key.removesuffix(end)) == say(key) for key in keys)
+        assert own("head.judge") == say("head.judge") and own.language == language
+    assert say.of("retrieval_only")("lost.title") == say("lost.title")
+    assert say.of(None) is say and say.of("of_a_package") is say
+    assert wording_of({"config": {"report": {"language": language}}, "evaluation_type": "links"}) == say.of("links")
 
 
 def test_a_category_without_a_word_stands_for_itself() -> None:
