@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,10 @@ GOLDEN = Path(__file__).parent / "golden"
 # For this process and every process that a test starts.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["DO_NOT_TRACK"] = "true"
+
+# Ctrl-C is heard by them also where a shell started the suite in the background, deaf to it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same inputs each time, however busy the machine is; --hypothesis-profile=default draws them anew.
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -18,6 +18,8 @@ LAYERS = (
         "runner.database",
         "runner.writing",
         "runner.terminal",
+        "runner.interrupts",
+        "runner.together",
     ),
     ("runner.threads",),
     ("runner.metrics", "runner.data", "runner.worker", "runner.llm"),

@@ -97,8 +97,8 @@ def test_ctrl_c_ends_the_process_though_a_search_hangs(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "searching\n"
         process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == "interrupted\n"
-        assert process.wait(60) == 0
+        assert process.communicate(timeout=60)[0] == "interrupted\n"
+        assert process.returncode == 0
     assert [path for path in tmp_path.rglob("*") if path.is_dir()] == [tmp_path / "rankings"]
 
 
