@@ -14,6 +14,25 @@ ENTRY_POINTS = "runner.conf"  # by which an installed package names the folder o
 
 def known_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
     """Config groups with their choices, those on `search_path` (an override of hydra.searchpath) included."""
+    return {name: found for name, found in _all_groups(search_path).items() if not _is_hydra(name)}
+
+
+def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
+    """Of an override (parsed by Hydra): a group that does not exist, or a choice that it does not have."""
+    group, groups = str(override.key_or_group), _all_groups(search_path)
+    if group in groups:
+        return None if override.is_delete() else choice_problem(group, override.value(), groups[group])
+    if group.startswith("hydra/") or override.package is not None:
+        alike = [name for name in groups if _is_hydra(name) == _is_hydra(group)]
+        return Problem(group, f"no such group{did_you_mean(group, alike)}")
+    return None
+
+
+def _is_hydra(group: str) -> bool:
+    return group.partition("/")[0] == "hydra"
+
+
+def _all_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
     from hydra.core.global_hydra import GlobalHydra
 
     return _groups_of(GlobalHydra.instance().config_loader(), tuple(search_path))
@@ -28,9 +47,9 @@ def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]
     def options(group: str, kind: ObjectType) -> list[str]:
         return list(repository.get_group_options(group, kind))
 
-    names = [name for name in options("", ObjectType.GROUP) if not name.startswith("hydra")]
+    names = options("", ObjectType.GROUP)
     nested = [f"{name}/{inner}" for name in names for inner in options(name, ObjectType.GROUP)]
-    found = {name: options(name, ObjectType.CONFIG) for name in [*names, *nested]}
+    found = {name: options(name, ObjectType.CONFIG) for name in [*names, *nested] if name != "hydra"}
     return {name: choices for name, choices in found.items() if choices}
 
 

@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner import arguments
-from runner.choices import choice_problem, known_groups, nested_problem, of_all_jobs
+from runner.choices import group_problem, known_groups, nested_problem, of_all_jobs
 from runner.config import RunOptions, experiment_name, problems_of, reached, run_fingerprint
 from runner.config_folders import composable, search_path, with_search_path
 from runner.errors import ConfigError, InputError, Problem
@@ -214,15 +214,17 @@ def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
         key = str(parsed.key_or_group)
         if parsed.is_delete() and key in RunOptions.model_fields:
             problems.append(Problem(key, f"~{key} takes out what has to have a value; expected {key}=VALUE"))
-        elif problem := nested_problem(key, None if parsed.is_delete() else parsed.value(), known):
+        elif (problem := nested_problem(key, None if parsed.is_delete() else parsed.value(), known)) or (
+            problem := group_problem(parsed, search_path(job))
+        ):
             problems.append(problem)
-        elif key not in known or parsed.is_delete():
+        elif key in known and not parsed.is_delete():
+            groups.append(override)
+        elif key.startswith("hydra/"):
+            values.append(override.lstrip("+"))
+        else:
             keep = key.startswith("hydra") or parsed.is_delete()
             values.append(override if keep else f"++{override.lstrip('+')}")
-        elif problem := choice_problem(key, parsed.value(), known[key]):
-            problems.append(problem)
-        else:
-            groups.append(override)
     return groups, values, problems
 
 
@@ -235,7 +237,7 @@ def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]
     evaluation, *uses = used
     components = ", ".join(name for name in uses if name not in (*NOT_COMPONENTS, "experiment") and "/" not in name)
     parsed = [arguments.parse(override) for override in job]
-    keys = [str(one.key_or_group) for one in parsed if not one.is_delete()]
+    keys = [str(one.key_or_group) for one in parsed if not one.is_delete() and one.package is None]
     return [
         Problem(key, f"{evaluation} has no {key}; it uses {components}")
         for key in keys

@@ -28,13 +28,13 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def refused(groups: Sequence[str], values: Sequence[str]) -> list[Problem]:
-    """Of `values`, which do not compose upon `groups`; empty where those do not compose themselves."""
+    """Of `values`, which do not compose upon `groups`, or of those, which do not compose themselves."""
     from hydra.errors import HydraException
 
     try:
         cfg = composed(groups)
     except (HydraException, OmegaConfBaseException):
-        return []
+        return _nowhere(groups)
     found = [problem for value in values if (problem := _misplaced(value, cfg))]
     if found:
         return found
@@ -44,6 +44,27 @@ def refused(groups: Sequence[str], values: Sequence[str]) -> list[Problem]:
         except (HydraException, OmegaConfBaseException) as error:
             found.append(_unfit(str(arguments.parse(value).key_or_group), error))
     return found
+
+
+def _nowhere(groups: Sequence[str]) -> list[Problem]:
+    """`dataset@elsewhere=demo` where nothing of the group stands at that place."""
+    from hydra.errors import HydraException
+
+    elsewhere = {each: parsed for each in groups if (parsed := arguments.parse(each)).package is not None}
+    try:
+        places = composed([each for each in groups if each not in elsewhere]).hydra.runtime.choices
+    except (HydraException, OmegaConfBaseException):
+        return []
+    asked = {f"{parsed.key_or_group}@{parsed.package}": each for each, parsed in elsewhere.items()}
+    return [
+        Problem(place, f"no component stands there; +{override} puts one there{did_you_mean(place, _places(places))}")
+        for place, override in asked.items()
+        if place not in places and not override.startswith("+")
+    ]
+
+
+def _places(choices: Mapping[str, Any]) -> list[str]:
+    return [str(name) for name in choices if "@" in str(name)]
 
 
 def _misplaced(override: str, cfg: DictConfig) -> Problem | None:

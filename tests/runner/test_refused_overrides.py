@@ -60,11 +60,30 @@ def problems(*overrides: str) -> list[str]:
         ("~kk", "kk: nothing of this name is there to take out; did you mean 'k'?"),
         ("~dataset.chunker=3", "dataset.chunker: expected ~dataset.chunker, without a value"),
         ("hydra.run=3", "hydra.run: expected a mapping (hydra.run.NAME=VALUE), got one value; known: dir"),
+        ("hydra/launcher=nope", "hydra/launcher: no choice 'nope'; known: basic, joblib"),
+        ("+hydra/sweeper=nope", "hydra/sweeper: no choice 'nope'; known: basic"),
+        ("hydra/lancher=joblib", "hydra/lancher: no such group; did you mean 'hydra/launcher'?"),
+        ("retrievr@suggester=keyword", "retrievr: no such group; did you mean 'retriever'?"),
+        ("dataset@x=demo", "dataset@x: no component stands there; +dataset@x=demo puts one there"),
         ("k='${'", "k: cannot be set to this value (no viable alternative at input '${' full_key: k object_type=dict)"),
     ],
 )
 def test_what_does_not_fit(override: str, problem: str) -> None:
     assert problems(override) == [problem]
+
+
+def test_a_place_that_a_component_can_be_chosen_for() -> None:
+    word = "retriever@suggester.text.retrieve=keyword"
+    assert problems("+experiment=links", word) == [
+        f"retriever@suggester.text.retrieve: no component stands there; +{word} puts one there; "
+        "did you mean 'retriever@suggester.text.retriever'?"
+    ]
+
+
+@pytest.mark.parametrize("word", ["hydra/launcher=joblib", "+hydra/launcher=joblib", "~hydra/launcher"])
+def test_what_hydra_has_can_be_chosen(word: str) -> None:
+    (cell,) = compose_cells([word])[1]
+    assert cell.cfg.evaluation
 
 
 def test_hydra_as_a_number() -> None:
