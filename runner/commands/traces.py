@@ -25,6 +25,9 @@ from runner.trace.records import Trace
 from runner.trace.trajectories import is_run, read_trajectories
 from runner.trace.writing import write_traces
 
+# What they are called, and which of them are held for successful where they do not tell.
+CONVERSATIONS = ("conversations", "true where they end with a whole answer")
+QUESTIONS = ("questions", "true where the agent stopped because it had enough")
 SHOWN = 5  # conversations that are left out and named
 
 
@@ -46,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
         what = "question" if of_run else "conversation"
         raise DataError(f"{options.logs}: no {what} can be used{_why(log)}")
     write_traces(traces, out)
-    _tell(log, traces, "questions" if of_run else "conversations", told)
+    _tell(log, traces, *(QUESTIONS if of_run else CONVERSATIONS), told)
     steps = sum(len(trace.steps) for trace in traces)
     sys.stdout.write(f"{out}: {terminal.counted(len(traces), 'trace')}, {terminal.counted(steps, 'step')}\n")
     return 0
@@ -56,7 +59,7 @@ def _why(log: ProblemLog) -> str:
     return why_empty(log, log.errors[0].path) if log.errors else ""
 
 
-def _tell(log: ProblemLog, traces: Sequence[Trace], what: str, told: Mapping[str, Any]) -> None:
+def _tell(log: ProblemLog, traces: Sequence[Trace], what: str, success: str, told: Mapping[str, Any]) -> None:
     for problem in log.errors[:SHOWN]:
         terminal.note(f"skipped {problem}")
     if len(log.errors) > SHOWN:
@@ -64,7 +67,7 @@ def _tell(log: ProblemLog, traces: Sequence[Trace], what: str, told: Mapping[str
     assumed = Counter(name for trace in traces for name in trace.metadata.get("assumed") or ())
     for name, count in assumed.items():
         option = name.removeprefix("task_")
-        taken = f"{told[option]} is assumed (--{option})" if option in told else "true where they end with an answer"
+        taken = f"{told[option]} is assumed (--{option})" if option in told else success
         terminal.note(f"{count} of {len(traces)} {what} do not tell their {name}: {taken}")
 
 
