@@ -20,12 +20,11 @@ class Ranked:
     """The ranking of one query (empty where `error` says why there is none).
 
     `error` is "timeout" for a query over its deadline. `latency_ms` is there where a live search was
-    timed alone; `live` tells that this was in this run.
+    timed alone, in this run or in the one that made the rankings.
     """
 
     ranking: Ranking
     latency_ms: float | None
-    live: bool
     error: str | None
 
 
@@ -57,9 +56,7 @@ class Rankings(Mapping[str, Ranked]):
 
     def __getitem__(self, query_id: str) -> Ranked:
         place = self._places[query_id]
-        latency_ms = self._files.latency_ms(place)
-        live = latency_ms is not None and not self.reused
-        return Ranked(self._files.ranking(place), latency_ms, live, self.errors.get(query_id))
+        return Ranked(self._files.ranking(place), self._files.latency_ms(place), self.errors.get(query_id))
 
 
 def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace) -> Rankings:

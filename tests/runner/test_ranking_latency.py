@@ -37,7 +37,7 @@ def test_a_retriever_with_many_requests_a_question_is_timed_with_few(tmp_path: P
 def test_the_probe_is_drawn_with_the_seed(tmp_path: Path) -> None:
     def probed(seed: int, folder: str) -> list[str]:
         rankings = rank(Scripted(CORPUS), numbered(50), tmp_path / folder, probe=5, seed=seed)
-        return [id for id in rankings if rankings[id].live]
+        return [id for id in rankings if rankings[id].latency_ms is not None]
 
     assert probed(1, "a") == probed(1, "b") != probed(2, "c")
 

@@ -40,7 +40,6 @@ def test_a_second_run_reads_the_same_and_searches_nothing(tmp_path: Path) -> Non
     assert second.latencies_ms == first.latencies_ms
     timed = [id for id in first if first[id].latency_ms is not None]
     assert len(timed) == 20
-    assert all(first[id].live and not second[id].live for id in timed)
     assert [second[id].latency_ms for id in timed] == second.latencies_ms
 
 
@@ -63,7 +62,7 @@ def test_what_an_agent_did_is_kept_with_its_ranking(tmp_path: Path) -> None:
         0.0,
         "찾지 못했습니다",
     )
-    assert read["하나"] == replace(made["하나"], live=False)
+    assert read["하나"] == made["하나"]
     assert read["둘"].ranking.trajectory is None
     assert rank(Scripted(CORPUS), queries, tmp_path / "other")["하나"].ranking.trajectory is None
 
