@@ -207,16 +207,15 @@ def _beside(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Proble
 
 def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:
     """Group choices that exist, values as `++key=value` so that unknown keys reach our own check, problems."""
-    known = known_groups(search_path(job))
+    path = search_path(job)
+    known = known_groups(path)
     groups, values, problems = [], [], []
     for override in job:
         parsed = arguments.parse(override)
-        key = str(parsed.key_or_group)
+        key, value = str(parsed.key_or_group), None if parsed.is_delete() else parsed.value()
         if parsed.is_delete() and key in RunOptions.model_fields:
             problems.append(Problem(key, f"~{key} takes out what has to have a value; expected {key}=VALUE"))
-        elif (problem := nested_problem(key, None if parsed.is_delete() else parsed.value(), known)) or (
-            problem := group_problem(parsed, search_path(job))
-        ):
+        elif problem := nested_problem(key, value, known) or group_problem(parsed, path):
             problems.append(problem)
         elif key in known and not parsed.is_delete():
             groups.append(override)

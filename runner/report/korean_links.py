@@ -35,7 +35,7 @@ KOREAN_LINKS: dict[str, str] = {
     "links.interval": "95 % 구간",
     "links.vault": "노트 모음",
     "links.vault_line": "노트 {notes}개와 그 사이의 링크 {links}개(평가 대상 링크는 뺌), 기대 링크 {expected}개. 끊긴 링크 {broken}개, 모호한 링크 {ambiguous}개.",
-    # 노트의 자리를 평가할 때 일반 문구를 대신합니다
+    # in place of the general texts, where what is evaluated are places in notes
     "lost.title.links": "실패한 자리를 놓친 단계",
     "lost.total.links": "자리 {total:,}곳 중 {failing:,}곳 실패",
     "lost.nothing.links": "실패한 자리가 없습니다.",
