@@ -14,6 +14,7 @@ from scipy import stats
 from runner.calibration.agreement import Settings, _estimate, agreement_of
 from runner.data.ratings import UNIT, RatedAnswer, Scale
 from runner.metrics.correlation import pearsons, spearmans
+from runner.statistics import bca_interval, resampled_counts
 from tests.intervals import mean_interval
 from tests.runner.calibration.rated import rated
 
@@ -178,6 +179,18 @@ def test_intervals_are_those_of_scipy(name):
         rng=np.random.default_rng(2),
     ).confidence_interval
     assert (found["low"], found["high"]) == pytest.approx((expected.low, expected.high), abs=0.1 * width(found))
+
+
+@pytest.mark.parametrize("judge", [[0.9, 0.2, 0.1, 0.7], [0.3, 0.4]])
+def test_an_interval_leaves_out_one_group_at_a_time(judge):
+    human = [1.0, 0.5, 0.0, 0.75][: len(judge)]
+    pairs = {str(n): value for n, value in enumerate(judge)}
+    found = agreement([rated(id, each) for id, each in zip(pairs, human, strict=True)], pairs)["bias"]
+    off = np.subtract(judge, human)
+    drawn = np.concatenate(list(resampled_counts(len(off), seed=42)))
+    without = np.array([np.delete(off, at).mean() for at in range(len(off))])
+    expected = bca_interval(drawn @ off / len(off), off.mean(), without)
+    assert (found["low"], found["high"]) == pytest.approx(expected)
 
 
 def test_nearly_all_intervals_cover_the_correlation_of_very_many_answers():

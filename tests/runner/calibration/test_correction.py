@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from runner.calibration.agreement import Pairs
-from runner.calibration.correction import correction_of, demand_same_judge
+from runner.calibration.correction import correction_of, demand_same_judge, without_models
 from runner.errors import InputError, NotComparableError
 from runner.metrics.ppi import corrected_mean
 from runner.report.folder import open_run
@@ -59,6 +59,12 @@ def test_too_few_answers_to_correct(tmp_path: Path) -> None:
     assert (found["corrected"], found["labels_alone"], found["mean_judge"]) == (None, None, 0.25)
 
 
+def test_a_run_whose_answers_are_all_labelled(tmp_path: Path) -> None:
+    run = open_run(write_run(tmp_path, rows=[judged("1", 0.9, question="question a", answer="answer a")]))
+    found = correction_of("faithfulness", PAIRS, run)
+    assert (found["n_others"], found["n_shared"], found["mean_judge"], found["corrected"]) == (0, 1, 0.9, None)
+
+
 def test_a_run_without_a_score(tmp_path: Path) -> None:
     run = open_run(write_run(tmp_path, rows=[judged("1", None)]))
     with pytest.raises(InputError) as caught:
@@ -93,6 +99,9 @@ def test_judges_of_a_panel_are_compared_one_by_one(tmp_path: Path) -> None:
     run = open_run(write_run(tmp_path, {"config": {"judge": panel}}))
     with pytest.raises(NotComparableError, match=r"judge\.judges\.second\.seed: 1 in the run, 2 here"):
         demand_same_judge(run, {**panel, "judges": {"first": JUDGE, "second": {**JUDGE, "seed": 2}}})
+    other_door = {**JUDGE, "models": {"cache": "none"}}
+    demand_same_judge(run, {**panel, "judges": {"first": other_door, "second": JUDGE}})
+    assert "models" not in without_models(panel)["judges"]["first"]
 
 
 def test_a_run_without_a_judge(tmp_path: Path) -> None:
