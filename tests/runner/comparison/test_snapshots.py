@@ -19,7 +19,7 @@ AGAIN = "make it again from its run folder: python -m runner snapshot RUN"
 
 @pytest.fixture
 def whole(tmp_path: Path) -> dict[str, Any]:
-    rows = [row("a", metrics={"mrr": 1.0}), row("b", unscored=["faithfulness"], weights={"mrr": 2.0})]
+    rows = [row("a", metrics={"mrr": 1.0}, tags=["t"]), row("b", unscored=["faithfulness"], weights={"mrr": 2.0})]
     path = run_folder(tmp_path / "run", rows) / "snapshot.json"
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -31,6 +31,7 @@ def test_columns(whole: dict[str, Any]) -> None:
     assert cases.values["mrr"][0] == 1.0 and np.isnan(cases.values["mrr"][1])
     assert cases.unscored["mean_faithfulness"].tolist() == [False, True]
     assert cases.weights["mrr"].tolist() == [1.0, 2.0]
+    assert cases.tags == [["t"], ["billing"]]
 
 
 def test_a_cut_off_file(whole: dict[str, Any]) -> None:
@@ -110,6 +111,7 @@ def put(*place: str) -> Callable[[dict[str, Any], Any], None]:
         (("cases", "values", "mrr"), [1.0, True], "cases.values.mrr: expected number or null, found true or"),
         (("cases", "values", "mrr"), [1.0, -1e308], "cases.values.mrr: expected numbers from -1e+100 to 1e+100"),
         (("cases", "labels", "lost_at"), ["none", 3], "cases.labels.lost_at: expected text or null, found number"),
+        (("cases", "weights", "mrr"), [2.0], "cases.weights.mrr: expected an object, found list"),
         (("cases", "weights", "mrr"), {"2": 1}, "cases.weights.mrr: no case has the place '2'"),
         (("cases", "weights", "mrr"), {"-1": 1}, "cases.weights.mrr: no case has the place '-1'"),
         (("cases", "weights", "mrr"), {"0": "x"}, "cases.weights.mrr.0: expected a number of at least 0, found 'x'"),

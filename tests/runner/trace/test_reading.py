@@ -149,6 +149,8 @@ def test_a_misspelt_field_is_told_and_kept(tmp_path: Path) -> None:
     (trace,), problems = read(tmp_path, changed(metadata__task_domain=..., metadata__taskdomain="code"))
     assert trace.domain == "default"
     assert problems == ["traces.jsonl:1: taskdomain: unknown, ignored; did you mean 'task_domain'?"]
+    _, problems = read(tmp_path, {**changed(**{"@type": ...}), "@typ": "ReasoningTrace"})
+    assert problems == ["traces.jsonl:1: @typ: unknown, ignored; did you mean '@type'?"]
 
 
 def test_a_file_without_a_usable_trace(tmp_path: Path) -> None:
