@@ -160,10 +160,10 @@ def _own(folder: Path) -> Side:
 
 def why(record: Record) -> str:
     """In one line, why the exit code of a comparison is not 0."""
-    from runner.report.comparison_words import gate_lines, warnings
+    from runner.report.comparison_words import gate_lines, own, warnings
     from runner.report.wording import LANGUAGES
 
-    say = LANGUAGES["en"]
+    say = own(LANGUAGES["en"], record)
     lines = warnings(record, say) if record["exit_code"] == 5 else gate_lines(record, say)
     return f"{lines[0]} See compare.md." if lines else ""
 

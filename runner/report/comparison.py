@@ -47,7 +47,7 @@ def _render(record: Record, say: Wording) -> str:
 
 def _overview(records: Sequence[Record], say: Wording) -> str:
     rows = [
-        (record["candidate"]["label"], bold(say.name("verdict", record["verdict"])), _told(record, say))
+        (record["candidate"]["label"], bold(say.name("verdict", record["verdict"])), _told(record, own(say, record)))
         for record in records
     ]
     headers = [say("compare.candidate"), say("compare.verdict"), ""]

@@ -168,6 +168,8 @@ def test_reports_speak_of_places_and_reasons(
     lines = [line for text in [*files, capsys.readouterr().out] for line in text.splitlines()]
     told = [line.lower() for line in lines if not line.startswith(("- **", "###"))]  # those are of the notes
     assert [line for line in told if any(word in line for word in foreign)] == []
+    changed = {"en": "Places that changed sides", "ko": "결과가 뒤집힌 자리"}[language]
+    assert changed in files[1] and changed in files[2] and changed in Path("c/report.html").read_text("utf-8")
     page = Path("b/report.html").read_text("utf-8")
     assert {"en": "Where failing places were lost", "ko": "실패한 자리를 놓친 단계"}[language] in page
     assert "failing questions" not in page.lower() and "실패한 질문" not in page

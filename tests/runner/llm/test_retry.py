@@ -67,6 +67,18 @@ async def test_stalls_end_at_the_deadline_of_an_attempt(server: ModelsServer, tm
     assert (reply.attempts, server.count) == (3, 3)
 
 
+async def test_what_is_cancelled_in_its_second_attempt_is_not_asked_again(server: ModelsServer, tmp_path: Path) -> None:
+    slow = replace(completion({"model": "m", "messages": []}, "late"), delay_s=30.0)
+    failing(server, BROKEN[2], slow)
+    task = asyncio.create_task(asked(models(server.url, tmp_path)))
+    while server.count < 2:
+        await asyncio.sleep(0.001)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert server.count == 2
+
+
 @pytest.mark.parametrize(
     "reply",
     [
