@@ -6,13 +6,11 @@ share is visited, and built, once. The same walk checks, fingerprints and builds
 
 from __future__ import annotations
 
-import inspect
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
@@ -21,7 +19,8 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from runner.errors import ConfigError, Problem, did_you_mean
 from runner.llm.address import NOT_SHOWN
 from runner.schema import load, schema_of
-from runner.store import file_digest, fingerprint
+from runner.sources import code_digest, data_digest, data_files, modules_of
+from runner.store import fingerprint
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -121,7 +120,7 @@ def identity(node: DictConfig) -> str:
 @dataclass(frozen=True)
 class Built:
     """`root` is the object of the node that was asked for; `parts` maps config keys to objects;
-    `identities` maps `id(object)` to a hash of its settings and of the source of its module."""
+    `identities` maps `id(object)` to a hash of its settings and of what its class is made of (runner.sources)."""
 
     root: Any
     parts: Mapping[str, Any]
@@ -148,7 +147,7 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
         kept = {
             name: value for name, value in arguments.items() if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
         }
-        return fingerprint([target, kept, _source_digest(target) if with_code else None])
+        return fingerprint([target, kept, _source_of(target) if with_code else None])
 
     walk: Walk[str] = Walk(visit)
     walk.component(node)
@@ -156,12 +155,10 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
 
 
 @cache
-def _source_digest(target: str) -> str | None:
-    """Of the module that holds a class; None where there is no source to read."""
-    try:
-        return file_digest(Path(inspect.getfile(load(target))))
-    except (OSError, TypeError):
-        return None
+def _source_of(target: str) -> str:
+    """Hash of the code of a class and of its files of data."""
+    component = load(target)
+    return fingerprint([code_digest(*modules_of(component, target)), data_digest(component)])
 
 
 def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[str]) -> list[Problem]:
@@ -170,7 +167,8 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
     except (ImportError, AttributeError, NameError, TypeError, ValueError) as error:
         return [Problem(f"{key}._target_", f"cannot load '{target}': {error}")]
     given = {name: value for name, value in arguments.items() if f"{key}.{name}" not in known_bad}
-    problems = [
+    problems = _data_problems(key, target)
+    problems += [
         Problem(f"{key}.{name}", "expected a component (a mapping with _target_)")
         for name in schema.components & given.keys()
         if not (isinstance(given[name], Component) or (given[name] is None and name in schema.optional))
@@ -181,6 +179,14 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
         if not _are_components(given[name])
     ]
     return problems + _violations(key, schema.model, given, known_bad)
+
+
+def _data_problems(key: str, target: str) -> list[Problem]:
+    try:
+        data_files(load(target))
+    except FileNotFoundError as error:
+        return [Problem(f"{key}._target_", str(error))]
+    return []
 
 
 def _violations(key: str, model: type[BaseModel], given: dict[str, Any], known_bad: set[str]) -> list[Problem]:

@@ -49,6 +49,21 @@ class Preflight(Protocol):
         no file to its end: it is called for every run of a sweep, on the machine that starts it."""
 
 
+class MadeOfData(Protocol):
+    """A component whose results hang on files that lie beside its module: prompts, lists of words, weights.
+
+        class PoliteJudge:
+            data_files = ("prompts", "greetings.txt")
+
+    They count like its code (runner.sources): when one changes, what was built, ranked and judged with it is made
+    again by the same command. Code needs no such list, but for modules whose names are put together
+    while the program runs.
+    """
+
+    data_files: Sequence[str]
+    """Files, or folders with all that is in them, relative to the folder of the module. Each must be there."""
+
+
 class Workspace(Protocol):
     """Where components keep what is expensive to build."""
 
@@ -61,11 +76,13 @@ class Workspace(Protocol):
         """True when nothing stored by an earlier run may be read."""
 
     def identity(self, component: object) -> str:
-        """Hash over the class and all settings of a component, its own components included."""
+        """Hash over the settings of a component and what it is made of (runner.sources), its own components
+        included."""
 
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
         """The folder of this kind with this key (JSON values); `build(path)` fills it when it is
-        missing, damaged or foreign, once for all processes. Its files must not be changed later."""
+        missing, damaged, foreign or built by other code, once for all processes. Its files must not be changed
+        later."""
 
 
 class Dataset(Protocol):

@@ -31,11 +31,13 @@ from runner.report.wording import Wording
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
 from runner.score_identity import score_identity
 from runner.serving import PREPARATION, Service, serve
-from runner.store import code_digest, fingerprint
+from runner.sources import code_digest
+from runner.store import fingerprint
 from runner.writing import in_words
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
 ROWS = "per_item.jsonl"
+ROWS_BY = ("runner.engine", "runner.journal")  # whatever is evaluated
 ASKING = ("models", "generator", "judge")  # identities of what asks models; the first is that of the retriever
 
 
@@ -82,7 +84,7 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
     head |= score_identity(built, head["config"]) | _reference(built.parts.values())
-    code = fingerprint([code_digest(), built.identities[id(built.root)]])
+    code = fingerprint([code_digest(*ROWS_BY), built.identities[id(built.root)]])
     _claim(job, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
     with Journal(job.folder / ROWS, retry_failed=job.before is None and not job.wave.is_closing) as journal:

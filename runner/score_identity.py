@@ -1,16 +1,29 @@
 """What the scores of a run hang on beside its data: the judge and its prompts, and the code that scores.
 
-Settings, models and prompts make a judge, not the layout of its source: its code counts as runner.metric_code says.
+Settings, models and prompts make a judge, not the layout of its source: two values are alike only where the same rule
+made them, which runner.sources tells by its syntax.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from runner.components import Built
-from runner.metric_code import code_of, metric_code
+from runner.sources import data_digest, syntax_digest
 from runner.store import fingerprint
+
+# Family of metrics -> modules that make them.
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "ranking": ("runner.metrics.ranking",),
+    "answers": ("runner.metrics.answers",),
+    "diagnosis": ("runner.metrics.diagnosis", "runner.text.refusals"),
+    "memory": ("runner.metrics.memory",),
+    "trace": ("runner.metrics.trace",),
+    "links": ("runner.metrics.links",),
+    "agent": ("runner.metrics.agent",),
+}
 
 NOT_A_SCORE = ("models", "health", "rubrics")  # of a judge: not what it says of a case, or told by its prompts
 
@@ -26,10 +39,19 @@ def score_identity(built: Built, config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@cache
+def metric_code() -> dict[str, str]:
+    """Family -> hash of its code."""
+    return {family: syntax_digest(modules) for family, modules in FAMILIES.items()}
+
+
 def _judging(judges: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
     provenance = getattr(judges["judge"], "provenance", {})
     settings = _without(config["judge"], NOT_A_SCORE)
-    code = code_of({type(judge).__module__ for judge in judges.values()})
+    classes = sorted({type(judge) for judge in judges.values()}, key=lambda judge: (judge.__module__, judge.__name__))
+    code: Any = syntax_digest(judge.__module__ for judge in classes)
+    if data := [data_digest(judge) for judge in classes if data_digest(judge)]:
+        code = [code, data]
     prompts: dict[str, list[str]] = {}
     for rubric, digest in _prompts(provenance):
         prompts.setdefault(rubric, []).append(digest)

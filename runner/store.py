@@ -3,8 +3,8 @@
     <root>/<kind>/<hash of key>/manifest.json   key, and size and digest of every file
     <root>/<kind>/<hash of key>/…               what `build` wrote
 
-A folder appears by one rename, so a reader sees all of it or none. What is damaged, incomplete or of
-another key, or derived by other code, is rebuilt, never read. Nothing in it is ever unpickled by this module.
+A folder appears by one rename, so a reader sees all of it or none. What is damaged, incomplete or of another key, or
+built by other code (runner.sources), is rebuilt, never read. Nothing in it is ever unpickled by this module.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from runner.sources import code_digest
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
@@ -56,13 +58,6 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "blake2b").hexdigest()
 
 
-@cache
-def code_digest() -> str:
-    """Over the source of this package: what other code derived is not taken for one's own."""
-    paths = sorted(Path(__file__).parent.rglob("*.py"))
-    return fingerprint([[path.name, file_digest(path)] for path in paths])
-
-
 class Store:
     """A Workspace over one root folder. `identities` maps `id(component)` to its fingerprint."""
 
@@ -80,7 +75,7 @@ class Store:
             raise LookupError(f"{name} was not built from a configuration, so its identity is unknown") from None
 
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
-        key = {**key, "code": code_digest()}
+        key = {**key, "code": code_digest(_module_of(build))}
         folder = self.root / kind / fingerprint([SCHEMA, kind, key])[:32]
         if self._usable(folder, key):
             return folder
@@ -124,6 +119,13 @@ class Store:
         marker = self.root / ".gitignore"
         if not marker.exists():
             marker.write_text("*\n", encoding="utf-8")
+
+
+def _module_of(build: Callable[[Path], None]) -> str:
+    """Where the code is that builds."""
+    while isinstance(build, partial):
+        build = build.func
+    return str(getattr(build, "__module__", type(build).__module__))
 
 
 def _intact(folder: Path, key: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ LAYERS = (
     (
         "runner.protocols",
         "runner.text",
+        "runner.sources",
         "runner.store",
         "runner.stopwatch",
         "runner.database",
@@ -39,7 +40,6 @@ LAYERS = (
         "runner.statistics",
         "runner.paired",
         "runner.trace",
-        "runner.metric_code",
         "runner.trec",
         "runner.metadata",
         "runner.journal",

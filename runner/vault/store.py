@@ -1,7 +1,7 @@
 """What was made of texts, kept on disk: a note that did not change is not parsed, cut or tokenised again.
 
 One SQLite file. What is read from it is what would be computed: the key of a value is the text itself, what was asked
-of it with which settings, and the code of this package. Values of other code are thrown away with the next writing.
+of it with which settings, and the code that makes it. Values of other code are thrown away with the next writing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runner.data.corpus import passages_of
 from runner.data.notes import Outline, outlines_of
 from runner.database import Database
 from runner.protocols import Chunker, Tokenizer
-from runner.store import code_digest
+from runner.sources import code_digest
 from runner.text.chunking import Cutter, Passage
 from runner.vault.links import NOTHING, Link, Markup, markup_of, may_hold_markup
 
@@ -39,7 +39,7 @@ class NoteStore:
     def __init__(self, root: Path | None, *, cold: bool = False, read_only: bool = False) -> None:
         self._path = None if root is None else root / FILE
         self._is_cold, self._is_kept = cold, root is not None and not read_only
-        self._code = code_digest()
+        self._code = code_digest(__name__)
 
     def recall(self, name: str, texts: Sequence[str], compute: Compute) -> list[Any]:
         """What `compute` makes of each text (JSON). It gets those of which it is not known, each once. `name` says

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.small_data import small_data
+from tests.small_data import small_data, write_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,3 +59,28 @@ def test_its_settings_are_checked_like_any_other(python: Path, tmp_path: Path) -
     assert done.returncode == 1
     assert "retriever.limt: unknown setting; did you mean 'limit'?" in done.stderr
     assert "retriever.limit: expected greater than or equal to 1, got 0" in done.stderr
+
+
+def test_a_module_of_an_installed_package_counts(python: Path, tmp_path: Path) -> None:
+    site = next(python.parents[1].glob("lib/python*/site-packages"))
+    package = {
+        "runner_graded/__init__.py": "",
+        "runner_graded/retriever.py": "import runner_reverse.retriever\n"
+        "from runner_graded._sign import SIGN\n"
+        "class Graded(runner_reverse.retriever.ReverseRetriever):\n"
+        "    def index(self, corpus, workspace):\n"
+        "        found = super().index(corpus, workspace)\n"
+        "        self.chunk_ids = self.chunk_ids[::SIGN]\n"
+        "        return found\n",
+    }
+    write_texts(site, package)
+    words = [*small_data(tmp_path), "tracking=none", "k=1", "out=x", "retriever=reverse"]
+    words.append("retriever._target_=runner_graded.retriever.Graded")
+    found = []
+    for sign in (1, 1, -1):
+        write_texts(site, {"runner_graded/_sign.py": f"SIGN = {sign}\n"})
+        done = run(python, tmp_path, *words)
+        assert done.returncode == 0, done.stderr
+        row = json.loads((tmp_path / "x" / "per_item.jsonl").read_text("utf-8").splitlines()[0])
+        found.append((row["output"]["retrieved"][0]["id"], "the code changed" in done.stderr))
+    assert found == [("해", False), ("해", False), ("moon", True)]

@@ -6,9 +6,10 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from runner.components import build, check, identity, keys, load
+from runner.components import _source_of, build, check, identity, keys, load
 from runner.compose import compose_cells
 from runner.errors import ConfigError
+from tests.small_data import write_texts
 
 
 class Wheel(Protocol):
@@ -158,19 +159,27 @@ def test_a_setting_of_ones_own_counts_whatever_its_name() -> None:
     assert identity(config("evaluation: {timeout_ms: 2}").evaluation) != identity(config().evaluation)
 
 
-def test_identities_of_objects_change_with_the_source_of_their_module(
+def test_identities_of_objects_change_with_the_source_of_their_module_and_with_its_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    package = tmp_path / "changing"
-    digests = []
-    for text in ("one", "two"):
-        package.mkdir(exist_ok=True)
-        (package / f"part_{text}.py").write_text(f"class Part:\n    text = '{text}'\n", encoding="utf-8")
-        monkeypatch.setattr("runner.components.fingerprint", lambda value: str(value[2]))
-        built = build(OmegaConf.create({"_target_": f"changing.part_{text}.Part"}))
-        digests.append(built.identities[id(built.root)])
-    assert digests[0] != digests[1] and "None" not in digests
+    source = "import {aid}\nclass Part:\n    data_files = ('{data}',)\n"
+    write_texts(tmp_path, {"aid_one.py": "N = 1", "aid_two.py": "N = 2", "1.txt": "1", "2.txt": "2"})
+    found = set()
+    for name, aid, data in (("a", "aid_one", "1.txt"), ("b", "aid_two", "1.txt"), ("c", "aid_one", "2.txt")):
+        write_texts(tmp_path, {f"part_{name}.py": source.format(aid=aid, data=data)})
+        sources = _source_of(f"part_{name}.Part"), _source_of(f"part_{name}.Part")
+        assert sources[0] == sources[1]
+        built = build(OmegaConf.create({"_target_": f"part_{name}.Part"}))
+        found |= {sources[0], built.identities[id(built.root)]}
+    assert len(found) == 6
+
+
+def test_a_file_of_data_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    write_texts(tmp_path, {"dataless.py": "class Part:\n    data_files = ('words.txt',)\n"})
+    (problem,) = check(OmegaConf.create({"part": {"_target_": "dataless.Part"}}).part)
+    assert str(problem) == f"part._target_: data_files of Part: no 'words.txt' in {tmp_path}"
 
 
 class Toll:

@@ -6,7 +6,7 @@ from omegaconf import OmegaConf
 
 from runner.components import build
 from runner.config import plain_value
-from runner.score_identity import score_identity
+from runner.score_identity import FAMILIES, metric_code, score_identity
 
 MODELS = {
     "_target_": "runner.llm.models.Models", "cache": "none", "cache_dir": "x", "out": None, "timeout_ms": 1000,
@@ -14,6 +14,12 @@ MODELS = {
     "budget": {"usd": None, "tokens": None, "requests": None, "minutes": None, "confirm_over": None},
 }  # fmt: skip
 LEXICAL = {"_target_": "plugins.judge.lexical.LexicalJudge", "on_failure": "zero", "supported": 0.5, "health": True}
+
+
+def test_families() -> None:
+    found = metric_code()
+    assert found.keys() == FAMILIES.keys()
+    assert len(set(found.values())) == 7
 
 
 def asking(model: str, **settings: Any) -> dict[str, Any]:

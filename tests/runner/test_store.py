@@ -79,7 +79,7 @@ def test_cold_ignores_what_is_stored_but_builds_once_a_run(tmp_path: Path) -> No
 def test_what_other_code_derived_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build = Builder()
     Store(tmp_path).folder("index", {}, build)
-    monkeypatch.setattr("runner.store.code_digest", lambda: "other code")
+    monkeypatch.setattr("runner.store.code_digest", lambda *modules: "other code")
     Store(tmp_path).folder("index", {}, build)
     assert build.calls == 2
 
