@@ -24,9 +24,9 @@ def agree_on_cost(cells: Sequence[Cell]) -> None:
     cfg = cells[0].cfg
     if not any("models" in reached(cell.cfg) for cell in cells):
         return
-    planned = plan_cells(cells)
     found = (models_among(build(cell.cfg.evaluation).parts.values()) for cell in cells)
-    agree(planned, next(one for one in found if one is not None), cfg)
+    models = next(one for one in found if one is not None)
+    plan_cells(cells, lambda planned: agree(planned, models, cfg))
 
 
 def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from runner import terminal
@@ -21,7 +20,7 @@ from runner.llm.models import Models, models_among
 from runner.llm.projection import Projection
 from runner.llm.rehearsal import Expected, Rehearsal
 from runner.protocols import Case, JudgeChecking, Workspace
-from runner.rehearsal_workspace import RehearsalWorkspace
+from runner.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
 from runner.run import selected
 from runner.serving import opened_with
 from runner.store import Store
@@ -78,19 +77,27 @@ class Planned:
         return +counts
 
 
-def plan_cells(cells: Sequence[Cell]) -> Planned:
-    """Loads, indexes and ranks as the runs will (what is built is stored for them), then goes through all cases.
+def plan_cells(cells: Sequence[Cell], agree: Callable[[Planned], None] | None = None) -> Planned:
+    """Loads, indexes and ranks as the runs will, then goes through all cases. Nothing is stored where they look for it,
+    unless they follow at once: after `agree`, which raises where they do not, what was built is handed over to them.
 
     Requests are exact as long as no reply needs to be asked for again and two runs do not get the same answer
     to different prompts; tokens of replies that are not there yet are assumed. Raises what loading raises.
     """
     rehearsal = Rehearsal()
-    with TemporaryDirectory() as scratch:
-        planned = [_plan(cell, number, rehearsal, Path(scratch)) for number, cell in enumerate(cells)]
-    return Planned(planned, min(int(cell.cfg.max_concurrency) for cell in cells))
+    with ExitStack() as opened:
+        roots = dict.fromkeys(Path(options_of(cell.cfg).cache_dir) for cell in cells)
+        scratches = {root: opened.enter_context(scratch_for(root, rehearsal)) for root in roots}
+        runs = [_plan(cell, number, scratches) for number, cell in enumerate(cells)]
+        planned = Planned(runs, min(int(cell.cfg.max_concurrency) for cell in cells))
+        if agree is not None:
+            agree(planned)
+            for scratch in scratches.values():
+                scratch.hand_over()
+    return planned
 
 
-def _plan(cell: Cell, number: int, rehearsal: Rehearsal, scratch: Path) -> CellPlan:
+def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch]) -> CellPlan:
     options = options_of(cell.cfg)
     built = build(cell.cfg.evaluation)
     models = models_among(built.parts.values())
@@ -98,9 +105,10 @@ def _plan(cell: Cell, number: int, rehearsal: Rehearsal, scratch: Path) -> CellP
     projection = getattr(built.root, "projection", None)
     if models is None:
         return CellPlan(cell.swept, len(cases), {}, projection=projection)
-    store = Store(Path(options.cache_dir), built.identities, cold=options.cold_start)
+    root = Path(options.cache_dir)
+    rehearsal = scratches[root].rehearsal
     with models.rehearsing(rehearsal, str(number)):
-        workspace = RehearsalWorkspace(store, rehearsal, scratch)
+        workspace = scratches[root].workspace(Store(root, built.identities, cold=options.cold_start))
         stopped = asyncio.run(rehearse(built.root, models, cases, workspace))
     expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
     return CellPlan(cell.swept, len(cases), expected, stopped, projection)

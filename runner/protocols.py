@@ -72,6 +72,11 @@ class Workspace(Protocol):
         """The folder of all of it; a store that grows while it is used keeps a database of its own here."""
 
     @property
+    def stored(self) -> Path:
+        """Where a store of its own reads what earlier runs have stored: `root`, but in a rehearsal, which writes to a
+        folder that no run reads."""
+
+    @property
     def cold(self) -> bool:
         """True when nothing stored by an earlier run may be read."""
 
@@ -110,7 +115,7 @@ class Embedder(Protocol):
 @runtime_checkable
 class CachedEmbedder(Embedder, Protocol):
     """An embedder that asks a model, perhaps a paid one, and remembers what it said. It may have `is_rehearsed`:
-    true while its vectors are made up, of any length, to tell what it would ask."""
+    true while some of its vectors are made up, of any length, to tell what it would ask."""
 
     def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
         """Which texts would be answered from memory."""

@@ -67,6 +67,10 @@ class Store:
         self.cold = cold
         self._fresh: set[Path] = set()
 
+    @property
+    def stored(self) -> Path:
+        return self.root
+
     def identity(self, component: object) -> str:
         try:
             return self.identities[id(component)]
@@ -75,8 +79,7 @@ class Store:
             raise LookupError(f"{name} was not built from a configuration, so its identity is unknown") from None
 
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
-        key = {**key, "code": code_digest(_module_of(build))}
-        folder = self.root / kind / fingerprint([SCHEMA, kind, key])[:32]
+        folder, key = self._place(kind, key, module_of(build))
         if self._usable(folder, key):
             return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -87,13 +90,31 @@ class Store:
         self._fresh.add(folder)
         return folder
 
+    def found(self, kind: str, key: Mapping[str, Any], module: str) -> Path | None:
+        """The folder that is there, built by code of `module`; None where it would have to be built."""
+        folder, key = self._place(kind, key, module)
+        return folder if self._usable(folder, key) else None
+
+    def take(self, folder: Path) -> None:
+        """Moves a folder of another Store on the same disk to its place in this one, unless one is there."""
+        place = self.root / folder.parent.name / folder.name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        self._ignore_in_git()
+        with _locked(place.with_suffix(".lock")), suppress(OSError):
+            if not place.exists():
+                folder.rename(place)
+
+    def _place(self, kind: str, key: Mapping[str, Any], module: str) -> tuple[Path, dict[str, Any]]:
+        key = {**key, "code": code_digest(module)}
+        return self.root / kind / fingerprint([SCHEMA, kind, key])[:32], key
+
     def _usable(self, folder: Path, key: Mapping[str, Any]) -> bool:
         if folder in self._fresh:
             return True
         return not self.cold and _intact(folder, key)
 
     def _build(self, folder: Path, key: Mapping[str, Any], build: Callable[[Path], None]) -> None:
-        _remove_leftovers(folder.parent)
+        remove_leftovers(folder.parent)
         scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=folder.parent))
         try:
             build(scratch)
@@ -121,7 +142,7 @@ class Store:
             marker.write_text("*\n", encoding="utf-8")
 
 
-def _module_of(build: Callable[[Path], None]) -> str:
+def module_of(build: Callable[[Path], None]) -> str:
     """Where the code is that builds."""
     while isinstance(build, partial):
         build = build.func
@@ -141,7 +162,7 @@ def _intact(folder: Path, key: Mapping[str, Any]) -> bool:
         return False
 
 
-def _remove_leftovers(folder: Path) -> None:
+def remove_leftovers(folder: Path) -> None:
     """What builds left behind that were killed more than a day ago."""
     for path in folder.glob(f"{SCRATCH}*"):
         with suppress(OSError):

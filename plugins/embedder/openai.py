@@ -42,19 +42,25 @@ class OpenaiEmbedder:
 
     @property
     def is_rehearsed(self) -> bool:
-        """Whether vectors are made up, of any length: requests are counted instead of made."""
-        return self._model.is_rehearsed
+        """Whether some vectors are made up, of any length: requests are counted instead of made."""
+        return self._model.is_rehearsed and self._store.has_made_up
 
     def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
         """Opens the store. The server is not asked, nor the key needed, for texts that are in it."""
         asked = {**self.provenance, "model": self._model.name.partition(":")[2], "prefixes": self.prefixes}
         self._store = EmbeddingStore(
-            workspace.root, asked, self._models.cache_mode, sweep=self._models.sweep, made_up=self._models.made_up
+            workspace.root,
+            asked,
+            self._models.cache_mode,
+            sweep=self._models.sweep,
+            made_up=self._models.made_up,
+            reads=workspace.stored,
+            server=f"{self._model.name} at {self._model.provider.address}",
         )
 
     def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
         """For a thread beside the event loop. Raises StopRunError, InputError without a key, and EvaluationError
-        for what the server refuses; what came back before is kept."""
+        for what the server refuses, or answers with what is no vector; what came back before or beside is kept."""
         prefix = self.prefixes[kind]
 
         def ask(batches: Sequence[list[str]], done: Done) -> None:
@@ -80,7 +86,8 @@ class OpenaiEmbedder:
 
         async def work() -> None:
             for number, batch in left:
-                done(number, await self._model.embed(batch, self.dimensions))
+                vectors = await self._model.embed(batch, self.dimensions)
+                done(number, vectors.rows, vectors.sent_by)
 
         workers = [work() for _ in range(min(len(batches), self._models.max_concurrency))]
         outcomes = await asyncio.gather(*workers, return_exceptions=True)

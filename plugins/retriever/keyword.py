@@ -88,7 +88,7 @@ class KeywordRetriever:
     # --- index ------------------------------------------------------------------------------------
 
     def _remembering(self, workspace: Workspace) -> Tokenize:
-        store = NoteStore(workspace.root, cold=workspace.cold)
+        store = NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored)
         identity = fingerprint([workspace.identity(self.tokenizer), getattr(self.tokenizer, "provenance", {})])
         return partial(store.terms, self.tokenizer, identity)
 

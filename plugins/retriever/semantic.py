@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from runner.errors import CorpusError, Problem
+from runner.errors import CorpusError, Problem, StopRunError
 from runner.protocols import CachedEmbedder, Embedder, Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
@@ -87,13 +87,24 @@ class SemanticRetriever:
 
     def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
         vectors = self.embedder.embed([query.text for query in queries], "query")
-        if getattr(self.embedder, "is_rehearsed", False):
-            vectors = np.resize(vectors, (len(vectors), self._index.d))
+        if vectors.shape[1] != self._index.d:
+            vectors = self._fitted(vectors)
         asked = np.flatnonzero(vectors.any(axis=1))
         rankings = [Ranking((), (), ())] * len(queries)
         for place, candidates in zip(asked, self._candidates(vectors[asked], depth), strict=True):
             rankings[place] = self._rank(vectors[place], candidates, depth)
         return rankings
+
+    def _fitted(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Vectors that are made up, or of blank texts, at the length of those in the index. Raises StopRunError for
+        others."""
+        if getattr(self.embedder, "is_rehearsed", False) or not vectors.any():
+            return np.resize(vectors, (len(vectors), self._index.d))
+        name = self.provenance["embedder"].get("model", type(self.embedder).__name__)
+        raise StopRunError(
+            f"the index was built of vectors of {self._index.d} numbers by {name}, and {name} now makes vectors of "
+            f"{vectors.shape[1]}: another model answers under this name; cold_start=true builds the index anew"
+        )
 
     # --- what the embedder remembers ----------------------------------------------------------------
 

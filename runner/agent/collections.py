@@ -57,6 +57,10 @@ class _Copies:
         return self._workspace.root
 
     @property
+    def stored(self) -> Path:
+        return self._workspace.stored
+
+    @property
     def cold(self) -> bool:
         return self._workspace.cold
 

@@ -32,6 +32,7 @@ from runner.planning import CellPlan, Planned, rehearse
 from runner.progress import progress
 from runner.protocols import Preflight
 from runner.records import Row
+from runner.rehearsal_workspace import scratch_for
 from runner.report.folder import RunFolder
 from runner.report.wording import LANGUAGES
 from runner.store import Store
@@ -106,8 +107,8 @@ def _check_before_start(calibration: Calibration) -> None:
     if calibration.models is None:
         return
     rehearsal, store = Rehearsal(), Store(Path(options.cache_dir), built.identities)
-    with calibration.models.rehearsing(rehearsal, CELL):
-        asyncio.run(rehearse(calibration.evaluation, calibration.models, answers, store))
+    with scratch_for(store.root, rehearsal) as scratch, calibration.models.rehearsing(rehearsal, CELL):
+        asyncio.run(rehearse(calibration.evaluation, calibration.models, answers, scratch.workspace(store)))
     planned = Planned([CellPlan((), len(answers), rehearsal.expected)], options.max_concurrency)
     agree(planned, calibration.models, calibration.cfg)
 

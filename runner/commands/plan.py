@@ -1,7 +1,7 @@
 """Count what a command would ask of models: requests, tokens and USD, per role and run. Asks nothing.
 
 Takes the words of a run: `python -m runner plan +experiment=full_rag k=3,5,10 generator=openai judge=openai`.
-Data are loaded, indexed and ranked as the run would do it, and what is built is kept for it.
+Data are loaded, indexed and ranked as the run would do it; nothing of it is kept.
 """
 
 from __future__ import annotations

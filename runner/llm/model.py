@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -21,16 +21,12 @@ from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
 from runner.llm.prices import nano_usd, price_of
 from runner.llm.provider import sendable
 from runner.llm.rehearsal import REHEARSED, MadeUpError, Rehearsal, example_of, made_up_calls
-from runner.llm.replies import chat_reply, reply_of_stored, stored_of_reply, vectors_of
+from runner.llm.replies import Vectors, chat_reply, reply_of_stored, stored_of_reply, vectors_of
 from runner.llm.retry import Retry
 from runner.llm.settings import Price
 from runner.llm.structured import structured
 from runner.llm.tokens import PER_MESSAGE, count_tokens
 from runner.llm.toll import Toll
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -84,9 +80,8 @@ class Model:
         ask = self.chat if self._door.rehearsal is None else self._asked_in_rehearsal()
         return await structured(ask, request, read)
 
-    async def embed(self, texts: Sequence[str], dimensions: int | None = None) -> NDArray[np.float32]:
-        """float32 [n_texts, dim] as the server sends them, by one request. Nothing is stored. Raises what `chat`
-        does."""
+    async def embed(self, texts: Sequence[str], dimensions: int | None = None) -> Vectors:
+        """As the server sends them, by one request. Nothing is stored. Raises what `chat` does."""
         body = self.provider.embedding_body(self._own_name, texts, dimensions)
         tokens = sum(map(count_tokens, body["input"]))
         if (rehearsal := self._door.rehearsal) is not None:
@@ -99,9 +94,10 @@ class Model:
             )
         vectors, counted = answered.content
         self._pay(toll, counted or Usage(tokens), answered.attempts)
-        if vectors.shape[1] != body.get("dimensions", vectors.shape[1]):
+        lengths = {vector.size for vector in vectors.rows if vector.size}
+        if lengths and body.get("dimensions", min(lengths)) not in lengths:
             raise StopRunError(
-                f"{self.name} at {self.provider.address} sends vectors of {vectors.shape[1]} numbers, asked for "
+                f"{self.name} at {self.provider.address} sends vectors of {max(lengths)} numbers, asked for "
                 f"{dimensions}; dimensions=null takes them as they are"
             )
         stopwatch.note(waited_s=answered.waited_s, live=answered.attempts == 1)
@@ -240,13 +236,13 @@ class Model:
 
         return ask
 
-    def _rehearsed_vectors(self, rehearsal: Rehearsal, texts: Sequence[str], tokens: int) -> NDArray[np.float32]:
+    def _rehearsed_vectors(self, rehearsal: Rehearsal, texts: Sequence[str], tokens: int) -> Vectors:
         import numpy as np
 
         rehearsal.expected[self._account].send(Usage(tokens), self._cost(Usage(tokens)).nano_usd)
         rehearsal.has_vectors = True
         seed = zlib.crc32("\0".join(texts).encode("utf-8", "replace"))
-        return np.random.default_rng(seed).standard_normal((len(texts), REHEARSED_DIM)).astype(np.float32)
+        return Vectors(list(np.random.default_rng(seed).standard_normal((len(texts), REHEARSED_DIM))))
 
 
 def _prompt_tokens(body: Mapping[str, Any]) -> int:

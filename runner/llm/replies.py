@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.llm.messages import ChatReply, FunctionCall, Usage
@@ -11,6 +12,15 @@ from runner.llm.messages import ChatReply, FunctionCall, Usage
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """float64 [dim] for each text; of a server that is in order all have the same length. `sent_by`: how it calls the
+    model."""
+
+    rows: Sequence[NDArray[np.float64]]
+    sent_by: str = ""
 
 
 def chat_reply(said: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
@@ -44,18 +54,19 @@ def _call(said: Mapping[str, Any]) -> FunctionCall:
     return FunctionCall(said["id"], name, arguments)
 
 
-def vectors_of(said: Mapping[str, Any], n_texts: int) -> tuple[NDArray[np.float32], Usage | None]:
-    """float32 [n_texts, dim], in the order of the texts. Raises what reading something else raises."""
+def vectors_of(said: Mapping[str, Any], n_texts: int) -> tuple[Vectors, Usage | None]:
+    """In the order of the texts, whatever is in them. Raises what reading something else raises."""
     import numpy as np
 
     _raise_error(said, "data")
     rows = {int(item.get("index", -1)): item["embedding"] for item in said["data"]}
     if len(said["data"]) != n_texts or set(rows) != set(range(n_texts)):
         raise ValueError(f"expected a vector for each index from 0 to {n_texts - 1}, got {len(said['data'])}")
-    lengths = sorted({len(row) for row in rows.values()})
-    if len(lengths) > 1:
-        raise ValueError(f"expected vectors of one length, got lengths of {lengths}")
-    return np.array([rows[number] for number in range(n_texts)], dtype=np.float32), _usage(said.get("usage"))
+    vectors = [np.asarray(rows[number], dtype=np.float64) for number in range(n_texts)]
+    if any(vector.ndim != 1 for vector in vectors):
+        raise ValueError(f"expected lists of numbers, got {str(rows[0])[:80]!r}")
+    name = said.get("model")
+    return Vectors(vectors, name if isinstance(name, str) else ""), _usage(said.get("usage"))
 
 
 def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:

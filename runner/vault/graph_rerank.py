@@ -45,7 +45,9 @@ class GraphRerank:
         self._active = False
         if not (self._enabled or (self._enabled is None and self._may_hold_links(corpus))):
             return {}
-        graph = VaultGraph(corpus.documents, NoteStore(workspace.root, cold=workspace.cold).markup)
+        graph = VaultGraph(
+            corpus.documents, NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored).markup
+        )
         if not graph.edges and not self._enabled:
             return {}
         self._active = True

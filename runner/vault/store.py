@@ -18,7 +18,7 @@ from typing import Any
 
 from runner.data.corpus import passages_of
 from runner.data.notes import Outline, outlines_of
-from runner.database import Database
+from runner.database import DamagedError, Database
 from runner.protocols import Chunker, Tokenizer
 from runner.sources import code_digest
 from runner.text.chunking import Cutter, Passage
@@ -33,11 +33,14 @@ Compute = Callable[[list[str]], Sequence[Any]]
 
 
 class NoteStore:
-    """`cold`: nothing stored is read; `read_only`: nothing is stored. Without `root` nothing is either. What a text
-    was before it changed stays in the file."""
+    """`cold`: nothing stored is read; `read_only`: nothing is stored. Without `root` nothing is either. `reads`: a
+    folder that is read beside `root` and not written. What a text was before it changed stays in the file."""
 
-    def __init__(self, root: Path | None, *, cold: bool = False, read_only: bool = False) -> None:
+    def __init__(
+        self, root: Path | None, *, cold: bool = False, read_only: bool = False, reads: Path | None = None
+    ) -> None:
         self._path = None if root is None else root / FILE
+        self._base = None if reads in (None, root) else reads / FILE
         self._is_cold, self._is_kept = cold, root is not None and not read_only
         self._code = code_digest(__name__)
 
@@ -47,7 +50,7 @@ class NoteStore:
         keys = [self._key(name, text) for text in texts]
         database = Database(self._path, SCHEMA, is_replaceable=self._is_kept, read_only=not self._is_kept)
         try:
-            known = self._read(database, list(dict.fromkeys(keys)))
+            known = self._stored_elsewhere(keys) | self._read(database, list(dict.fromkeys(keys)))
             missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
             if missing:
                 made = dict(zip(missing, map(_encoded, compute(list(missing.values()))), strict=True))
@@ -90,8 +93,19 @@ class NoteStore:
         data = f"{self._code}\0{name}\0{text}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(data, digest_size=20).digest()
 
+    def _stored_elsewhere(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        if self._base is None or not self._base.exists():
+            return {}
+        base = Database(self._base, SCHEMA, read_only=True)
+        try:
+            return self._read(base, list(dict.fromkeys(keys)))
+        except DamagedError:  # which a run sets aside
+            return {}
+        finally:
+            base.close()
+
     def _read(self, database: Database, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        if self._path is None or self._is_cold or not self._path.exists():
+        if database.path is None or self._is_cold or not database.path.exists():
             return {}
         known: dict[bytes, bytes] = {}
         for start in range(0, len(keys), LOOKUP):

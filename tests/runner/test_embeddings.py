@@ -103,7 +103,7 @@ def test_what_is_no_embedding_is_refused(tmp_path: Path, made: NDArray[np.float3
 
 def test_a_model_that_changes_its_size_is_noticed(tmp_path: Path) -> None:
     embed(tmp_path, ["a"])
-    with pytest.raises(EvaluationError, match=r"vectors of different lengths: \[2, 3\]$"):
+    with pytest.raises(EvaluationError, match=r"vectors of different lengths: .* 2, 3 numbers in .*\.sqlite"):
         EmbeddingStore(tmp_path, MODEL).embed(
             ["a", "b"], "passage", in_turn(lambda texts: np.ones((1, 3), "f4")), batch_size=8
         )

@@ -22,7 +22,7 @@ from runner.llm.models import Models
 from runner.llm.rehearsal import Rehearsal
 from runner.protocols import Workspace
 from runner.rankings import Rankings, rank_all
-from runner.rehearsal_workspace import RehearsalWorkspace
+from runner.rehearsal_workspace import Scratch
 from runner.searching import Searcher
 from tests.corpora import workspace
 from tests.plugins.embedder.embedding_server import (
@@ -49,7 +49,7 @@ def ranked(
 
     def workspace_in(folder: Path) -> Workspace:
         real = workspace(folder, retriever, component)
-        return real if rehearsal is None else RehearsalWorkspace(real, rehearsal, root / "scratch")
+        return real if rehearsal is None else Scratch(root, root / "scratch", rehearsal).workspace(real)
 
     def index_and_rank() -> Rankings:
         retriever.index(CORPUS, workspace_in(root))
