@@ -14,6 +14,7 @@ from pathlib import Path
 
 from runner.compose import Plan
 from runner.errors import ConfigError, InputError, Problem
+from runner.job import Outcome
 from runner.metadata import read_json
 from runner.writing import from_here
 
@@ -44,12 +45,17 @@ def run_folder(plan: Plan) -> Iterator[Path]:
 
 
 def _unfinished(plan: Plan) -> Path | None:
-    """The newest default folder of the same command, unless it is done or in use."""
+    """The newest default folder of the same command, unless it is in use, or nothing is missing in it."""
     for folder in sorted(Path("outputs").glob(f"*-{_suffix(plan)}"), reverse=True)[:1]:
         state = read_json(folder / ("sweep.json" if plan.is_sweep else "run.json"))
-        if state is not None and state.get("status") != "completed" and not _locked(folder):
-            return folder
+        if state is not None and not (state.get("status") == "completed" and _is_whole(folder, plan)):
+            return None if _locked(folder) else folder
     return None
+
+
+def _is_whole(folder: Path, plan: Plan) -> bool:
+    outcomes = [Outcome.read(folder / name) for name in plan.folders]
+    return not any(outcome and outcome.unfinished for outcome in outcomes)
 
 
 def _new(plan: Plan) -> Path:

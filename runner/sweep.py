@@ -111,6 +111,8 @@ def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wor
         line = say("progress.stopped", folder=folder)
     elif any(outcome and outcome.exit_code == 3 and UNMET not in str(outcome.error_message) for outcome in outcomes):
         line = say("progress.not_all", folder=folder)
+    elif n_unfinished := sum(outcome.unfinished for outcome in outcomes if outcome is not None):
+        line = say("progress.unfinished", count=n_unfinished, folder=folder)
     else:
         return
     reasons = " ".join(outcome.error_message or "" for outcome in outcomes if outcome is not None)
