@@ -28,6 +28,13 @@ def run_folder(plan: Plan) -> Iterator[Path]:
         _check_is_ours(folder, plan)
     else:
         folder = _unfinished(plan) or _new(plan)
+    with locked(folder):
+        yield folder
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """A folder, which is made where it is missing, is this process's alone. Raises InputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -39,7 +46,7 @@ def run_folder(plan: Plan) -> Iterator[Path]:
         os.close(descriptor)
         raise InputError(f"out: {folder} is in use by another run; wait for it or choose another folder") from None
     try:
-        yield folder
+        yield
     finally:
         os.close(descriptor)
 
@@ -49,7 +56,7 @@ def _unfinished(plan: Plan) -> Path | None:
     for folder in sorted(Path("outputs").glob(f"*-{_suffix(plan)}"), reverse=True)[:1]:
         state = read_json(folder / ("sweep.json" if plan.is_sweep else "run.json"))
         if state is not None and not (state.get("status") == "completed" and _is_whole(folder, plan)):
-            return None if _locked(folder) else folder
+            return None if is_locked(folder) else folder
     return None
 
 
@@ -77,7 +84,7 @@ def _suffix(plan: Plan) -> str:
     return f"{re.sub(r'[^0-9A-Za-z가-힣_]+', '-', plan.experiment)}-{plan.fingerprint[:8]}"
 
 
-def _locked(folder: Path) -> bool:
+def is_locked(folder: Path) -> bool:
     try:
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from runner import terminal
 from runner.database import DamagedError, Database, damaged
 from runner.errors import BudgetSpentError, InputError
 from runner.llm.messages import Usage
@@ -81,6 +82,12 @@ def begin(folder: Path, limits: Budget) -> Path | None:
     finally:
         database.close()
     return database.set_aside
+
+
+def begin_again(folder: Path, limits: Budget) -> None:
+    """The same, with a note where a damaged ledger was put aside."""
+    if (aside := begin(folder, limits)) is not None:
+        terminal.note(f"note: {folder / FILE} was damaged, and is now {aside}; what it counted is not shown")
 
 
 class Ledger:
