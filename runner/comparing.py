@@ -7,7 +7,7 @@ be served by another process, and the latest run of an experiment must not be it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,4 +172,4 @@ def _joined(outcome: Outcome, exit_code: int, message: str) -> Outcome:
     """A run that failed by itself stays what it is."""
     if exit_code == 0 or outcome.exit_code != 0:
         return outcome
-    return Outcome(outcome.status, exit_code, message, outcome.elapsed_s, outcome.wave)
+    return replace(outcome, exit_code=exit_code, error_message=message)

@@ -16,12 +16,13 @@ from typing import Any
 
 from runner.errors import InputError, RunnerError, StopRunError, unexpected
 from runner.inflight import PATIENCE_S, Flight, Place, patient
-from runner.protocols import Case, Evaluation, Output
-from runner.records import Judgements, Row, Scores, Status, Timing
+from runner.protocols import Case, Evaluation, Output, Rejudging
+from runner.records import Judgement, Judgements, Row, Scores, Status, Timing
 from runner.stopwatch import Watch, deadline, stopwatch
 from runner.together import together
 
 Record = Callable[[Row], None]
+Earlier = Callable[[str], Mapping[str, Any] | None]
 Tell = Callable[[float, str], None]
 
 
@@ -55,11 +56,12 @@ async def run_cases(
     limits: Limits,
     record: Record,
     tell: Tell,
+    earlier: Earlier = lambda _: None,
 ) -> Stop | None:
     """Run every case and hand each row to `record`; None when all were run. A case whose error ends the run
     has no row, those in flight beside it end as they would have. `tell` gets, when nothing moves, for how many
-    seconds, and the cases in flight."""
-    crew = _Crew(evaluation, cases, limits, record)
+    seconds, and the cases in flight. `earlier`: the row, not finished, that a case has of an earlier command."""
+    crew = _Crew(evaluation, cases, limits, record, earlier)
     try:
         async with patient(
             lambda: crew.flight.ended, lambda quiet_s: tell(quiet_s, crew.flight.slowest()), limits.patience_s
@@ -74,8 +76,16 @@ async def run_cases(
 class _Crew:
     """What the workers of one run share."""
 
-    def __init__(self, evaluation: Evaluation[Any, Any], cases: Iterable[Case], limits: Limits, record: Record) -> None:
+    def __init__(
+        self,
+        evaluation: Evaluation[Any, Any],
+        cases: Iterable[Case],
+        limits: Limits,
+        record: Record,
+        earlier: Earlier,
+    ) -> None:
         self.evaluation, self.cases, self.limits, self.record = evaluation, iter(cases), limits, record
+        self.earlier = earlier
         self.flight = Flight()
         self.stop: Stop | None = None
 
@@ -87,7 +97,8 @@ class _Crew:
                 return
             place.case = case.id
             try:
-                self.record(await run_case(self.evaluation, case, self.limits.case_timeout_s, place))
+                timeout_s, earlier = self.limits.case_timeout_s, self.earlier(case.id)
+                self.record(await run_case(self.evaluation, case, timeout_s, place, earlier))
             except (StopRunError, InputError) as error:
                 self.stop = self.stop or Stop.of(error)
             place.case = None
@@ -95,18 +106,29 @@ class _Crew:
             await asyncio.sleep(0)  # a case without I/O would otherwise hold the loop, and Ctrl-C with it
 
 
-async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: float, place: Place | None = None) -> Row:
-    """One case to its row. Only the end of the run passes through: cancellation, StopRunError, InputError."""
+async def run_case(
+    evaluation: Evaluation[Any, Any],
+    case: Case,
+    timeout_s: float,
+    place: Place | None = None,
+    earlier: Mapping[str, Any] | None = None,
+) -> Row:
+    """One case to its row; `earlier`, of an earlier command, is gone on with. Only the end of the run passes through:
+    cancellation, StopRunError, InputError."""
     place = place or Place()
     place.stage, output, latency_ms = "run", None, None
-    judgements: Judgements = {}
+    judgements: dict[str, Judgement] = {}
     try:
         async with deadline(timeout_s):
-            with stopwatch() as watch:
-                output = await evaluation.run(case)
-            latency_ms = _latency_ms(output, watch)
+            output = await _restored(evaluation, case, earlier)
+            if output is None or earlier is None:
+                with stopwatch() as watch:
+                    output = await evaluation.run(case)
+                latency_ms = _latency_ms(output, watch)
+            else:
+                latency_ms, judgements = earlier["latency_ms"], _scored(earlier["judgements"])
             place.stage = "judge"
-            judgements = await evaluation.judge(case, output)
+            await _judge(evaluation, case, output, judgements)
         place.stage = "score"
         return _row(case, "ok", evaluation.score(case, output, judgements), output, latency_ms, judgements)
     except (Exception, asyncio.CancelledError) as error:
@@ -114,8 +136,29 @@ async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: floa
         if _ends_the_run(error, stage):
             raise
         status: Status = "timeout" if isinstance(error, TimeoutError) else "failed"
-        scores = _scores_of_failed(evaluation, case, output if stage == "judge" else None)
+        scores = _scores_of_failed(evaluation, case, output if stage == "judge" else None, judgements)
         return _row(case, status, scores, output, latency_ms, judgements, stage=stage, error=_text(error, timeout_s))
+
+
+async def _restored(evaluation: Evaluation[Any, Any], case: Case, earlier: Mapping[str, Any] | None) -> Any | None:
+    """What an earlier row was written for; None where the case is to be run."""
+    if earlier is None or earlier["output"] is None or not isinstance(evaluation, Rejudging):
+        return None
+    return await evaluation.restored(case, earlier)
+
+
+def _scored(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, Judgement]:
+    """Those of a row that did not fail."""
+    found = {rubric: Judgement(**said) for rubric, said in judgements.items()}
+    return {rubric: said for rubric, said in found.items() if said.score is not None and not said.error}
+
+
+async def _judge(evaluation: Evaluation[Any, Any], case: Case, output: Any, judgements: dict[str, Judgement]) -> None:
+    """Those that came stay where another raises an error."""
+    if isinstance(evaluation, Rejudging):
+        await evaluation.judge_missing(case, output, judgements)
+    else:
+        judgements |= await evaluation.judge(case, output)
 
 
 def _latency_ms(output: Output, run: Watch) -> float | None:
@@ -134,11 +177,13 @@ def _ends_the_run(error: BaseException, stage: str) -> bool:
     return isinstance(error, StopRunError | InputError) and stage != "score"
 
 
-def _scores_of_failed(evaluation: Evaluation[Any, Any], case: Case, output: Any) -> Scores:
-    """Without its judgements an output still has the scores of its other metrics."""
+def _scores_of_failed(
+    evaluation: Evaluation[Any, Any], case: Case, output: Any, judgements: Mapping[str, Judgement]
+) -> Scores:
+    """Without some of its judgements an output still has the scores of its other metrics."""
     for known in (output, None):
         with suppress(Exception):
-            return evaluation.score(case, known, {})
+            return evaluation.score(case, known, judgements)
     return Scores({})
 
 

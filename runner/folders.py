@@ -14,6 +14,7 @@ from pathlib import Path
 
 from runner.compose import Plan
 from runner.errors import ConfigError, InputError, Problem
+from runner.job import Outcome
 from runner.metadata import read_json
 from runner.writing import from_here
 
@@ -27,6 +28,13 @@ def run_folder(plan: Plan) -> Iterator[Path]:
         _check_is_ours(folder, plan)
     else:
         folder = _unfinished(plan) or _new(plan)
+    with locked(folder):
+        yield folder
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """A folder, which is made where it is missing, is this process's alone. Raises InputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -38,18 +46,23 @@ def run_folder(plan: Plan) -> Iterator[Path]:
         os.close(descriptor)
         raise InputError(f"out: {folder} is in use by another run; wait for it or choose another folder") from None
     try:
-        yield folder
+        yield
     finally:
         os.close(descriptor)
 
 
 def _unfinished(plan: Plan) -> Path | None:
-    """The newest default folder of the same command, unless it is done or in use."""
+    """The newest default folder of the same command, unless it is in use, or nothing is missing in it."""
     for folder in sorted(Path("outputs").glob(f"*-{_suffix(plan)}"), reverse=True)[:1]:
         state = read_json(folder / ("sweep.json" if plan.is_sweep else "run.json"))
-        if state is not None and state.get("status") != "completed" and not _locked(folder):
-            return folder
+        if state is not None and not (state.get("status") == "completed" and _is_whole(folder, plan)):
+            return None if is_locked(folder) else folder
     return None
+
+
+def _is_whole(folder: Path, plan: Plan) -> bool:
+    outcomes = [Outcome.read(folder / name) for name in plan.folders]
+    return not any(outcome and outcome.unfinished for outcome in outcomes)
 
 
 def _new(plan: Plan) -> Path:
@@ -71,7 +84,7 @@ def _suffix(plan: Plan) -> str:
     return f"{re.sub(r'[^0-9A-Za-z가-힣_]+', '-', plan.experiment)}-{plan.fingerprint[:8]}"
 
 
-def _locked(folder: Path) -> bool:
+def is_locked(folder: Path) -> bool:
     try:
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError:

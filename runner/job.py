@@ -22,7 +22,7 @@ OUTCOME = ".outcome.json"
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a pass over a run ended; `running`: well, and a later one goes on. `elapsed_s`: of all passes so far; `told`:
-    the terminal has its message."""
+    the terminal has its message; `unfinished`: cases that have a row, for which not all came that was asked."""
 
     status: str  # running | completed | partial | failed
     exit_code: int
@@ -30,6 +30,7 @@ class Outcome:
     elapsed_s: float = 0.0
     wave: int = 0
     told: bool = False
+    unfinished: int = 0
 
     def write(self, folder: Path) -> None:
         write_json(folder / OUTCOME, asdict(self))

@@ -14,7 +14,7 @@ A component may name in `idle` the components that it takes, so that its sisters
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -206,6 +206,19 @@ class JudgeChecking(Protocol):
 
     async def check_judge(self) -> Mapping[str, Any]:
         """Facts for the report. Called once for each run, after `prepare`; it may cost requests to models."""
+
+
+@runtime_checkable
+class Rejudging(Protocol):
+    """An evaluation that judges a case which was run in an earlier command without running it again, and asks only for
+    the judgements that are missing. Cases of other evaluations are run again, with the stored replies of models."""
+
+    async def restored(self, case: Any, row: Mapping[str, Any]) -> Any | None:
+        """What `run` had returned when this row of per_item.jsonl was written; None where the row does not tell, so
+        that the case is run again."""
+
+    async def judge_missing(self, case: Any, output: Any, judgements: MutableMapping[str, Judgement]) -> None:
+        """Add the judgements that are not there, each as it comes."""
 
 
 @runtime_checkable

@@ -283,6 +283,17 @@ class Row:
     stage: str | None = None
 
 
+def timings_of(row: Mapping[str, Any]) -> dict[str, Timing]:
+    """Of a line of per_item.jsonl."""
+    return {stage: Timing(**timing) for stage, timing in row["timings"].items()}
+
+
+def answer_of(row: Mapping[str, Any]) -> Answer:
+    """That a line of per_item.jsonl keeps."""
+    kept = row["output"]
+    return Answer(kept["answer"], kept["refused"], tuple(kept.get("citations", ())), kept.get("cut_off", False))
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A mean with its 95 % interval. `n` cases to which the metric applies, `n_scored` of them scored.

@@ -22,7 +22,7 @@ from runner.data.spool import Part
 from runner.engine import INTERRUPTED, Stop
 from runner.errors import BudgetSpentError, FallsShortError, InputError, RunnerError, TrackingError, did_you_mean
 from runner.job import Job, Outcome, head_of
-from runner.journal import Journal
+from runner.journal import UNFINISHED, Journal, is_finished
 from runner.llm.models import models_among
 from runner.metadata import now, read_json, write_json
 from runner.protocols import Case
@@ -87,7 +87,7 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     code = fingerprint([code_digest(*ROWS_BY), built.identities[id(built.root)]])
     _claim(job, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
-    with Journal(job.folder / ROWS, retry_failed=job.before is None and not job.wave.is_closing) as journal:
+    with Journal(job.folder / ROWS, again=job.before is None and not job.wave.is_closing) as journal:
         service = Service(job, options, built, cases, journal, started)
         try:
             preparation, stop = serve(service)
@@ -98,10 +98,12 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
             return _passed(stop, elapsed_s), None
+        journal.take_back()
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = summary_of(job, head, options, built, finished, journal)
         reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
-    outcome = outcome_of(summary, options, stop, reasons)
+        unfinished = sum(not is_finished(row) for row in journal.rows(service.ids))
+    outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
     head.update({name: summary[name] for name in GENERATION})
     summary["status"] = outcome.status
     write_json(job.folder / "summary.json", summary)
@@ -167,10 +169,14 @@ def _claim(job: Job, origin: Mapping[str, Any]) -> None:
     """Rows of other settings, data or code, or of unknown origin, must not be mixed with rows of this run."""
     journal = job.folder / ROWS
     before = read_json(journal.with_name(PROVENANCE)) or {}
+    if before != origin and not journal.exists():
+        journal.with_name(UNFINISHED).unlink(missing_ok=True)
     if before != origin:
         journal.with_name(PREPARATION).unlink(missing_ok=True)
     if journal.exists() and before != origin:
         aside = journal.with_name(f"per_item.before-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
+        with Journal(journal, again=False) as rows:
+            rows.take_back()
         journal.rename(aside)
         what = job.say("progress.and").join(job.say(f"progress.{name}") for name in _changed(before, origin))
         terminal.note(job.say("progress.starting_over", what=what, folder=job.folder, aside=aside.name))

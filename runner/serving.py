@@ -164,7 +164,7 @@ async def _run(service: Service, models: Sequence[Models]) -> Stop | None:
             shown.note(_with_requests(say("progress.quiet", seconds=seconds, cases=cases), models, say))
 
         limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
-        return await run_cases(service.built.root, service.pending, limits, record, tell)
+        return await run_cases(service.built.root, service.pending, limits, record, tell, service.journal.earlier)
 
 
 def _with_requests(line: str, models: Sequence[Models], say: Wording) -> str:

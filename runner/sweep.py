@@ -42,7 +42,7 @@ def launched(plan: Plan) -> tuple[Path, int]:
     baseline = look_up(plan.cells)
     agree_on_cost(plan.runs)
     with run_folder(plan) as folder:
-        _begin_ledger(plan, folder)
+        ledger.begin_again(folder, plan.cells[0].cfg.budget)
         _prepare(plan, folder)
         baseline.leave(folder)
         _prepare_tracking(plan.cells[0].cfg)
@@ -71,11 +71,6 @@ def _prepare(plan: Plan, folder: Path) -> None:
         head = {"schema": SCHEMA, "id": folder.name, "experiment": plan.experiment, "status": "running"}
         dates = {"created_at": before.get("created_at") or now(), "updated_at": now()}
         write_json(folder / "sweep.json", {**head, "fingerprint": plan.fingerprint, **dates, **parts})
-
-
-def _begin_ledger(plan: Plan, folder: Path) -> None:
-    if (aside := ledger.begin(folder, plan.cells[0].cfg.budget)) is not None:
-        terminal.note(f"note: {folder / ledger.FILE} was damaged, and is now {aside}; what it counted is not shown")
 
 
 def _prepare_tracking(cfg: DictConfig) -> None:
@@ -111,6 +106,8 @@ def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wor
         line = say("progress.stopped", folder=folder)
     elif any(outcome and outcome.exit_code == 3 and UNMET not in str(outcome.error_message) for outcome in outcomes):
         line = say("progress.not_all", folder=folder)
+    elif n_unfinished := sum(outcome.unfinished for outcome in outcomes if outcome is not None):
+        line = say("progress.unfinished", count=n_unfinished, folder=folder)
     else:
         return
     reasons = " ".join(outcome.error_message or "" for outcome in outcomes if outcome is not None)

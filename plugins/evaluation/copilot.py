@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -15,6 +15,7 @@ from runner.data.problems import ProblemLog
 from runner.errors import DataError
 from runner.health import check_health
 from runner.llm.projection import Projection
+from runner.llm.votes import judge_missing
 from runner.memory.context import BuiltContext, ContextBuilder
 from runner.memory.copilot import (
     answer_record,
@@ -35,7 +36,19 @@ from runner.metrics import diagnosis, judged
 from runner.metrics.agent import AgentSums
 from runner.metrics.answers import answer_matches
 from runner.protocols import Generator, Judge, Workspace
-from runner.records import Answer, CaseSet, Corpus, Judgements, Preparation, Query, Scores, Timing
+from runner.records import (
+    Answer,
+    CaseSet,
+    Corpus,
+    Judgement,
+    Judgements,
+    Preparation,
+    Query,
+    Scores,
+    Timing,
+    answer_of,
+    timings_of,
+)
 from runner.retrieval import Retrieval, Retrieved, record_of
 from runner.stopwatch import stopwatch
 from runner.store import fingerprint
@@ -43,6 +56,8 @@ from runner.trace.profile import AutoProfile, ProfileChoice
 
 ANSWERED = ("faithfulness", "answer_relevancy")
 MEMORY = "memory"
+_Shown = tuple[Moment, Retrieved, BuiltContext, Seen]
+
 NOT_ASKED = "not_asked"  # where a question was lost: what is remembered would have answered it
 
 
@@ -148,6 +163,20 @@ class Copilot:
     # --- one question -----------------------------------------------------------------------------
 
     async def run(self, case: ProbeCase) -> CopilotOutput:
+        moment, found, context, seen = self._shown(case)
+        answer, generation = await self._answered(case, found, context)
+        return self._output(case, (moment, found, context, seen), answer, generation)
+
+    async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> CopilotOutput:
+        """What was remembered and found is there before the first question; the answer is that of the row."""
+        timings = timings_of(row)
+        moment, found, context, seen = self._shown(case)
+        moment, generation = replace(moment, read=timings.pop("read")), timings.pop("generation", None)
+        shown = moment, replace(found, timings=timings), context, seen
+        return self._output(case, shown, answer_of(row), generation)
+
+    def _shown(self, case: ProbeCase) -> _Shown:
+        """What is remembered and what was found, and what a generator sees of both."""
         moment, query = self._moments[case.id], self._asked(case)
         if not isinstance(moment, Moment):
             raise moment
@@ -156,8 +185,12 @@ class Copilot:
         found = replace(found, contexts=context.documents)
         seen = Seen.of(case, moment, context)
         guard(case, moment, seen)
-        answer, generation = await self._answered(case, found, context)
-        kept = {**self._kept(case, query, found), **seen.record(), **told(moment, context), **answer_record(answer)}
+        return moment, found, context, seen
+
+    def _output(self, case: ProbeCase, shown: _Shown, answer: Answer, generation: Timing | None) -> CopilotOutput:
+        moment, found, context, seen = shown
+        asked = self._kept(case, self._asked(case), found)
+        kept = {**asked, **seen.record(), **told(moment, context), **answer_record(answer)}
         return CopilotOutput(moment, found, context, seen, answer, generation, kept)
 
     async def _answered(self, case: ProbeCase, found: Retrieved, context: BuiltContext) -> tuple[Answer, Timing | None]:
@@ -176,21 +209,26 @@ class Copilot:
         return {**kept, **searched, "query": case.probe.question, "gold": gold, "answers": list(case.probe.answers)}
 
     async def judge(self, case: ProbeCase, output: CopilotOutput) -> Judgements:
+        judgements: dict[str, Judgement] = {}
+        await self.judge_missing(case, output, judgements)
+        return judgements
+
+    async def judge_missing(
+        self, case: ProbeCase, output: CopilotOutput, judgements: MutableMapping[str, Judgement]
+    ) -> None:
         """The memory is judged where something is known of what it should hold."""
         question = {"question": case.probe.question, "language": case.language}
         shown_to = {**question, "answer": output.answer.text, "history": said_before(output.moment)}
         contexts = (*output.context.contexts, *output.context.documents)
-        judgements = {
-            "faithfulness": await self.judge_.judge("faithfulness", {**shown_to, "contexts": contexts}),
-            "answer_relevancy": await self.judge_.judge("answer_relevancy", shown_to),
+        asked: dict[str, Mapping[str, Any]] = {
+            "faithfulness": {**shown_to, "contexts": contexts},
+            "answer_relevancy": shown_to,
         }
         if is_about_memory(case):
             shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
             facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
-            judgements[MEMORY] = await self.judge_.judge(
-                MEMORY, {**question, **shown, **facts, "weights": self.weights}
-            )
-        return judgements
+            asked[MEMORY] = {**question, **shown, **facts, "weights": self.weights}
+        await judge_missing(self.judge_, asked, judgements)
 
     # --- scores -----------------------------------------------------------------------------------
 

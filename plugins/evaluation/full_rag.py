@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
@@ -11,12 +11,24 @@ from typing_extensions import TypedDict
 
 from runner.errors import EvaluationError, FallsShortError
 from runner.health import check_health
+from runner.llm.votes import judge_missing
 from runner.metrics import diagnosis
 from runner.metrics.answers import answer_matches, exact_match, token_f1
 from runner.metrics.judged import judged
 from runner.metrics.required import shortfall
 from runner.protocols import Generator, Judge, Workspace
-from runner.records import Answer, CaseSet, Judgements, Preparation, Query, Scores, Timing
+from runner.records import (
+    Answer,
+    CaseSet,
+    Judgement,
+    Judgements,
+    Preparation,
+    Query,
+    Scores,
+    Timing,
+    answer_of,
+    timings_of,
+)
 from runner.retrieval import Retrieval, Retrieved, record_of
 from runner.stopwatch import stopwatch
 from runner.store import fingerprint
@@ -127,13 +139,25 @@ class FullRag:
         kept = record_of(case, found, self.retrieval.corpus, self.retrieval.k)
         return {**kept, "answers": list(case.answers)}
 
+    async def restored(self, case: Query, row: Mapping[str, Any]) -> RagOutput:
+        timings = timings_of(row)
+        generation = timings.pop("generation", None)
+        found = replace(self.retrieval.retrieved(case), timings=timings)
+        return RagOutput(found, answer_of(row), generation, self._kept(case, found))
+
     async def judge(self, case: Query, output: RagOutput) -> Judgements:
+        judgements: dict[str, Judgement] = {}
+        await self.judge_missing(case, output, judgements)
+        return judgements
+
+    async def judge_missing(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
         history = {"history": case.history} if case.history else {}
         fields = {**history, "question": case.text, "answer": output.answer.text, "language": case.language}
-        return {
-            "faithfulness": await self.judge_.judge("faithfulness", {**fields, "contexts": output.found.contexts}),
-            "answer_relevancy": await self.judge_.judge("answer_relevancy", fields),
+        asked: dict[str, Mapping[str, Any]] = {
+            "faithfulness": {**fields, "contexts": output.found.contexts},
+            "answer_relevancy": fields,
         }
+        await judge_missing(self.judge_, asked, judgements)
 
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
         if output is None:

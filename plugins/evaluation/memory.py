@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
@@ -12,6 +12,7 @@ from typing import Any
 
 from runner.errors import EvaluationError
 from runner.health import check_health
+from runner.llm.votes import judge_missing
 from runner.memory.context import BuiltContext, ContextBuilder
 from runner.memory.probing import ProbeCase, Seen, guard, reference
 from runner.memory.protocols import Memory, Scenarios
@@ -23,10 +24,23 @@ from runner.metrics import diagnosis, judged
 from runner.metrics.answers import answer_matches
 from runner.metrics.memory import LostAt, lost_at
 from runner.protocols import Generator, Judge, Workspace
-from runner.records import Answer, CaseSet, Judgements, Preparation, Query, Scores, Timing
+from runner.records import (
+    Answer,
+    CaseSet,
+    Context,
+    Judgement,
+    Judgements,
+    Preparation,
+    Query,
+    Scores,
+    Timing,
+    timings_of,
+)
 from runner.stopwatch import in_line, stopwatch
 from runner.store import fingerprint
 from runner.trace.profile import AutoProfile, ProfileChoice
+
+_Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, float]]
 
 RUBRIC = "memory"
 TOGETHER = 16  # conversations whose probes take turns, so that they are replayed side by side
@@ -45,8 +59,42 @@ class MemoryOutput:
     def timings(self) -> Mapping[str, Timing]:
         return {"read": self.moment.read, "generation": self.generation}
 
+    @property
+    def memory_text(self) -> str:
+        return self.context.memory_text
+
+    @property
+    def entities_text(self) -> str:
+        return self.context.entities_text
+
     def record(self) -> Mapping[str, Any]:
         return self.kept
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredProbe:
+    """What the row of a probe tells of its output: the texts that a judge sees, and what hangs on no judgement."""
+
+    row: Mapping[str, Any]
+    memory_text: str
+    entities_text: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> RestoredProbe | None:
+        """None where a row does not tell what was shown: a whole history is not kept with every probe."""
+        kept = row["output"]
+        shown = BuiltContext((), tuple(Context(**context) for context in kept["contexts"]))
+        if row["stage"] == "score" or (not shown.contexts and any(section["tokens"] for section in kept["sections"])):
+            return None
+        return cls(row, shown.memory_text, shown.text_of("entities"))
+
+    @property
+    def timings(self) -> Mapping[str, Timing]:
+        return timings_of(self.row)
+
+    def record(self) -> Mapping[str, Any]:
+        kept: Mapping[str, Any] = self.row["output"]
+        return kept
 
 
 class MemoryEvaluation:
@@ -99,6 +147,10 @@ class MemoryEvaluation:
             return {}
         return {"judge_health": await check_health(self.judge_, [RUBRIC])}
 
+    async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> RestoredProbe | None:
+        """Nothing is said to the memory again."""
+        return RestoredProbe.of(row)
+
     async def run(self, case: ProbeCase) -> MemoryOutput:
         probe = case.probe
         with in_line():  # the turns before a probe are no part of its case
@@ -113,27 +165,42 @@ class MemoryEvaluation:
         return MemoryOutput(seen, moment, context, answer, watch.timing, kept)
 
     async def judge(self, case: ProbeCase, output: MemoryOutput) -> Judgements:
-        shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
+        judgements: dict[str, Judgement] = {}
+        await self.judge_missing(case, output, judgements)
+        return judgements
+
+    async def judge_missing(
+        self, case: ProbeCase, output: MemoryOutput | RestoredProbe, judgements: MutableMapping[str, Judgement]
+    ) -> None:
+        shown = {"memory": output.memory_text, "entities": output.entities_text}
         facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
         if not facts["reference"] and case.probe.answerable:
             facts["reference"] = list(case.probe.answers)
         question = {"question": case.probe.question, "language": case.language}
-        weights = {"weights": self.weights}
-        return {RUBRIC: await self.judge_.judge(RUBRIC, {**question, **shown, **facts, **weights})}
+        asked = {RUBRIC: {**question, **shown, **facts, "weights": self.weights}}
+        await judge_missing(self.judge_, asked, judgements)
 
-    def score(self, case: ProbeCase, output: MemoryOutput | None, judgements: Judgements) -> Scores:
+    def score(self, case: ProbeCase, output: MemoryOutput | RestoredProbe | None, judgements: Judgements) -> Scores:
         if output is None:
             return Scores({}, unscored=tuple(self._names(case)))
         grades, failed = judged.judged_memory(judgements.get(RUBRIC), self.judge_.on_failure)
-        label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
-        is_empty = not output.context.memory_text.strip() and not output.context.entities_text.strip()
-        values = {**self._counted(case, output), **grades, **diagnosis.unanswerable_values(label)}
-        labels: dict[str, str] = {"lost_at": _lost_at(case, output, values)}
-        if is_empty:  # there is nothing that could be accurate
-            values["memory_accuracy"] = None
+        values, labels, weights = self._unjudged(case, output)
+        if labels["memory"] == "empty":  # there is nothing that could be accurate
+            grades["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
-        labels |= {"answerability": label, "memory": "empty" if is_empty else "held"}
-        return Scores(values, unscored=failed, weights=diagnosis.unanswerable_weights(label), labels=labels)
+        return Scores({**values, **grades}, failed, weights, labels)
+
+    def _unjudged(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> _Unjudged:
+        """Values, labels and weights, those of the judgement aside."""
+        if isinstance(output, RestoredProbe):
+            return output.row["metrics"], output.row["labels"], output.row["weights"]
+        label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
+        unjudged = dict.fromkeys(judged.MEMORY)
+        values = {**self._counted(case, output), **unjudged, **diagnosis.unanswerable_values(label)}
+        is_empty = not output.memory_text.strip() and not output.entities_text.strip()
+        told = {"answerability": label, "memory": "empty" if is_empty else "held"}
+        labels = {"lost_at": _lost_at(case, output, values), **told}
+        return values, labels, diagnosis.unanswerable_weights(label)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return sums(rows)

@@ -17,7 +17,7 @@ from runner.text.citations import citations
 from runner.text.language import Language, detect_language
 from runner.text.refusals import REFUSAL, is_refusal
 
-ATTEMPTS = 3  # the same request, while the reply is empty
+ATTEMPTS = 3  # the same request, while the reply is empty or breaks off
 PROMPTS = ("answer", "memory", "copilot")  # that may be asked for by name
 
 
@@ -82,16 +82,17 @@ class OpenaiGenerator:
         return self.sampling.request(messages)
 
     async def _asked(self, request: ChatRequest) -> ChatReply:
-        """A reply with text, or with a refusal."""
-        for attempt in range(ATTEMPTS):
-            reply = await self.model.chat(replace(request, attempt=attempt))
-            if reply.refusal or reply.text.strip():
-                return reply
-            if reply.finish_reason == "length":
-                raise ReplyError(f"no text within max_tokens={request.max_tokens}; raise generator.max_tokens")
-            if reply.finish_reason == "content_filter":
-                raise ReplyError("the answer was withheld by the server's content filter")
-        raise ReplyError(f"the answer was empty {ATTEMPTS} times")
+        """A reply with text, or with a refusal. One that breaks off before its limit is the last that is taken."""
+        with self.model.series() as ask:
+            for attempt in range(ATTEMPTS):
+                reply = await ask(replace(request, attempt=attempt))
+                if reply.refusal or (reply.text.strip() and not (reply.broke_off and attempt + 1 < ATTEMPTS)):
+                    return reply
+                if reply.used_limit:
+                    raise ReplyError(f"no text within max_tokens={request.max_tokens}; raise generator.max_tokens")
+                if reply.finish_reason == "content_filter":
+                    raise ReplyError("the answer was withheld by the server's content filter")
+            raise ReplyError(f"the answer was empty {ATTEMPTS} times")
 
 
 def _language(query: Query) -> Language:

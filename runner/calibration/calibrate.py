@@ -25,6 +25,7 @@ from runner.data.labels import Labels
 from runner.engine import INTERRUPTED, Limits, Stop, run_cases
 from runner.errors import ConfigError
 from runner.judging import judging_of
+from runner.llm import ledger
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Rehearsal
 from runner.metadata import SCHEMA, git_state, now, versions, without_credentials, write_json
@@ -75,6 +76,8 @@ def calibrate(calibration: Calibration) -> dict[str, Any]:
     started = time.perf_counter()
     _check_before_start(calibration)
     calibration.folder.mkdir(parents=True, exist_ok=True)
+    if calibration.models is not None:
+        ledger.begin_again(calibration.folder, calibration.cfg.budget)
     rows: dict[str, Row] = {}
     stop = asyncio.run(_judged(calibration, rows))
     items = [item_of(answer, rows[answer.id]) for answer in calibration.labels.answers if answer.id in rows]

@@ -16,7 +16,8 @@ Options of its own, beside those of a run:
                        have another name than the rubric
   run=RUN_FOLDER       a finished run with the same judge: its means are corrected for the judge's bias
 
-Writes calibration.md, calibration.json and items.jsonl into out (default: outputs/<time>-calibrate-…).
+Writes calibration.md, calibration.json and items.jsonl into out (default: outputs/<time>-calibrate-…). The same
+command goes on in the newest such folder until every answer is judged; a budget holds over all launches there.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, listed
 from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
+from runner.folders import is_locked, locked
+from runner.metadata import read_json
 from runner.report import calibration as report
 from runner.report.calibration_panels import panels
 from runner.report.folder import RunFolder, legible, open_run
@@ -70,10 +73,13 @@ def main(argv: Sequence[str]) -> int:
     if log.errors:
         terminal.note(f"left out of {path}:\n{listed(log.errors)}")
     labels = _selected(labels, options)
-    cfg.out = str(_folder(cfg, labels))
+    folder = _folder(cfg, labels, words)
+    cfg.out = str(folder)
     built = build(cfg.judge)
     settings = Settings(labels.scale, *own.thresholds, options.seed)
-    return _show(calibrate(Calibration(cfg, options, built, labels, settings, tuple(argv), own.wanted.names, run)), cfg)
+    with locked(from_here(folder)):
+        calibration = Calibration(cfg, options, built, labels, settings, tuple(argv), own.wanted.names, run)
+        return _show(calibrate(calibration), cfg)
 
 
 def _show(result: Mapping[str, object], cfg: DictConfig) -> int:
@@ -164,12 +170,25 @@ def _selected(labels: Labels, options: RunOptions) -> Labels:
     return replace(labels, answers=answers, rubrics=tuple(name for name in labels.rubrics if name in rated))
 
 
-def _folder(cfg: DictConfig, labels: Labels) -> Path:
-    """Raises InputError for a folder that holds a run."""
-    key = fingerprint([identity(cfg.judge), labels.fingerprint])[:8]
+def _folder(cfg: DictConfig, labels: Labels, words: Sequence[str]) -> Path:
+    """The newest default folder of the same command, unless nothing is missing in it or it is in use; else a new one.
+    Raises InputError for a folder that holds a run."""
+    same = sorted(word for word in words if not word.startswith("budget."))
+    key = fingerprint([identity(cfg.judge), labels.fingerprint, same])[:8]
+    newest = sorted(Path("outputs").glob(f"*-calibrate-{key}"), reverse=True)[:1]
+    if cfg.out is None and newest and not _is_whole(newest[0]) and not is_locked(newest[0]):
+        return newest[0]
     start = time.strftime("%Y%m%d-%H%M%S")
     default = (Path("outputs") / f"{start}{'' if n == 1 else f'.{n}'}-calibrate-{key}" for n in count(1))
     folder = next(each for each in default if not each.exists()) if cfg.out is None else Path(cfg.out)
     if any((folder / name).exists() for name in ("run.json", "sweep.json")):
         raise InputError(f"out: {folder} holds a run; choose another folder")
     return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether every answer was judged."""
+    result = read_json(folder / "calibration.json") or {}
+    cases = result.get("cases") or {}
+    missing = sum(cases.get(name, 0) for name in ("failed", "timeout", "unscored", "pending"))
+    return result.get("status") == "completed" and not missing

@@ -3,12 +3,14 @@
   python -m runner generate corpus=notes out=queries.jsonl questions_per_chunk=3 language=ko
 
 Settings are given as KEY=VALUE. What was answered is not asked again: the same command goes on where it was
-stopped, as long as the cache is used.
+stopped, as long as the cache is used. A budget holds over all launches until the file is written; what they spent
+is kept in .NAME.ledger beside it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,11 +39,15 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.write(_manual())
         return 0
     cfg = settings(argv)
+    out = expanded(cfg.out)
+    spent = out.with_name(f".{out.stem}.ledger")
+    cfg.models.out = str(spent)
     maker: QuestionMaker = build(cfg.testset).root
+    from runner.llm import ledger
     from runner.testset.files import check_out, write
 
-    out = expanded(maker.out)
     check_out(out)
+    ledger.begin_again(spent, cfg.budget)
     made = maker.ordered()
     _tell_of_data(made.problems)
     asyncio.run(_ask(maker, made, cfg.budget.confirm_over))
@@ -51,6 +57,7 @@ def main(argv: Sequence[str]) -> int:
         )
     write(made, maker, out)
     sys.stdout.write(_summary(made, maker, out))
+    shutil.rmtree(spent, ignore_errors=True)
     return 0
 
 

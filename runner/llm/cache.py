@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ CREATE TABLE claim (digest BLOB PRIMARY KEY, owner TEXT NOT NULL)
 """
 ADVICE = "cache=use sets the damaged file aside and begins a new one"
 SELECT = "SELECT request, reply, checksum FROM reply WHERE digest = ? AND (? = '' OR sweep = ?)"
+USELESS = "useless"  # of a stored reply: the command for which it was of no use
 
 Reply = Mapping[str, Any]
 
@@ -38,13 +39,16 @@ class ReplyCache:
     sweep than this one has stored, and stores its own instead; `none` neither reads nor stores.
 
     A request is bytes that say everything on which its reply depends. A damaged row is a missing row.
-    `sweep` tells the name of this sweep. What one process is asking for, the others wait for.
+    `sweep` tells the name of this sweep. What one process is asking for, the others wait for. A reply that was of no
+    use answers its request only in the `command` that marked it so, and in mode `replay`: later commands ask anew.
     """
 
-    def __init__(self, root: Path, mode: CacheMode, sweep: Callable[[], str]) -> None:
+    def __init__(
+        self, root: Path, mode: CacheMode, sweep: Callable[[], str], command: Callable[[], str] = lambda: ""
+    ) -> None:
         self.mode = mode
         self.stores = mode in ("use", "refresh")
-        self._sweep = sweep
+        self._sweep, self._command = sweep, command
         self._root, self._path = root, root / "models.sqlite"
         self._presence: Presence | None = None
         self._database = Database(
@@ -57,12 +61,14 @@ class ReplyCache:
         """Where a file is now that could not be used."""
         return self._database.set_aside
 
-    def find(self, request: bytes) -> Reply | None:
+    def find(self, request: bytes, *, for_plan: bool = False) -> Reply | None:
+        """`for_plan`: what the next command would find, which asks for all that was of no use anew."""
         if self.mode == "none" or not (self.stores or self._path.exists()):
             return None
         digest, sweep = _digest(request), self._own_sweep()
+        serves = self._serves if not for_plan or self.mode == "replay" else _is_of_use
         try:
-            return self._database.read(lambda rows: _read(rows, digest, request, sweep))
+            return self._database.read(lambda rows: _read(rows, digest, request, sweep, serves))
         except StopRunError as error:
             self.problem = error
             raise
@@ -75,7 +81,7 @@ class ReplyCache:
         digest, sweep = _digest(request), self._own_sweep()
 
         def write(rows: sqlite3.Connection) -> tuple[bool, Reply | None]:
-            if (found := _read(rows, digest, request, sweep)) is not None:
+            if (found := _read(rows, digest, request, sweep, self._serves)) is not None:
                 return False, found
             if self._presence is None:
                 self._presence = Presence(self._root)
@@ -102,12 +108,30 @@ class ReplyCache:
 
         def write(rows: sqlite3.Connection) -> Reply:
             _unclaim(rows, digest)
-            if (found := _read(rows, digest, request, sweep)) is not None:
+            if (found := _read(rows, digest, request, sweep, self._serves)) is not None:
                 return found
             rows.execute("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?, ?)", row)
             return reply
 
         return self._database.write(write)
+
+    def mark_useless(self, requests: Iterable[bytes]) -> None:
+        """The replies to these requests were of no use together."""
+        if not self.stores:
+            return
+        asked = [(_digest(request), request) for request in requests]
+        sweep, command = self._own_sweep(), self._command()
+
+        def write(rows: sqlite3.Connection) -> None:
+            for digest, request in asked:
+                if (found := _read(rows, digest, request, sweep, self._serves)) is not None:
+                    encoded = orjson.dumps({**found, USELESS: command})
+                    checksum = _checksum(digest, request, encoded)
+                    rows.execute(
+                        "UPDATE reply SET reply = ?, checksum = ? WHERE digest = ?", (encoded, checksum, digest)
+                    )
+
+        self._database.write(write)
 
     def check(self) -> None:
         """Raises StopRunError where what will be paid for could not be stored."""
@@ -123,17 +147,26 @@ class ReplyCache:
             self._presence.close()
             self._presence = None
 
+    def _serves(self, reply: Reply) -> bool:
+        return _is_of_use(reply) or self.mode == "replay" or reply[USELESS] == self._command()
+
     def _own_sweep(self) -> str:
         """Empty where replies of all sweeps will do."""
         return self._sweep() if self.mode == "refresh" else ""
 
 
-def _read(rows: sqlite3.Connection, digest: bytes, request: bytes, sweep: str) -> Reply | None:
+def _is_of_use(reply: Reply) -> bool:
+    return USELESS not in reply
+
+
+def _read(
+    rows: sqlite3.Connection, digest: bytes, request: bytes, sweep: str, serves: Callable[[Reply], bool]
+) -> Reply | None:
     row = rows.execute(SELECT, (digest, sweep, sweep)).fetchone()
     if row is None or _checksum(digest, *row[:2]) != row[2] or row[0] != request:
         return None
     reply: Reply = orjson.loads(row[1])
-    return reply
+    return reply if serves(reply) else None
 
 
 def _unclaim(rows: sqlite3.Connection, digest: bytes) -> None:

@@ -22,7 +22,7 @@ class Door:
     """`folder` holds the ledger; None keeps it in memory. With a `rehearsal` nothing is asked."""
 
     def __init__(self, cache_dir: Path, mode: CacheMode, folder: Path | None, budget: Budget) -> None:
-        self.cache = ReplyCache(cache_dir, mode, lambda: self.ledger.sweep)
+        self.cache = ReplyCache(cache_dir, mode, lambda: self.ledger.sweep, lambda: self.ledger.command)
         self.limits_usd = budget.get("usd") is not None
         self.cell = "."
         self.rehearsal: Rehearsal | None = None

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from runner import terminal
 from runner.database import DamagedError, Database, damaged
 from runner.errors import BudgetSpentError, InputError
 from runner.llm.messages import Usage
@@ -68,19 +69,25 @@ NOTHING = Cost(Usage(), 0)
 
 
 def begin(folder: Path, limits: Budget) -> Path | None:
-    """A command is given: the clock of `budget.minutes` starts. Returns where a damaged ledger was put
-    aside; raises InputError where a budget depends on it."""
+    """A command is given: the clock of `budget.minutes` starts, and replies that were of no use to earlier commands are
+    asked for anew. Returns where a damaged ledger was put aside; raises InputError where a budget depends on it."""
     database = _database(folder, limits)
     try:
         if (folder / FILE).exists():
             database.read(_check_whole)
-        if limits.get("minutes") is not None:
+        if limits.get("minutes") is not None or (folder / FILE).exists():
             database.write(lambda rows: rows.execute(f"{BEGIN} excluded.begun_at", _newly_begun()))
     except DamagedError as error:
         raise InputError(str(error)) from error
     finally:
         database.close()
     return database.set_aside
+
+
+def begin_again(folder: Path, limits: Budget) -> None:
+    """The same, with a note where a damaged ledger was put aside."""
+    if (aside := begin(folder, limits)) is not None:
+        terminal.note(f"note: {folder / FILE} was damaged, and is now {aside}; what it counted is not shown")
 
 
 class Ledger:
@@ -94,7 +101,7 @@ class Ledger:
         self._pending: dict[tuple[Account, Source], list[int]] = {}
         self._flushed = time.monotonic()
         self._presence: Presence | None = None
-        self._sweep: tuple[str, float] | None = None
+        self._sweep: tuple[str, float, float] | None = None
 
     @property
     def is_limited(self) -> bool:
@@ -104,6 +111,12 @@ class Ledger:
     def sweep(self) -> str:
         """A name that only this sweep has, however often and in however many processes it is gone on with."""
         return self._opened()[0]
+
+    @property
+    def command(self) -> str:
+        """A name that only this command has, in all of its processes."""
+        name, _, begun_at = self._opened()
+        return f"{name}/{begun_at}"
 
     def reserve(self, account: Account, most: Cost) -> int | None:
         """The id of a reservation; None while others hold what is left and may give it back. Raises
@@ -175,15 +188,16 @@ class Ledger:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _opened(self) -> tuple[str, float]:
-        """The name of the sweep, and when its command began (time.monotonic: clocks on the wall are set)."""
+    def _opened(self) -> tuple[str, float, float]:
+        """The name of the sweep, and when its command began (time.monotonic: clocks on the wall are set; and as it is
+        kept in the file)."""
         if self._sweep is None:
 
-            def read(rows: sqlite3.Connection) -> tuple[str, float]:
+            def read(rows: sqlite3.Connection) -> tuple[str, float, float]:
                 _settle_abandoned(rows, self._folder)
                 rows.execute(f"{BEGIN} begun_at", _newly_begun())
                 name, begun_at = rows.execute("SELECT name, begun_at FROM sweep").fetchone()
-                return name, time.monotonic() - max(0.0, time.time() - begun_at)
+                return name, time.monotonic() - max(0.0, time.time() - begun_at), begun_at
 
             self._sweep = self._write(read)
         return self._sweep

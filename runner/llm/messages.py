@@ -64,7 +64,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """`attempts` sent for it in this run (0: from the cache). `waited_s` stood in line before the last attempt."""
+    """`attempts` sent for it in this run (0: from the cache). `waited_s` stood in line before the last attempt.
+    `limit`: tokens that it might have; None where the request named none."""
 
     text: str
     finish_reason: str | None
@@ -73,7 +74,18 @@ class ChatReply:
     calls: tuple[FunctionCall, ...] = ()
     attempts: int = 1
     waited_s: float = 0.0
+    limit: int | None = None
 
     @property
     def cached(self) -> bool:
         return self.attempts == 0
+
+    @property
+    def used_limit(self) -> bool:
+        """Whether it ends where it had to, in the middle perhaps."""
+        return self.finish_reason == "length" and (self.limit is None or self.usage.output_tokens >= self.limit)
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether the server says that it had to end there, and it had not."""
+        return self.finish_reason == "length" and not self.used_limit

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import orjson
 
-from runner import stopwatch
-from runner.errors import StopRunError
+from runner import stopwatch, terminal
+from runner.errors import ReplyError, StopRunError
 from runner.llm import metering
 from runner.llm.cache import Reply
 from runner.llm.door import Door
+from runner.llm.examples import example_of
 from runner.llm.ledger import Account, Cost
 from runner.llm.messages import ChatReply, ChatRequest, Role, Usage
 from runner.llm.prices import nano_usd, price_of
 from runner.llm.provider import sendable
-from runner.llm.rehearsal import REHEARSED, MadeUpError, Rehearsal, example_of, made_up_calls
-from runner.llm.replies import Vectors, chat_reply, reply_of_stored, stored_of_reply, vectors_of
+from runner.llm.rehearsal import REHEARSED, MadeUpError, Rehearsal, made_up_calls
+from runner.llm.replies import Vectors, chat_reply, miscounted, reply_of_stored, stored_of_reply, vectors_of
 from runner.llm.retry import Retry
 from runner.llm.settings import Price
-from runner.llm.structured import structured
+from runner.llm.structured import Ask, structured
 from runner.llm.tokens import PER_MESSAGE, count_tokens
 from runner.llm.toll import Toll
 
@@ -59,10 +61,31 @@ class Model:
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Raises StopRunError and InputError for what is wrong for every request, EvaluationError for what is wrong
         with this one."""
-        cache, body = self._door.cache, self.provider.body(self._own_name, request)
-        key = self._key(body, request)
-        stored = cache.find(key)
-        if (rehearsal := self._door.rehearsal) is not None:
+        body = self.provider.body(self._own_name, request)
+        return replace(await self._answered(request, body), limit=_limit(body))
+
+    @contextmanager
+    def series(self) -> Iterator[Ask]:
+        """`chat` for requests that are made until a reply is of use. Where a ReplyError ends them none was: their
+        replies are not taken from the cache by a later command, which asks anew."""
+        keys: list[bytes] = []
+
+        async def ask(request: ChatRequest) -> ChatReply:
+            keys.append(self._key(self.provider.body(self._own_name, request), request))
+            return await self.chat(request)
+
+        try:
+            yield ask
+        except ReplyError:
+            if not self.is_rehearsed:
+                self._door.cache.mark_useless(keys)
+            raise
+
+    async def _answered(self, request: ChatRequest, body: Mapping[str, Any]) -> ChatReply:
+        cache, key = self._door.cache, self._key(body, request)
+        rehearsal = self._door.rehearsal
+        stored = cache.find(key, for_plan=rehearsal is not None)
+        if rehearsal is not None:
             return self._rehearsed(rehearsal, request, body, key, stored)
         if stored is not None:
             return self._from_elsewhere(reply_of_stored(stored))
@@ -77,8 +100,10 @@ class Model:
     async def structured(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
         """What `read` makes of the JSON object of the reply; it raises ValueError for what it cannot take. Raises
         ReplyError when repeats and a repair did not help, and what `chat` does."""
-        ask = self.chat if self._door.rehearsal is None else self._asked_in_rehearsal()
-        return await structured(ask, request, read)
+        if self.is_rehearsed:
+            return await structured(self._asked_in_rehearsal(), request, read)
+        with self.series() as ask:
+            return await structured(ask, request, read)
 
     async def embed(self, texts: Sequence[str], dimensions: int | None = None) -> Vectors:
         """As the server sends them, by one request. Nothing is stored. Raises what `chat` does."""
@@ -89,9 +114,8 @@ class Model:
         self._check_may_ask()
         toll = self._toll(Usage(_most_tokens(orjson.dumps(body))))
         with self._door.under_way(f"{self.role} {self.name}"):
-            answered = await self._retry.ask(
-                "/embeddings", body, tokens, lambda said: vectors_of(said, len(texts)), toll
-            )
+            read = self._read(lambda said: vectors_of(said, len(texts)))
+            answered = await self._retry.ask("/embeddings", body, tokens, read, toll)
         vectors, counted = answered.content
         self._pay(toll, counted or Usage(tokens), answered.attempts)
         lengths = {vector.size for vector in vectors.rows if vector.size}
@@ -163,17 +187,31 @@ class Model:
                 raise
 
     async def _ask(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
-        longest = body.get("max_completion_tokens") or body.get("max_tokens") or self._unlimited(request)
+        longest = _limit(body) or self._unlimited(request)
         tokens = _prompt_tokens(body) + longest if self.provider.counts_tokens else 0
         toll = self._toll(Usage(_most_tokens(key), longest))
-        answered = await self._retry.ask("/chat/completions", body, tokens, chat_reply, toll)
+        answered = await self._retry.ask("/chat/completions", body, tokens, self._read(chat_reply), toll)
         reply, counted = answered.content
-        usage = counted or Usage(_prompt_tokens(body), count_tokens(reply.text))
+        length = longest if reply.finish_reason == "length" else count_tokens(reply.text)
+        usage = counted or Usage(_prompt_tokens(body), length)
         try:
             reply = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, usage)))
         finally:
             self._pay(toll, usage, answered.attempts)
         return replace(reply, attempts=answered.attempts, waited_s=answered.waited_s)
+
+    def _read(self, read: Callable[[Mapping[str, Any]], T]) -> Callable[[Mapping[str, Any]], T]:
+        """Tells once of a server whose counts of tokens cannot be."""
+
+        def reading(said: Mapping[str, Any]) -> T:
+            found = read(said)
+            if not self.provider.is_miscounting and (counts := miscounted(said)):
+                self.provider.is_miscounting = True
+                what = f"{self.name} at {self.provider.address} counts tokens as nobody can ({counts})"
+                terminal.note(f"note: {what}; they are estimated")
+            return found
+
+        return reading
 
     def _unlimited(self, request: ChatRequest) -> int:
         """What an answer is taken to be at most where conf lets it be as long as it likes."""
@@ -222,7 +260,7 @@ class Model:
             filler = orjson.dumps(example_of(request.schema, filler)).decode()
         return ChatReply(filler, REHEARSED, None, usage, made_up_calls(request))
 
-    def _asked_in_rehearsal(self) -> Callable[[ChatRequest], Awaitable[ChatReply]]:
+    def _asked_in_rehearsal(self) -> Ask:
         """No reply that is made up is asked for again, whatever is wrong with it."""
         is_made_up = False
 
@@ -243,6 +281,12 @@ class Model:
         rehearsal.has_vectors = True
         seed = zlib.crc32("\0".join(texts).encode("utf-8", "replace"))
         return Vectors(list(np.random.default_rng(seed).standard_normal((len(texts), REHEARSED_DIM))))
+
+
+def _limit(body: Mapping[str, Any]) -> int | None:
+    """Of the tokens of an answer."""
+    limit: int | None = body.get("max_completion_tokens") or body.get("max_tokens")
+    return limit
 
 
 def _prompt_tokens(body: Mapping[str, Any]) -> int:

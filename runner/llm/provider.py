@@ -16,6 +16,7 @@ import orjson
 from runner.errors import InputError, Problem
 from runner.llm.address import HOST, address_problem, expected
 from runner.llm.limiter import Limiter, limiter_of
+from runner.llm.loose_json import loosely
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.settings import ProviderSettings
 from runner.llm.verdict import UnsendableError
@@ -36,6 +37,7 @@ class Provider:
         self._timeout_s = timeout_s
         self._ceiling = min(max_concurrency, settings.get("max_concurrency") or max_concurrency)
         self._client: AsyncOpenAI | None = None
+        self.is_miscounting = False  # which is told once
 
     # --- what conf says ---------------------------------------------------------------------------
 
@@ -173,7 +175,7 @@ class Provider:
                 response = await client.post(path, content=content, cast_to=httpx2.Response)
             except ValueError as error:
                 raise UnsendableError from error
-        found = orjson.loads(self._keyless(response.content))
+        found = loosely(self._keyless(response.content))
         if not isinstance(found, dict):
             raise ValueError(f"expected a JSON object, got {str(found)[:80]!r}")
         return found

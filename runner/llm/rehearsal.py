@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import orjson
 
 from runner.errors import ReplyError
+from runner.llm.examples import example_of
 from runner.llm.ledger import Account
 from runner.llm.messages import ChatRequest, FunctionCall, Usage
 
@@ -81,25 +81,6 @@ class Rehearsal:
             return False
         self._seen.add(digest)
         return True
-
-
-def example_of(schema: Mapping[str, Any], text: str) -> Any:
-    """Something of the form that a JSON schema asks for; its strings are `text`, its lists empty."""
-    if "enum" in schema:
-        return schema["enum"][0]
-    kinds = schema.get("type", "string")
-    match kinds[0] if isinstance(kinds, list) else kinds:
-        case "object":
-            return {name: example_of(inner, text) for name, inner in (schema.get("properties") or {}).items()}
-        case "array":
-            return []
-        case "number" | "integer":
-            return schema.get("minimum", 0)
-        case "boolean":
-            return False
-        case "null":
-            return None
-    return text
 
 
 def made_up_calls(request: ChatRequest) -> tuple[FunctionCall, ...]:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+COUNTS = ("prompt_tokens", "completion_tokens")
+MOST = 10**9  # tokens of one exchange; a sum of such numbers is none that a database cannot hold
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
@@ -26,16 +29,28 @@ class Vectors:
 def chat_reply(said: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
     """Of a chat completion. Raises what reading something else raises."""
     _raise_error(said, "choices")
-    choice = said["choices"][0]
-    message = choice["message"]
+    choice = _first(said.get("choices"))
+    message = _mapping(choice.get("message"), "choices.0.message")
     text, refusal, reason = message.get("content") or "", message.get("refusal"), choice.get("finish_reason")
     if isinstance(text, list):
-        text = "".join(part.get("text") or "" for part in text)
+        text = "".join(_mapping(part, "a part of the content").get("text") or "" for part in text)
     if not isinstance(text, str) or not isinstance(refusal, str | None) or not isinstance(reason, str | None):
         raise ValueError(f"expected a text, got {str(message)[:80]!r}")
     usage = _usage(said.get("usage"), "completion_tokens")
     calls = tuple(map(_call, message.get("tool_calls") or ()))
     return ChatReply(text, reason, refusal, Usage(), calls), usage
+
+
+def _first(choices: Any) -> Mapping[str, Any]:
+    if not isinstance(choices, list) or not choices:
+        raise ValueError(f"choices: expected a list of one, got {str(choices)[:80]!r}")
+    return _mapping(choices[0], "choices.0")
+
+
+def _mapping(said: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(said, Mapping):
+        raise ValueError(f"{place}: expected an object, got {str(said)[:80]!r}")
+    return said
 
 
 def _raise_error(said: Mapping[str, Any], wanted: str) -> None:
@@ -98,5 +113,17 @@ def _usage(said: Any, answer: str | None = None) -> Usage | None:
     return Usage(asked, answered, min(asked, _count(cached) or 0))
 
 
+def miscounted(said: Mapping[str, Any]) -> str:
+    """The counts of tokens that cannot be, in words; empty where a server sent none such."""
+    usage = said.get("usage")
+    counts = {name: usage.get(name) for name in COUNTS} if isinstance(usage, Mapping) else {}
+    return ", ".join(
+        f"{name}={str(count)[:40]}" for name, count in counts.items() if count is not None and _count(count) is None
+    )
+
+
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None
+    """A whole number, as a float perhaps, of tokens that somebody can have sent."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+        return None
+    return int(value) if value == int(value) else None

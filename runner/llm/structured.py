@@ -8,13 +8,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from runner.errors import ReplyError
+from runner.errors import EvaluationError, ReplyError, StopRunError
+from runner.llm.loose_json import integer, whole
 from runner.llm.messages import ChatReply, ChatRequest, Message
 from runner.text.language import detect_language
 
 T = TypeVar("T")
 
+Ask = Callable[[ChatRequest], Awaitable[ChatReply]]
+
 IDENTICAL = 3  # attempts with the same request, before one that shows the model what it said
+REASON = 500  # characters of what is wrong with it, which may quote all of it
 SHOWN = 2000  # characters of the unusable reply in the repair request
 
 REPAIR = {
@@ -24,27 +28,64 @@ REPAIR = {
 
 
 async def structured(
-    ask: Callable[[ChatRequest], Awaitable[ChatReply]],
+    ask: Ask,
     request: ChatRequest,
     read: Callable[[Mapping[str, Any]], T],
 ) -> T:
     """What `read` makes of the last JSON object of the reply; it raises ValueError for what it cannot take.
 
     Such a reply, or none, brings the identical request again, up to twice, then one with the reply and what
-    is wrong with it. A refusal or a reply that was cut off is final. Raises ReplyError.
+    is wrong with it. The first reply that used all tokens it might have brings the request with twice as many. A
+    refusal is final, and so is a second reply that was cut off. Raises ReplyError.
     """
-    said = reason = ""
+    said, reason, max_tokens = "", "", request.max_tokens
     for attempt in range(IDENTICAL + 1):
         asked = replace(request, attempt=attempt)
         if attempt == IDENTICAL:
             asked = replace(asked, messages=_repairing(request, said, reason))
-        reply = await ask(asked)
-        _check_is_whole(reply, request.max_tokens)
+        reply = await _given(ask, asked)
+        if reply.used_limit and request.max_tokens == max_tokens and reply.limit is not None:
+            request = replace(request, max_tokens=2 * max_tokens)
+            reply = await _longer(ask, replace(asked, max_tokens=2 * max_tokens), reply)
         try:
-            return read(last_object(reply.text))
+            return read(_object_of(reply))
         except ValueError as error:
-            said, reason = reply.text, " ".join(str(error).split())
+            said, reason = reply.text, " ".join(str(error).split())[:REASON]
     raise ReplyError(f"no usable answer in {IDENTICAL + 1} replies: {reason}; the last was {_short(said)!r}")
+
+
+async def _given(ask: Ask, request: ChatRequest) -> ChatReply:
+    """Raises ReplyError where the model or its server gives none."""
+    reply = await ask(request)
+    if reply.refusal:
+        raise ReplyError(f"the model refused: {_short(reply.refusal)}")
+    if reply.finish_reason == "content_filter":
+        raise ReplyError("the reply was withheld by the server's content filter")
+    return reply
+
+
+async def _longer(ask: Ask, request: ChatRequest, cut: ChatReply) -> ChatReply:
+    """The reply to a request that allows more tokens than `cut` used."""
+    try:
+        return await _given(ask, request)
+    except (StopRunError, ReplyError):
+        raise
+    except EvaluationError as error:  # of a model that cannot make so many
+        raise EvaluationError(f"{_cut_off(cut)}; asked with max_tokens={request.max_tokens}: {error}") from error
+
+
+def _object_of(reply: ChatReply) -> Mapping[str, Any]:
+    """Raises ValueError for a reply without one, or that broke off, ReplyError for one that needs more tokens."""
+    if reply.used_limit:
+        raise ReplyError(_cut_off(reply))
+    if reply.broke_off:
+        raise ValueError(f"the reply broke off after {reply.usage.output_tokens} of {reply.limit} tokens")
+    return last_object(reply.text)
+
+
+def _cut_off(reply: ChatReply) -> str:
+    limit = "a limit of the server" if reply.limit is None else f"max_tokens={reply.limit}"
+    return f"the reply was cut off at {limit}: {_short(reply.text)!r}"
 
 
 def last_object(text: str) -> Mapping[str, Any]:
@@ -68,7 +109,8 @@ def last_object(text: str) -> Mapping[str, Any]:
         raise ValueError("the reply holds no JSON object")
     if TWICE in found:
         raise ValueError(f"the reply says {found[TWICE]!r} twice")
-    return found
+    complete: Mapping[str, Any] = whole(found)
+    return complete
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -83,16 +125,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 TWICE = "\0twice"
 BEGINNING = re.compile(r'\{\s*["}]')
 BROKEN = 1000  # objects that are none, after which nothing more is looked for
-DECODER = json.JSONDecoder(object_pairs_hook=_object, strict=False)
-
-
-def _check_is_whole(reply: ChatReply, max_tokens: int) -> None:
-    if reply.refusal:
-        raise ReplyError(f"the model refused: {_short(reply.refusal)}")
-    if reply.finish_reason == "content_filter":
-        raise ReplyError("the reply was withheld by the server's content filter")
-    if reply.finish_reason == "length":
-        raise ReplyError(f"the reply was cut off at max_tokens={max_tokens}: {_short(reply.text)!r}")
+DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=integer, strict=False)
 
 
 def _repairing(request: ChatRequest, said: str, reason: str) -> tuple[Message, ...]:

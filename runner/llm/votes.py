@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from runner.errors import EvaluationError, InputError, StopRunError, unexpected
+from runner.protocols import Judge
 from runner.records import Judgement
 
 Combine = Callable[[Sequence[float]], float]
@@ -22,6 +23,25 @@ async def gathered(asked: Mapping[str, Awaitable[Judgement]]) -> dict[str, Judge
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     return {label: task.result() for label, task in tasks.items()}
+
+
+async def judge_missing(
+    judge: Judge, asked: Mapping[str, Mapping[str, Any]], judgements: MutableMapping[str, Judgement]
+) -> None:
+    """Add the judgement by each rubric that is not there, as it comes: `asked` has the fields of all, in the order that
+    the judgements get. What is wrong with one of them is raised when the others are there."""
+    errors: list[Exception] = []
+    for rubric in [rubric for rubric in asked if rubric not in judgements]:
+        try:
+            judgements[rubric] = await judge.judge(rubric, asked[rubric])
+        except (StopRunError, InputError):
+            raise
+        except Exception as error:  # of a judge from elsewhere, too
+            errors.append(error)
+    for rubric in [rubric for rubric in asked if rubric in judgements]:
+        judgements[rubric] = judgements.pop(rubric)
+    if errors:
+        raise errors[0]
 
 
 async def judged(asked: Awaitable[Judgement]) -> Judgement:

@@ -62,7 +62,11 @@ class BuiltContext:
 
     @property
     def entities_text(self) -> str:
-        return self.section("entities").text
+        return self.text_of("entities")
+
+    def text_of(self, id: str) -> str:
+        """Of the contexts with this id."""
+        return _joined([context for context in self.contexts if context.id == id])
 
     @property
     def over(self) -> Mapping[SectionName, int]:

@@ -31,6 +31,7 @@ ENGLISH_PROGRESS: dict[str, str] = {
     "progress.interrupted": "stopped; the same command goes on where it stopped ({folder})",
     "progress.stopped": "stopped early; the same command goes on where it stopped ({folder})",
     "progress.not_all": "not all is done; the same command keeps what is, and does the rest again ({folder})",
+    "progress.unfinished": "unfinished cases: {count} (they failed, or one of their judgements did); the same command asks for what is missing ({folder})",
     "progress.raise_budget": "{line}; raise the budget first",
     "progress.run": "run {folder} ({overrides})",
     "progress.errors": "{count} of {total} runs ended with an error: {runs}",

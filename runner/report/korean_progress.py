@@ -31,6 +31,7 @@ KOREAN_PROGRESS: dict[str, str] = {
     "progress.interrupted": "멈췄습니다. 같은 명령을 다시 실행하면 멈춘 곳부터 이어집니다({folder})",
     "progress.stopped": "끝나기 전에 멈췄습니다. 같은 명령을 다시 실행하면 멈춘 곳부터 이어집니다({folder})",
     "progress.not_all": "다 끝나지 않았습니다. 같은 명령을 다시 실행하면 끝난 것은 두고 나머지를 다시 실행합니다({folder})",
+    "progress.unfinished": "사례 {count}개가 끝나지 않았습니다(실행이나 판정 실패). 같은 명령을 다시 실행하면 빠진 것만 다시 요청합니다({folder})",
     "progress.raise_budget": "{line}. 먼저 예산을 늘리세요",
     "progress.run": "실행 {folder}({overrides})",
     "progress.errors": "실행 {total}개 중 {count}개가 오류로 끝났습니다: {runs}",

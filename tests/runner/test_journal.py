@@ -51,17 +51,46 @@ def test_a_row_keeps_every_field(tmp_path: Path) -> None:
     assert kept["judgements"]["faithfulness"] == {"score": 0.5, "reasoning": "why", "error": None, "details": {}}
 
 
-def test_reopening_keeps_finished_rows_and_drops_failed_ones(tmp_path: Path) -> None:
-    path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"))
+FAILED = Judgement(None, error="refused")
+
+
+def test_reopening_keeps_finished_rows_and_lets_others_wait(tmp_path: Path) -> None:
+    judged = row("d", judgements={"faithfulness": Judgement(0.5), "answer_relevancy": FAILED})
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"), judged)
     with Journal(path) as again:
-        assert ("a" in again, "b" in again, "c" in again) == (True, False, False)
-        assert again.failed_before == 2
-    assert len(path.read_text(encoding="utf-8").splitlines()) == 1
+        assert [id in again for id in "abcd"] == [True, False, False, False]
+        waiting = [again.earlier(id) for id in "abcd"]
+        assert [each and each["status"] for each in waiting] == [None, "failed", "timeout", "ok"]
+        again.append(row("b"))
+        assert again.earlier("b") is None
+    assert [json.loads(line)["id"] for line in path.read_bytes().splitlines()] == ["a", "b"]
+
+
+def test_rows_that_wait_survive_any_number_of_ends(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"))
+    for _ in range(2):
+        with Journal(path) as again:
+            assert [again.earlier(id) is None for id in "abc"] == [True, False, False]
+    with Journal(path, again=False) as later:
+        assert [id in later for id in "abc"] == [True, False, False]
+        later.append(row("c"))
+        later.take_back()
+    assert [(each["id"], each["status"]) for each in map(json.loads, path.read_bytes().splitlines())] == [
+        ("a", "ok"), ("c", "ok"), ("b", "failed"),
+    ]  # fmt: skip
+    assert [each.name for each in tmp_path.iterdir()] == ["per_item.jsonl"]
+
+
+def test_an_error_gives_rows_that_wait_back(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a", "failed"))
+    with pytest.raises(RuntimeError), Journal(path):
+        raise RuntimeError
+    assert len(path.read_bytes().splitlines()) == 1
 
 
 def test_failed_rows_stay_where_failed_cases_are_not_to_be_run_again(tmp_path: Path) -> None:
     path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"))
-    with Journal(path, retry_failed=False) as again:
+    with Journal(path, again=False) as again:
         assert ("a" in again, "b" in again, "c" in again) == (True, True, True)
         assert [found["status"] for found in again.rows("abc")] == ["ok", "failed", "timeout"]
 

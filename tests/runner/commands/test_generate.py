@@ -6,6 +6,7 @@ import pty
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from runner.cli import main
 from runner.commands.generate import settings
 from runner.errors import ConfigError, InputError
 from tests.runner.testset.scripted import Asked, Scripted
+from tests.services.models_replies import Reply
 from tests.services.models_server import ModelsServer
 from tests.small_data import write_texts
 
@@ -251,3 +253,41 @@ def test_help_names_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
         assert (re.search(rf"^{name}:", text, re.M) is not None) == (name not in ("models", "testset", "provider")), (
             name
         )
+
+
+# --- one budget over all launches ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cache", ["use", "none"])
+def test_a_budget_holds_over_all_launches(
+    cache: str, words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words += [f"cache={cache}", "max_concurrency=1"]
+    for _ in range(3):
+        assert main([*words, "budget.requests=4"]) == 3
+        assert server.count == 4
+        assert "budget.requests=4 is spent (4 used)" in capsys.readouterr().err
+    enough = 6 if cache == "use" else 4 + 6  # what no cache keeps is asked again
+    assert main([*words, f"budget.requests={enough}"]) == 0
+    assert server.count == enough
+    made = json.loads(Path("질문.provenance.json").read_text(encoding="utf-8"))
+    assert made["usage_total"]["live"]["requests"] == enough
+    assert sorted(path.name for path in Path().iterdir() if path.name.startswith((".질문", "질문"))) == [
+        "질문.jsonl", "질문.provenance.json",
+    ]  # fmt: skip
+
+
+def test_what_a_launch_that_was_killed_had_asked_counts(words: list[str], server: ModelsServer) -> None:
+    words += ["cache=none", "max_concurrency=1", "budget.requests=3"]
+    answer = server.respond
+    server.respond = lambda body: Reply(delay_s=600) if server.count == 2 else answer and answer(body)
+    with subprocess.Popen(
+        [sys.executable, "-m", "runner", *words], env=ENV, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as running:
+        deadline = time.monotonic() + 60
+        while server.count < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        running.kill()
+    server.respond = answer
+    assert main(words) == 3
+    assert server.count == 3  # the second may have been answered, for all that anybody knows

@@ -205,3 +205,29 @@ def test_where_nothing_is_stored_everybody_asks(tmp_path: Path, mode: CacheMode)
     assert first.claim(REQUEST) == second.claim(REQUEST) == (True, None)
     first.give_up(REQUEST)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reply_that_was_of_no_use_answers_the_command_that_marked_it_and_no_other(filled: Path) -> None:
+    first = ReplyCache(filled, "use", lambda: "this", lambda: "first")
+    first.mark_useless([REQUEST, OTHER])
+    assert (first.find(REQUEST), first.claim(REQUEST)) == (
+        {**ONE, "useless": "first"},
+        (False, {**ONE, "useless": "first"}),
+    )
+    assert first.find(REQUEST, for_plan=True) is None
+    second = ReplyCache(filled, "use", lambda: "this", lambda: "second")
+    assert second.find(REQUEST) is None
+    assert second.claim(REQUEST) == (True, None)
+    assert second.store(REQUEST, TWO) == TWO
+    assert first.find(REQUEST) == second.find(REQUEST) == TWO
+
+
+@pytest.mark.parametrize(("mode", "served"), [("read", False), ("replay", True)])
+def test_a_reply_that_was_of_no_use_is_served_where_nothing_can_be_asked(
+    mode: CacheMode, served: bool, filled: Path
+) -> None:
+    ReplyCache(filled, "use", lambda: "this", lambda: "first").mark_useless([REQUEST])
+    kept = ReplyCache(filled, mode, lambda: "this", lambda: "second")
+    for is_plan in (False, True):
+        assert (kept.find(REQUEST, for_plan=is_plan) is not None) == served
+    kept.mark_useless([REQUEST])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.errors import ReplyError
-from runner.llm.rehearsal import Rehearsal, example_of
+from runner.llm.rehearsal import Rehearsal
 from tests.services.doors import PRICED, models, question
 from tests.services.models_server import ModelsServer
 
@@ -55,19 +55,3 @@ async def test_a_made_up_reply_has_the_form_asked_for_and_is_not_asked_for_again
 
 def refuse(reply: Mapping[str, Any]) -> None:
     raise ValueError("not that")
-
-
-def test_what_is_made_up_has_the_form_of_its_schema() -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "kind": {"enum": ["a", "b"]},
-            "level": {"type": "integer", "minimum": 1},
-            "found": {"type": "array", "items": {"type": "string"}},
-            "sure": {"type": "boolean"},
-            "text": {"type": ["string", "null"]},
-            "none": {"type": "null"},
-        },
-    }
-    expected = {"kind": "a", "level": 1, "found": [], "sure": False, "text": "word", "none": None}
-    assert example_of(schema, "word") == expected

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from runner.llm.messages import ChatReply, Usage
-from runner.llm.replies import chat_reply, reply_of_stored, stored_of_reply, vectors_of
+from runner.llm.replies import chat_reply, miscounted, reply_of_stored, stored_of_reply, vectors_of
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 60}}
 
@@ -119,3 +119,21 @@ def test_what_is_stored_comes_back_as_from_the_cache() -> None:
     back = reply_of_stored(stored_of_reply(reply, Usage(5, 6, 7)))
     assert back == ChatReply("글", "length", "no", Usage(5, 6, 7), attempts=0)
     assert back.cached
+
+
+@pytest.mark.parametrize(
+    "count", [-1, 2**53 + 1, 2**63, 10**400, 1e30, 1.5, True, "7", [7], float("inf"), float("nan")]
+)
+def test_a_count_of_tokens_that_cannot_be_is_none(count: Any) -> None:
+    usage = {**USAGE, "completion_tokens": count}
+    assert chat_reply(said({"content": "a"}, usage))[1] is None
+    assert miscounted(said({"content": "a"}, usage)).startswith("completion_tokens=")
+    assert len(miscounted(said({"content": "a"}, usage))) < 60
+
+
+def test_counts_of_tokens_may_be_whole_floats_or_missing() -> None:
+    usage = {"prompt_tokens": 100.0, "completion_tokens": 7.0, "prompt_tokens_details": {"cached_tokens": -1}}
+    assert chat_reply(said({"content": "a"}, usage))[1] == Usage(100, 7)
+    for counts in (None, {}, [], {"prompt_tokens": None}):
+        assert chat_reply(said({"content": "a"}, counts))[1] is None
+        assert miscounted(said({"content": "a"}, counts)) == ""

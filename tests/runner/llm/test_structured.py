@@ -1,4 +1,5 @@
 import json
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.errors import ReplyError
+from runner.errors import EvaluationError, ReplyError
 from runner.llm.messages import ChatReply, ChatRequest, Message, Usage
 from runner.llm.structured import last_object, structured
 
@@ -50,7 +51,6 @@ def test_the_last_object_wherever_it_stands(text: str) -> None:
         ('{"score": 0, "score": 1}', "the reply says 'score' twice"),
         ('{"score": 0} {"reasoning": "", "score": 0, "score": 1}', "the reply says 'score' twice"),
         ('{"a":' * 100_000, "the reply is nested too deeply"),
-        ('{"score": ' + "9" * 5000 + "}", "Exceeds the limit"),
     ],
 )
 def test_no_object_that_can_be_used(text: str, reason: str) -> None:
@@ -68,6 +68,12 @@ def test_line_breaks_in_strings_and_numbers_that_are_none_come_through() -> None
     assert found["reasoning"] == "first\nsecond\t"
     assert found["score"] != found["score"]
     assert (found["other"], found["huge"]) == (float("-inf"), float("inf"))
+
+
+def test_integers_of_any_length_and_half_characters_come_through() -> None:
+    digits = "9" * 5000
+    found = last_object(f'{{"score": {digits}, "low": -{digits}, "text": "half \\ud83d, \\ud83d\\ude00"}}')
+    assert found == {"score": sys.float_info.max, "low": -sys.float_info.max, "text": "half ?, 😀"}
 
 
 @pytest.mark.parametrize("piece", ["{", '{"', '{"a', '{"a":', '{"a":{', '{ "a" ', '{"a":"', "{\\", '{"a":1}', "{} "])
@@ -158,7 +164,7 @@ async def test_when_nothing_helps_the_last_reply_is_told() -> None:
     [
         (
             ChatReply('{"score": 1.0}', "length", None, Usage()),
-            "the reply was cut off at max_tokens=64: '{\"score\": 1.0}'",
+            "the reply was cut off at a limit of the server: '{\"score\": 1.0}'",
         ),
         (ChatReply('{"score": 1.0}', "content_filter", None, Usage()), "withheld by the server's content filter"),
         (ChatReply('{"score": 1.0}', "stop", "I can't help with that.", Usage()), "refused: I can't help with that."),
@@ -169,3 +175,56 @@ async def test_what_no_repeat_would_change_is_final(reply: ChatReply, reason: st
     with pytest.raises(ReplyError) as error:
         await structured(replies.ask, ENGLISH, score)
     assert reason in str(error.value)
+
+
+# --- replies that end before they are done ----------------------------------------------------------
+
+
+def ended(tokens: int, limit: int, text: str = '{"score": 0.') -> ChatReply:
+    """A reply that a server calls too long."""
+    return ChatReply(text, "length", None, Usage(9, tokens), limit=limit)
+
+
+async def test_a_reply_that_used_its_limit_is_asked_for_once_more_with_twice_the_limit() -> None:
+    replies = Replies(ended(64, 64), '{"score": 0.4}')
+    assert await structured(replies.ask, ENGLISH, score) == 0.4
+    assert replies.asked == [ENGLISH, replace(ENGLISH, max_tokens=128)]
+
+
+async def test_twice_the_limit_is_the_last_that_is_tried() -> None:
+    replies = Replies("no", ended(64, 64), ended(130, 128))
+    with pytest.raises(ReplyError) as error:
+        await structured(replies.ask, ENGLISH, score)
+    assert str(error.value) == "the reply was cut off at max_tokens=128: '{\"score\": 0.'"
+    assert [(asked.attempt, asked.max_tokens) for asked in replies.asked] == [(0, 64), (1, 64), (1, 128)]
+
+
+async def test_what_comes_after_a_longer_reply_may_be_as_long() -> None:
+    replies = Replies(ended(64, 64), "no", '{"score": 0.4}')
+    assert await structured(replies.ask, ENGLISH, score) == 0.4
+    assert [(asked.attempt, asked.max_tokens) for asked in replies.asked] == [(0, 64), (0, 128), (1, 128)]
+
+
+async def test_a_reply_that_breaks_off_before_its_limit_cannot_be_used() -> None:
+    replies = Replies(*[ended(25, 64, '{"score": 0.4}')] * 3, '{"score": 0.4}')
+    assert await structured(replies.ask, ENGLISH, score) == 0.4
+    assert [(asked.attempt, asked.max_tokens) for asked in replies.asked] == [(n, 64) for n in range(4)]
+    assert "the reply broke off after 25 of 64 tokens" in replies.asked[3].messages[-1].text
+
+
+async def test_a_model_that_cannot_say_more_is_told() -> None:
+    asked: list[ChatRequest] = []
+
+    async def ask(request: ChatRequest) -> ChatReply:
+        asked.append(request)
+        if request.max_tokens == 128:
+            raise EvaluationError("the server answers 400: max_tokens is too large")
+        return ended(64, 64)
+
+    with pytest.raises(EvaluationError) as error:
+        await structured(ask, ENGLISH, score)
+    assert str(error.value) == (
+        "the reply was cut off at max_tokens=64: '{\"score\": 0.'; asked with max_tokens=128: the server answers 400: "
+        "max_tokens is too large"
+    )
+    assert len(asked) == 2

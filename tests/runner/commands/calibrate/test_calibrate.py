@@ -10,7 +10,7 @@ from runner.cli import main
 from tests.runner.commands.calibrate.calibrated import LABELS, calibrate, items, result
 from tests.small_data import write_jsonl
 
-FILES = {"calibration.json", "calibration.md", "items.jsonl"}
+FILES = {".lock", "calibration.json", "calibration.md", "items.jsonl"}
 
 
 def test_the_lexical_judge(capsys: pytest.CaptureFixture[str]) -> None:

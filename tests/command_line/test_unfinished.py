@@ -1,0 +1,259 @@
+"""A row is finished when everything that was asked for it came; the same command asks for exactly what is missing."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from runner.cli import main
+from runner.compose import compose_cells
+from runner.llm.structured import IDENTICAL
+from runner.planning import plan_cells
+from tests.command_line.result_files import read, rows
+from tests.command_line.started import command
+from tests.services.models_replies import QUESTION, Reply, completion, error
+from tests.services.models_server import ModelsServer
+from tests.small_data import small_data
+
+Respond = Callable[[dict[str, Any]], Reply | None]
+
+
+@pytest.fixture
+def words(server: ModelsServer, tmp_path: Path) -> list[str]:
+    return [*rag(server.url, tmp_path), "max_failure_rate=1"]
+
+
+def rag(url: str, folder: Path) -> list[str]:
+    models = ["judge=openai", "judge.model=local:small", "judge.health=false", "generator=openai"]
+    models += ["generator.model=local:small", f"provider.local.base_url={url}"]
+    return ["+experiment=full_rag", *small_data(folder), "retriever=keyword", "tracking=none", "format=json", *models]
+
+
+def is_asked(body: Mapping[str, Any], words: str) -> bool:
+    """Whether a question with these words is to be answered, or an answer to it judged."""
+    question = QUESTION.search(str(body["messages"][1]["content"]))
+    return question is not None and words in question.group(1)
+
+
+def is_judged(body: Mapping[str, Any]) -> bool:
+    return "response_format" in body
+
+
+def by_relevancy(body: Mapping[str, Any]) -> bool:
+    return is_judged(body) and 'name="contexts"' not in str(body["messages"][1]["content"])
+
+
+def failing(reply: Callable[[dict[str, Any]], Reply], rubric: str = "answer_relevancy") -> Respond:
+    """One judgement of one case fails."""
+
+    def respond(body: dict[str, Any]) -> Reply | None:
+        is_it = is_judged(body) and by_relevancy(body) == (rubric == "answer_relevancy")
+        return reply(body) if is_it and is_asked(body, "red planet") else None
+
+    return respond
+
+
+def refusing(body: dict[str, Any]) -> Reply:
+    return completion(body, None, refusal="No.")
+
+
+def malformed(body: dict[str, Any]) -> Reply:
+    return completion(body, '{"verdict": "good"}')
+
+
+def cut(body: dict[str, Any]) -> Reply:
+    """All tokens that it might have were used."""
+    whole = orjson.loads(completion(body, '{"score": 0.').body)
+    whole["choices"][0]["finish_reason"] = "length"
+    whole["usage"]["completion_tokens"] = body["max_tokens"]
+    return Reply(body=orjson.dumps(whole))
+
+
+def broken(body: dict[str, Any]) -> Reply:
+    reply = error(500, "Something broke.", kind="server_error")
+    return Reply(reply.status, reply.body, {"retry-after-ms": "1"})
+
+
+FAILURES = {"refused": (refusing, 1), "malformed": (malformed, IDENTICAL + 1), "cut": (cut, 2), "broken": (broken, 6)}
+
+
+@pytest.mark.parametrize(
+    ("rubric", "failure", "cache"),
+    [
+        *(("answer_relevancy", failure, "use") for failure in FAILURES),
+        ("answer_relevancy", "malformed", "none"),
+        ("faithfulness", "refused", "use"),
+        ("faithfulness", "refused", "none"),
+    ],
+)
+def test_the_same_command_asks_for_exactly_what_failed(
+    rubric: str, failure: str, cache: str, words: list[str], server: ModelsServer
+) -> None:
+    reply, n_asked = FAILURES[failure]
+    words += [f"cache={cache}", "out=o"]
+    server.respond = failing(reply, rubric)
+    assert main(words) == 0
+    before = rows("o")
+    (id,) = [id for id, row in before.items() if row["unscored"]]
+    assert before[id]["unscored"] == [rubric]
+    server.reset()
+    assert main(words) == 0
+    assert server.count == n_asked  # once a command, however often it fails
+    assert rows("o") == before
+    server.respond = None
+    server.reset()
+    assert main(words) == 0
+    assert server.count == 1
+    after = rows("o")
+    assert after[id]["judgements"][rubric]["score"] is not None
+    assert (after[id]["status"], after[id]["unscored"], len(after)) == ("ok", [], 8)
+    assert list(after[id]["judgements"]) == list(before[id]["judgements"])
+    other = ({"faithfulness", "answer_relevancy"} - {rubric}).pop()
+    for name in ("output", "latency_ms", "timings"):
+        assert after[id][name] == before[id][name]
+    assert after[id]["judgements"][other] == before[id]["judgements"][other]
+    assert {name: row for name, row in after.items() if name != id} == {
+        name: row for name, row in before.items() if name != id
+    }
+    server.reset()
+    assert main(words) == 0
+    assert server.count == 0
+
+
+def test_what_was_asked_again_equals_what_came_at_once(words: list[str], server: ModelsServer) -> None:
+    assert main([*words, "out=whole", "cache=none"]) == 0
+    server.respond = failing(refusing)
+    assert main([*words, "out=again", "cache=none"]) == 0
+    server.respond = None
+    assert main([*words, "out=again", "cache=none"]) == 0
+    whole, again = read("whole/summary.json"), read("again/summary.json")
+    assert whole.pop("timing") and again.pop("timing")
+    assert whole == again
+
+
+def test_the_newest_folder_is_gone_on_with_until_nothing_is_missing(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.respond = failing(refusing)
+    assert main(words) == 0
+    (folder,) = Path("outputs").iterdir()
+    assert read(folder / "run.json")["status"] == "completed"
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "unfinished cases: 1 (they failed, or one of their judgements did); the same command asks for what is missing "
+        f"({folder})"
+    )
+    server.respond = None
+    server.reset()
+    assert main(words) == 0
+    assert (server.count, list(Path("outputs").iterdir())) == (1, [folder])
+    assert "unfinished" not in capsys.readouterr().err
+    time.sleep(1)
+    assert main(words) == 0
+    assert len(list(Path("outputs").iterdir())) == 2
+
+
+def test_a_sweep_is_gone_on_with_until_nothing_is_missing(words: list[str], server: ModelsServer) -> None:
+    words += ["k=1,2"]
+    server.respond = failing(refusing)
+    assert main(words) == 0
+    (folder,) = Path("outputs").iterdir()
+    server.respond = None
+    server.reset()
+    assert main(words) == 0
+    assert list(Path("outputs").iterdir()) == [folder]
+    assert server.count == 2
+    assert [read(folder / cell / "summary.json")["cases"]["unscored"] for cell in "01"] == [0, 0]
+
+
+@pytest.mark.parametrize("cache", ["use", "none"])
+def test_a_case_whose_answer_failed_is_asked_again(cache: str, words: list[str], server: ModelsServer) -> None:
+    """A reply that was of no use does not come from the cache as if it were final."""
+    words += [f"cache={cache}", "out=o"]
+    server.respond = lambda body: completion(body, "") if not is_judged(body) and is_asked(body, "red planet") else None
+    assert main(words) == 0
+    assert read("o/summary.json")["cases"]["failed"] == 1
+    server.reset()
+    assert main(words) == 0
+    assert server.count == 3  # the same request, while the reply is empty
+    server.respond = None
+    server.reset()
+    assert main(words) == 0
+    assert server.count == 3  # an answer and two judgements
+    assert read("o/summary.json")["cases"] == {
+        "total": 8, "ok": 8, "failed": 0, "timeout": 0, "pending": 0, "unscored": 0,
+    }  # fmt: skip
+
+
+def test_a_share_of_failures_that_is_too_large_is_made_good_by_the_same_command(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*words[:-1], "out=o"]
+    server.respond = failing(refusing)
+    assert main(words) == 3
+    assert "the same command keeps what is, and does the rest again" in capsys.readouterr().err
+    server.respond = None
+    assert main(words) == 0
+    assert capsys.readouterr().err.count("not all is done") == 0
+    assert (Path("o/errors.jsonl").read_text(), read("o/run.json")["status"]) == ("", "completed")
+
+
+def test_a_plan_counts_what_the_same_command_asks_for(words: list[str], server: ModelsServer) -> None:
+    words += ["out=o"]
+    server.respond = failing(refusing)
+    assert main(words) == 0
+    assert plan_cells(compose_cells(words)[1]).total.live == 1
+
+
+def test_stored_replies_of_no_use_are_served_where_nothing_may_be_asked(words: list[str], server: ModelsServer) -> None:
+    server.respond = failing(refusing)
+    assert main([*words, "out=o"]) == 0
+    before = rows("o")
+    server.reset()
+    assert main([*words, "out=replayed", "cache=replay"]) == 0
+    assert server.count == 0
+    assert {id: row["metrics"] for id, row in rows("replayed").items()} == {
+        id: row["metrics"] for id, row in before.items()
+    }
+
+
+def test_rows_of_a_command_that_is_killed_while_it_asks_again_are_not_lost(
+    words: list[str], server: ModelsServer
+) -> None:
+    """With nothing cached, what was bought for them is in their rows alone."""
+    words += ["out=o", "cache=none", "max_concurrency=1"]
+    server.respond = lambda body: refusing(body) if by_relevancy(body) else None
+    assert main(words) == 0
+    before, asked = rows("o"), count()
+    server.respond = lambda body: Reply(delay_s=600) if next(asked) >= 3 else None
+    with subprocess.Popen(command(*words), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as running:
+        deadline = time.monotonic() + 60
+        while server.count < 8 + 16 + 4 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        running.send_signal(signal.SIGKILL)
+    assert len(rows("o")) == 3
+    server.respond = None
+    server.reset()
+    assert main(words) == 0
+    assert server.count == 8 - 3
+    after = rows("o")
+    assert [row["output"] for row in after.values()] == [before[id]["output"] for id in after]
+    assert (len(after), read("o/summary.json")["cases"]["unscored"]) == (8, 0)
+    assert not Path("o/.unfinished.jsonl").exists()
+
+
+def test_rows_that_wait_count_again_when_nothing_more_is_asked(words: list[str], server: ModelsServer) -> None:
+    words += ["out=o", "cache=none", "max_concurrency=1"]
+    server.respond = lambda body: refusing(body) if by_relevancy(body) else None
+    assert main(words) == 0
+    before = read("o/summary.json")
+    server.respond = lambda body: error(401, "No.", kind="invalid_request_error", code="invalid_api_key")
+    assert main(words) == 3
+    after = read("o/summary.json")
+    assert (after["cases"], after["metrics"]) == (before["cases"], before["metrics"])
+    assert read("o/run.json")["status"] == "partial"
