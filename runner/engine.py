@@ -11,11 +11,12 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.errors import InputError, RunnerError, StopRunError, unexpected
 from runner.inflight import PATIENCE_S, Flight, Place, patient
+from runner.llm.metering import metering
 from runner.protocols import Case, Evaluation, Output
 from runner.records import Judgements, Row, Scores, Status, Timing
 from runner.stopwatch import Watch, deadline, stopwatch
@@ -97,7 +98,12 @@ class _Crew:
 
 async def run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: float, place: Place | None = None) -> Row:
     """One case to its row. Only the end of the run passes through: cancellation, StopRunError, InputError."""
-    place = place or Place()
+    with metering() as meter:
+        row = await _run_case(evaluation, case, timeout_s, place or Place())
+    return replace(row, cost=meter.by_role)
+
+
+async def _run_case(evaluation: Evaluation[Any, Any], case: Case, timeout_s: float, place: Place) -> Row:
     place.stage, output, latency_ms = "run", None, None
     judgements: Judgements = {}
     try:
