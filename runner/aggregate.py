@@ -93,8 +93,9 @@ def cost(rows: Rows) -> dict[str, Any]:
             n += 1
             for role, spent in _field(row, "cost", {}).items():
                 numbers[role].append([_field(spent, name, None) for name in COST])
-    roles = {role: dict(zip(COST, map(_total, zip(*found, strict=True)), strict=True)) for role, found in numbers.items()}
-    return {"cases": n, "roles": dict(sorted(roles.items()))} if roles else {}
+    sums = {role: map(_total, zip(*numbers[role], strict=True)) for role in sorted(numbers)}
+    roles = {role: dict(zip(COST, found, strict=True)) for role, found in sums.items()}
+    return {"cases": n, "roles": roles} if roles else {}
 
 
 def _total(numbers: Sequence[float | None]) -> float | int | None:

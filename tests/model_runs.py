@@ -11,6 +11,11 @@ def used(requests: int, input_tokens: int, output_tokens: int, usd: float | None
     return {"requests": requests, **tokens, "usd": usd, "retries": retries}
 
 
+def cost(requests: int, input_tokens: int, output_tokens: int, usd: float | None) -> dict[str, Any]:
+    """One role of summary.cost."""
+    return {"requests": requests, "input_tokens": input_tokens, "output_tokens": output_tokens, "usd": usd}
+
+
 def rate(k: int, n: int) -> dict[str, Any]:
     return {"n": n, "k": k, "rate": k / n}
 

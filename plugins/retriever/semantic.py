@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from runner.errors import CorpusError, Problem
+from runner.errors import CorpusError, Problem, StopRunError
 from runner.protocols import CachedEmbedder, Embedder, Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
@@ -89,11 +89,20 @@ class SemanticRetriever:
         vectors = self.embedder.embed([query.text for query in queries], "query")
         if getattr(self.embedder, "is_rehearsed", False):
             vectors = np.resize(vectors, (len(vectors), self._index.d))
+        self._check(vectors, len(queries))
         asked = np.flatnonzero(vectors.any(axis=1))
         rankings = [Ranking((), (), ())] * len(queries)
         for place, candidates in zip(asked, self._candidates(vectors[asked], depth), strict=True):
             rankings[place] = self._rank(vectors[place], candidates, depth)
         return rankings
+
+    def _check(self, vectors: NDArray[np.float32], n_queries: int) -> None:
+        """FAISS only asserts. Raises StopRunError: it is wrong for every query."""
+        if vectors.any() and vectors.shape != (n_queries, self._index.d):
+            raise StopRunError(
+                f"{type(self.embedder).__name__} made vectors of the shape {vectors.shape} for {n_queries} queries; "
+                f"the index holds vectors of {self._index.d} numbers: the embedder has to make both alike"
+            )
 
     # --- what the embedder remembers ----------------------------------------------------------------
 
@@ -117,6 +126,9 @@ class SemanticRetriever:
         import faiss
 
         vectors = self.embedder.embed(texts, "passage")
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            name = type(self.embedder).__name__
+            raise StopRunError(f"{name} made vectors of the shape {vectors.shape} for {len(texts)} passages")
         faiss.omp_set_num_threads(1)  # the order of insertion decides how hnsw and ivf turn out
         index = self._filled(vectors)
         faiss.write_index(index, str(folder / "index.faiss"))

@@ -120,7 +120,7 @@ def _by_role(snapshot: Snapshot) -> dict[str, dict[str, float | None]]:
     not tell what each case asked, as those of older runners, nothing is known."""
     roles, n = snapshot.cost.get("roles") or {}, snapshot.cost.get("cases") or 0
     if not roles or not n:
-        return dict.fromkeys(_asked(snapshot), {}) if not roles else {}
+        return {role: {} for role in _asked(snapshot)}
     everything = list(roles.values())
     parts = {"": everything, **{role: [spent] for role, spent in roles.items()}}
     return {role: {"usd": _usd(found, n), "tokens": _tokens(found, n)} for role, found in parts.items()}

@@ -21,8 +21,8 @@ class Moment:
     """What a memory gave for a probe when `turns` had been said. `updates[n]`: how many updates had been made when
     n turns had been said. `taken_in`: the number of the last turn that a summary has taken in, 0 for none. `since` is
     what keeping the memory came to since the turn of the probe before, whether that was asked of the same memory or
-    not: what all probes are told is what one going through of the conversation costs. `cost`: by role, of the models that
-    were asked since then and to read."""
+    not: what all probes are told is what one going through of the conversation costs. `cost`: by role, of the models
+    that were asked since then and to read."""
 
     remembered: Remembered
     turns: Sequence[ChatTurn]

@@ -62,7 +62,7 @@ def costs(folder: str) -> list[Any]:
 
 
 def pareto(folder: str) -> list[tuple[float, list[str]]]:
-    found = read(f"{folder}/summary.json")["comparison"]["pareto"]
+    found = read(f"{folder}/summary.json")["comparison"]["timing"]["pareto"]
     assert found["cost"] == "usd"
     return [(cell["cost"], cell["dominated_by"]) for cell in found["cells"]]
 
