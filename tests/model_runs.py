@@ -70,6 +70,9 @@ MODELS_SUMMARY: dict[str, Any] = {
         },
     },
     "counts": {"citations": {"valid": 7, "out_of_range": 1, "none": 2}},
+    "cost": {
+        "cases": 10, "roles": {"generator": cost(10, 500, 50, 0.005), "judge": cost(20, 400, 100, 0.015)},
+    },
     "timing": {
         "usage": {
             "judge": {

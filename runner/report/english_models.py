@@ -34,6 +34,7 @@ ENGLISH_MODELS: dict[str, str] = {
     "cost.usd_saved": "Saved (USD)",
     "cost.total": "Total",
     "cost.case": "USD a case",
+    "cost.case_explain": "What a case costs counts each of its requests once, whether a server or the cache answered; the other columns tell what was spent.",
     "cost.of_a_case": "The requests of one case cost {usd} ({tokens} tokens), each counted once, whether a server or the cache answered; runs are compared by that.",
     "cost.explain": "The cost is that of requests to a server. What came from the cache cost nothing; the last column tells what it would have cost.",
     "cost.prices": "Prices of {providers}.",

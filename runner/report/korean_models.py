@@ -34,6 +34,7 @@ KOREAN_MODELS: dict[str, str] = {
     "cost.usd_saved": "절약 (USD)",
     "cost.total": "합계",
     "cost.case": "사례당 (USD)",
+    "cost.case_explain": "사례당 비용은 서버가 응답했든 캐시에서 가져왔든 사례의 요청을 한 번씩만 더한 값이고, 나머지 열은 실제로 쓴 비용입니다.",
     "cost.of_a_case": "사례 하나의 요청에 드는 비용은 {usd}({tokens} 토큰)입니다. 서버가 응답했든 캐시에서 가져왔든 요청마다 한 번만 계산하며, 실행끼리는 이 값으로 비교합니다.",
     "cost.explain": "비용에는 서버에 실제로 보낸 요청만 들어갑니다. 캐시 응답은 비용이 들지 않으며, 마지막 열은 새로 요청했다면 들었을 비용입니다.",
     "cost.prices": "적용 가격: {providers}.",

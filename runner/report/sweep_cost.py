@@ -47,7 +47,7 @@ def costs(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
 
 def notes(sweep: Sweep) -> list[str]:
     """What is below the table."""
-    return [sweep.say("cost.explain"), *_unanswered(sweep)]
+    return [sweep.say("cost.case_explain"), sweep.say("cost.explain"), *_unanswered(sweep)]
 
 
 def panel(sweep: Sweep) -> list[RenderableType]:
