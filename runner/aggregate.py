@@ -33,6 +33,7 @@ SUMMARY_NAMES = {"faithfulness": "mean_faithfulness", "answer_relevancy": "mean_
 
 Floats = NDArray[np.float64]
 
+COST = ("requests", "input_tokens", "output_tokens", "usd")
 _UNSCORED, _COUNTED_FAILURE, _SCORED = range(3)
 
 Rows = Iterable[Row | Mapping[str, Any]]
@@ -80,6 +81,28 @@ def latency(rows: Rows) -> dict[str, dict[str, float | int | None]]:
         if whole is not None and all_live and _field(row, "status", "ok") == "ok":
             times["case"].append(whole)
     return {stage: _percentiles(times[stage]) for stage in sorted(times)}
+
+
+def cost(rows: Rows) -> dict[str, Any]:
+    """`{"cases": n, "roles": {role: {"requests", "input_tokens", "output_tokens", "usd"}}}`: what the requests of cases
+    that ended well came to, each once, live or from the cache; `usd` None where a price is unknown. Empty where no
+    model was asked. The order of rows changes nothing."""
+    n, numbers = 0, defaultdict[str, list[list[Any]]](list)
+    for row in rows:
+        if _field(row, "status", "ok") == "ok":
+            n += 1
+            for role, spent in _field(row, "cost", {}).items():
+                numbers[role].append([_field(spent, name, None) for name in COST])
+    sums = {role: map(_total, zip(*numbers[role], strict=True)) for role in sorted(numbers)}
+    roles = {role: dict(zip(COST, found, strict=True)) for role, found in sums.items()}
+    return {"cases": n, "roles": roles} if roles else {}
+
+
+def _total(numbers: Sequence[float | None]) -> float | int | None:
+    known = [number for number in numbers if number is not None]
+    if len(known) < len(numbers):
+        return None
+    return sum(known) if all(isinstance(number, int) for number in known) else math.fsum(known)
 
 
 def _percentiles(times: Sequence[float]) -> dict[str, float | int | None]:

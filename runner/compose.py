@@ -24,6 +24,8 @@ from runner.refused_overrides import composed, refused
 from runner.store import fingerprint
 
 OPEN = ("provider.",)  # mappings in which any name may stand
+SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
 NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
 
 
@@ -183,6 +185,7 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
     groups, values, problems = _sorted_out(job)
     try:
         cfg = composed([*groups, *values])
+        problems += _of_sweeper(cfg.hydra)
         plain = cfg.copy()
         OmegaConf.set_struct(plain, False)
         plain.pop("hydra")
@@ -196,6 +199,16 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
         problems += _not_in_use(job, {problem.key for problem in problems})
     OmegaConf.set_struct(cfg, False)
     return cfg, problems
+
+
+def _of_sweeper(hydra: DictConfig) -> list[Problem]:
+    """Another sweeper would run other jobs than those that were composed and checked, under their names."""
+    if str(OmegaConf.select(hydra, "sweeper._target_")) != SWEEPER:
+        choice = hydra.runtime.choices.get("hydra/sweeper")
+        name = choice if choice != "basic" else hydra.sweeper._target_
+        instead = "expected basic, with all values on the command line (k=3,5,10)"
+        return [Problem("hydra/sweeper", f"'{name}' is not supported yet; {instead}")]
+    return [Problem(PARAMS, NO_PARAMS)] if OmegaConf.select(hydra, PARAMS.removeprefix("hydra.")) else []
 
 
 def _beside(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Problem]:
@@ -215,6 +228,8 @@ def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]
         key, value = str(parsed.key_or_group), None if parsed.is_delete() else parsed.value()
         if parsed.is_delete() and key in RunOptions.model_fields:
             problems.append(Problem(key, f"~{key} takes out what has to have a value; expected {key}=VALUE"))
+        elif key.startswith(PARAMS):
+            problems.append(Problem(PARAMS, NO_PARAMS))
         elif problem := nested_problem(key, value, known) or group_problem(parsed, path):
             problems.append(problem)
         elif key in known and not parsed.is_delete():

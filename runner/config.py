@@ -16,7 +16,7 @@ from runner.llm.names import name_problem
 from runner.llm.settings import Price, Prices, ProviderSettings
 from runner.store import fingerprint
 
-Share = Annotated[float, Field(gt=0, lt=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
 Positive = Annotated[int, Field(ge=1)]
 
 LARGEST = 10**15  # of the numbers in a configuration; sums and products of larger ones may be none

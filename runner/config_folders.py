@@ -4,14 +4,14 @@ anything of, and why."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from runner import arguments
 from runner.choices import ENTRY_POINTS
 from runner.errors import ConfigError, InputError
-from runner.frozen import CONF, Frozen, read_mapping
+from runner.frozen import CONF, Frozen, check_bounded, read_mapping
 
 FILES = ("*.yaml", "*/*.yaml")  # of a group, and of groups in it
 
@@ -48,6 +48,7 @@ def composable(folders: Sequence[str]) -> Iterator[None]:
     names the file; without such folders it is a bug and passes."""
     from yaml import YAMLError
 
+    _check_size(folders)
     try:
         yield
     except ConfigError:  # which may be because of such a file
@@ -65,6 +66,13 @@ def composable(folders: Sequence[str]) -> Iterator[None]:
             f"--config-dir: the files of {', '.join(folders)} cannot be composed ({what}); those of the program, "
             "in conf/, show the form"
         ) from None
+
+
+def _check_size(folders: Sequence[str]) -> None:
+    """Before Hydra makes values of files. What else is wrong with them shows when they are read."""
+    for path in sorted(path for folder in folders for path in Path(folder).rglob("*.yaml")):
+        with suppress(OSError, ValueError):
+            check_bounded(path)
 
 
 def _read(folders: Sequence[str]) -> None:

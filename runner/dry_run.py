@@ -10,13 +10,14 @@ from runner.components import build
 from runner.compose import Plan
 from runner.config import options_of
 from runner.preflight import preflight
-from runner.records import CaseSet
+from runner.records import CaseSet, DataProblem
 from runner.report.wording import LANGUAGES
 from runner.run import selected
 
 
-def dry_run(plan: Plan) -> int:
-    """0 when the data of every cell is sound, 1 when a record would be skipped. Raises as loading does."""
+def dry_run(plan: Plan, *, demands_gold: bool = False) -> int:
+    """0 when the data of every cell is sound, 1 when a record would be skipped, or, where that is demanded, a label
+    names what is not there. Raises as loading does."""
     preflight(plan.runs)
     look_up(plan.cells)
     say = LANGUAGES[plan.cells[0].cfg.report.language]
@@ -27,7 +28,16 @@ def dry_run(plan: Plan) -> int:
         chosen = selected(case_set.cases, options)
         lines = [f"{problem.severity}: {problem}" for problem in case_set.problems]
         lines.append(say("dry_run.cases", experiment=cell.experiment, n=len(chosen), total=len(case_set.cases)))
-        seen.setdefault("\n".join(lines), any(problem.severity == "error" for problem in case_set.problems))
+        is_unsound = any(
+            problem.severity == "error" or (demands_gold and is_of_gold(problem)) for problem in case_set.problems
+        )
+        seen.setdefault("\n".join(lines), is_unsound)
     terminal.lines(*seen)
     terminal.note(say("dry_run.one") if len(plan.runs) == 1 else say("dry_run.many", n=len(plan.runs)))
     return int(any(seen.values()))
+
+
+def is_of_gold(problem: DataProblem) -> bool:
+    """A label that names nothing (runner.data.gold): a run keeps the question, and its answer counts as lost."""
+    field = problem.field or ""
+    return field.startswith("expected_") or field in ("document", "notes")

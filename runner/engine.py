@@ -11,13 +11,14 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.errors import InputError, RunnerError, StopRunError, unexpected
 from runner.inflight import PATIENCE_S, Flight, Place, patient
+from runner.llm.metering import charge, metering
 from runner.protocols import Case, Evaluation, Output, Rejudging
-from runner.records import Judgement, Judgements, Row, Scores, Status, Timing
+from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Status, Timing
 from runner.stopwatch import Watch, deadline, stopwatch
 from runner.together import together
 
@@ -115,7 +116,14 @@ async def run_case(
 ) -> Row:
     """One case to its row; `earlier`, of an earlier command, is gone on with. Only the end of the run passes through:
     cancellation, StopRunError, InputError."""
-    place = place or Place()
+    with metering() as meter:
+        row = await _run_case(evaluation, case, timeout_s, place or Place(), earlier)
+    return replace(row, cost=meter.by_role)
+
+
+async def _run_case(
+    evaluation: Evaluation[Any, Any], case: Case, timeout_s: float, place: Place, earlier: Mapping[str, Any] | None
+) -> Row:
     place.stage, output, latency_ms = "run", None, None
     judgements: dict[str, Judgement] = {}
     try:
@@ -127,6 +135,7 @@ async def run_case(
                 latency_ms = _latency_ms(output, watch)
             else:
                 latency_ms, judgements = earlier["latency_ms"], _scored(earlier["judgements"])
+                charge({role: RoleCost(**cost) for role, cost in (earlier.get("cost") or {}).items()})
             place.stage = "judge"
             await _judge(evaluation, case, output, judgements)
         place.stage = "score"

@@ -26,11 +26,13 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from runner.data.files import GrowthError, check_growth
 from runner.errors import InputError
 from runner.store import fingerprint
 
 SCHEMA = 1
 FILE = "frozen.yaml"
+LARGEST_FILE = 2_000_000  # bytes of a file of configuration
 CONF = Path(__file__).resolve().parent.parent / "conf"
 UNFOLDED = ".frozen"  # in the folder of a run: what Hydra composes, wherever its jobs run
 SOURCE = "source.txt"
@@ -187,11 +189,23 @@ def _yaml(values: Mapping[str, Any]) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(dict(values)))
 
 
+def check_bounded(path: Path) -> None:
+    """Before a file of configuration is made into values. Raises OSError, ValueError, and InputError for one that says
+    too much."""
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"{path}: expected at most {LARGEST_FILE:,} bytes of configuration")
+    try:
+        check_growth(path.read_text(encoding="utf-8"))
+    except GrowthError as problem:
+        raise InputError(f"{path}: {problem}") from None
+
+
 def read_mapping(path: Path) -> dict[str, Any]:
     """A YAML file as plain values, interpolations as they stand."""
     from yaml import YAMLError
 
     try:
+        check_bounded(path)
         loaded = OmegaConf.load(path)
         values = OmegaConf.to_container(loaded)
     except FileNotFoundError:

@@ -220,6 +220,8 @@ def is_whole(row: Mapping[str, Any]) -> bool:
         and isinstance(row.get("output"), dict | None)
         and all(isinstance(timing, dict) and _is_number(timing.get("ms")) for timing in row["timings"].values())
         and all(map(_is_judgement, row["judgements"].values()))
+        and isinstance(row.get("cost", {}), dict)
+        and all(isinstance(cost, dict) and all(map(_is_number, cost.values())) for cost in row.get("cost", {}).values())
     )
 
 

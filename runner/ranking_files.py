@@ -5,7 +5,8 @@ latency_ms.npy                 float64 [n_queries], NaN where no live search was
 legs.json                      names of the legs
 <n>.bin                        hits (HIT) of one query after the other; n = 0 for the ranking, 1 … for its legs
 trajectory.bin                 JSON of each trajectory; only if any query has one
-<n>.npy trajectory.npy         int64 [n_queries, 2]: the bytes in the file beside it at which a query begins and ends
+cost.bin                       JSON of what models came to, by role; only if any was asked for a query
+<n>.npy trajectory.npy cost.npy  int64 [n_queries, 2]: the bytes in the file beside it at which a query begins and ends
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Self
 from weakref import finalize
@@ -22,11 +23,12 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.records import Ranking
+from runner.records import Ranking, RoleCost
 from runner.trajectory import Trajectory, trajectory_of, trajectory_record
 
 HIT = np.dtype([("id", "<i4"), ("score", "<f8"), ("relevance", "<f8")])  # id: place in the table
-TRAJECTORY = "trajectory"
+TRAJECTORY, COST = "trajectory", "cost"
+FORMAT = 2  # what stands here, for keys of what is kept
 
 
 class RankingFiles:
@@ -38,8 +40,9 @@ class RankingFiles:
         self._table = np.load(folder / "table.npy", mmap_mode="r" if _is_mapped(folder / "table.npy") else None)
         self._offsets = np.load(folder / "table_offsets.npy")
         self._parts = [_Stretches(folder, str(number)) for number in range(len(self.legs) + 1)]
-        has_trajectories = (folder / f"{TRAJECTORY}.bin").exists()
-        self._trajectories = _Stretches(folder, TRAJECTORY) if has_trajectories else None
+        self._trajectories, self._costs = (
+            _Stretches(folder, name) if (folder / f"{name}.bin").exists() else None for name in (TRAJECTORY, COST)
+        )
         self._strings: dict[int, str] = {}
 
     def latency_ms(self, place: int) -> float | None:
@@ -48,6 +51,10 @@ class RankingFiles:
 
     def latencies_ms(self) -> list[float]:
         return [float(latency) for latency in self._latency_ms[~np.isnan(self._latency_ms)]]
+
+    def cost(self, place: int) -> dict[str, RoleCost]:
+        told = b"" if self._costs is None else self._costs[place]
+        return {role: RoleCost(*numbers) for role, numbers in json.loads(told).items()} if told else {}
 
     def ranking(self, place: int) -> Ranking:
         legs = {name: self._part(number, place, {}) for number, name in enumerate(self.legs, start=1)}
@@ -78,6 +85,7 @@ class RankingWriter:
         self._numbers: dict[str, int] = {}
         self._legs: dict[str, _StretchWriter] = {}
         self._trajectories: _StretchWriter | None = None
+        self._costs: _StretchWriter | None = None
         self._open = ExitStack()
         self._whole = self._writer("0")
 
@@ -95,7 +103,9 @@ class RankingWriter:
             legs = json.dumps(list(self._legs), ensure_ascii=False)
             (self._folder / "legs.json").write_text(legs, encoding="utf-8")
 
-    def add(self, place: int, ranking: Ranking, latency_ms: float | None) -> None:
+    def add(
+        self, place: int, ranking: Ranking, latency_ms: float | None, cost: Mapping[str, RoleCost] | None = None
+    ) -> None:
         if latency_ms is not None:
             self._latency_ms[place] = latency_ms
         self._whole.add(place, self._hits(ranking))
@@ -107,6 +117,9 @@ class RankingWriter:
             self._trajectories = self._trajectories or self._writer(TRAJECTORY)
             told = json.dumps(trajectory_record(ranking.trajectory), ensure_ascii=False)
             self._trajectories.add(place, told.encode("utf-8", "surrogatepass"))
+        if cost:
+            self._costs = self._costs or self._writer(COST)
+            self._costs.add(place, json.dumps({role: astuple(spent) for role, spent in cost.items()}).encode())
 
     def _hits(self, ranking: Ranking) -> bytes:
         hits = np.empty(len(ranking.ids), HIT)

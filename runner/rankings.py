@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner import __version__
 from runner.data.identity import gold_digest
+from runner.llm.metering import by_role
 from runner.protocols import Workspace
-from runner.ranking_files import RankingFiles, RankingWriter
-from runner.records import Corpus, Query, Ranking
+from runner.ranking_files import FORMAT, RankingFiles, RankingWriter
+from runner.records import Corpus, Query, Ranking, RoleCost
 from runner.searching import Searcher
 from runner.store import fingerprint_of_each
 
@@ -20,12 +21,14 @@ class Ranked:
     """The ranking of one query (empty where `error` says why there is none).
 
     `error` is "timeout" for a query over its deadline. `latency_ms` is there where a live search was
-    timed alone, in this run or in the one that made the rankings.
+    timed alone, in this run or in the one that made the rankings. `cost`: by role of the models that were asked for it,
+    by whichever run.
     """
 
     ranking: Ranking
     latency_ms: float | None
     error: str | None
+    cost: Mapping[str, RoleCost] = field(default_factory=dict)
 
 
 class Rankings(Mapping[str, Ranked]):
@@ -56,7 +59,8 @@ class Rankings(Mapping[str, Ranked]):
 
     def __getitem__(self, query_id: str) -> Ranked:
         place = self._places[query_id]
-        return Ranked(self._files.ranking(place), self._files.latency_ms(place), self.errors.get(query_id))
+        error = self.errors.get(query_id)
+        return Ranked(self._files.ranking(place), self._files.latency_ms(place), error, self._files.cost(place))
 
 
 def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace) -> Rankings:
@@ -68,6 +72,7 @@ def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace)
     retriever = searcher.retriever
     key = {
         "runner": __version__,
+        "format": FORMAT,
         "corpus": searcher.corpus.fingerprint,
         "retriever": workspace.identity(retriever),
         "provenance": getattr(retriever, "provenance", {}),
@@ -98,7 +103,7 @@ def _search(searcher: Searcher, queries: Sequence[Query], writer: RankingWriter)
     errors = {}
     with threadpool_limits(limits=1):
         for place, found in searcher.search_all(queries):
-            writer.add(place, found.ranking, found.latency_ms)
+            writer.add(place, found.ranking, found.latency_ms, by_role(found.asked))
             if found.error is not None:
                 errors[queries[place].id] = found.error
     return errors

@@ -263,8 +263,23 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
+class RoleCost:
+    """What the models of one role came to for one case: its own requests, each once, whether a server or the cache
+    answered. A text that is embedded counts as a request. `usd` is None where a price is unknown."""
+
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+    @property
+    def nano_usd(self) -> int | None:
+        return None if self.usd is None else round(self.usd * 1e9)
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
-    """One case with its outcome: a line of per_item.jsonl."""
+    """One case with its outcome: a line of per_item.jsonl. `cost`: by role of the models that it asked."""
 
     id: str
     status: Status
@@ -281,6 +296,7 @@ class Row:
     judgements: Judgements = field(default_factory=dict)
     error: str | None = None
     stage: str | None = None
+    cost: Mapping[str, RoleCost] = field(default_factory=dict)
 
 
 def timings_of(row: Mapping[str, Any]) -> dict[str, Timing]:

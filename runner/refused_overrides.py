@@ -23,7 +23,11 @@ def composed(overrides: Sequence[str]) -> DictConfig:
         return compose("config", list(overrides), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException):
         raise
-    except ValueError as error:  # a name where a list has a number, a number where Hydra wants a choice
+    except (
+        ValueError,
+        AssertionError,
+        TypeError,
+    ) as error:  # a name where a list has a number, a key below what is null
         raise ConfigCompositionException(str(error)) from error
 
 

@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 
 from runner.metrics.direction import Direction, direction
 
+Margin = Annotated[float, Field(ge=0, le=1e100)]
 Dimension = Literal["language", "difficulty", "tag"]
 
 
@@ -22,7 +23,7 @@ class RuleSettings(TypedDict, total=False):
 
     metric: Required[str]
     direction: Direction
-    margin: Required[Annotated[float, Field(ge=0)]]
+    margin: Required[Margin]
     relative: bool
     slice: Annotated[dict[Dimension, str], Field(min_length=1)] | None
     significant: bool
@@ -50,11 +51,11 @@ class Regression:
         *,
         rules: list[RuleSettings],
         must_not_break: list[str],
-        margin: Annotated[float, Field(ge=0)] = 0.02,
+        margin: Margin = 0.02,
     ) -> None:
         self.rules: Sequence[Rule] = [_rule(settings) for settings in rules]
         self.must_not_break: Sequence[str] = [unicodedata.normalize("NFC", id) for id in must_not_break]
-        self.margin = margin
+        self.margin = float(margin)
 
     def within(self, margins: Mapping[str, float]) -> Regression:
         """With the margins of a domain profile, absolute ones, for the metrics that have one there. Rules for a slice
@@ -63,7 +64,7 @@ class Regression:
         changed.rules = [
             rule
             if rule.slice or rule.metric not in margins
-            else replace(rule, margin=margins[rule.metric], relative=False)
+            else replace(rule, margin=float(margins[rule.metric]), relative=False)
             for rule in self.rules
         ]
         return changed
@@ -77,4 +78,5 @@ def margins_of(config: Mapping[str, Any]) -> Mapping[str, float]:
 
 def _rule(settings: RuleSettings) -> Rule:
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    return Rule(**{"direction": direction(given["metric"]), **given})
+    margin = float(given["margin"])  # a whole number of any size is one, too, which no file of results can hold
+    return Rule(**{"direction": direction(given["metric"]), **given, "margin": margin})

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from runner.aggregate import aggregate, latency
+from runner.aggregate import aggregate, cost, latency
 from runner.components import Built
 from runner.config import RunOptions
 from runner.engine import INTERRUPTED, Stop
@@ -53,6 +53,7 @@ def summary_of(
     models = models_among(built.parts.values())
     judging = judging_of(journal.rows(ids), seed=options.seed)
     more = built.root.sums(journal.rows(ids)) if isinstance(built.root, Summing) else {}
+    spent = cost(journal.rows(ids))
     timing = more.pop("timing", {}).get("latency", {})
     errors = sum(problem.severity == "error" for problem in finished.problems)
     return {
@@ -65,6 +66,7 @@ def summary_of(
         **numbers,
         **{name: numbers["metrics"].get(name, {}).get("value") for name in GENERATION},
         **({"judging": judging} if judging else {}),
+        **({"cost": spent} if spent else {}),
         **more,
         "facts": {**finished.preparation.facts, "baselines": sorted(baselines)},
         "data_problems": {"errors": errors, "warnings": len(finished.problems) - errors},

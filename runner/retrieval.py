@@ -19,6 +19,7 @@ from runner.data.identity import (
     slices_fingerprint,
 )
 from runner.errors import EvaluationError
+from runner.llm.metering import charge
 from runner.metrics import diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.ranking import ranking_metrics
@@ -123,10 +124,12 @@ class Retrieval:
         )
 
     def retrieved(self, query: Query) -> Retrieved:
-        """Raises TimeoutError or EvaluationError where the query could not be ranked."""
+        """Charges the case for what its ranking cost. Raises TimeoutError or EvaluationError where the query could not
+        be ranked."""
         if self.rankings is None:
             raise RuntimeError("prepare() comes before retrieved()")
         entry = self.rankings[query.id]
+        charge(entry.cost)
         if entry.error is not None:
             raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}

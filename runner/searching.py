@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TypeVar
 
 import numpy as np
 
 from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, unexpected
+from runner.llm.metering import Entries, metering
 from runner.protocols import CachedRetriever, Retriever
 from runner.records import Corpus, Query, Ranking
 from runner.stopwatch import stopwatch
@@ -30,11 +31,12 @@ EMPTY = Ranking((), (), ())
 @dataclass(frozen=True, slots=True)
 class Found:
     """What came back for one query. `latency_ms` only where a live search was timed alone, without what stood in
-    line, and needed no second attempt at anything."""
+    line, and needed no second attempt at anything. `asked` of models on behalf of the query."""
 
     ranking: Ranking = EMPTY
     latency_ms: float | None = None
     error: str | None = None
+    asked: Entries = field(default_factory=dict)
 
 
 class Searcher:
@@ -102,9 +104,9 @@ class Searcher:
     def _single(self, query: Query, depth: int) -> Found:
         def timed() -> Found:
             with stopwatch() as watch:
-                ranking = self._search([query], depth)[0]
+                found = self._search([query], depth)[0]
                 latency_ms = watch.ms
-            return Found(ranking, latency_ms if watch.live else None)
+            return replace(found, latency_ms=latency_ms if watch.live else None)
 
         found = self._attempt(timed, self._timeout_s)
         return found if isinstance(found, Found) else Found(error=found)
@@ -117,16 +119,18 @@ class Searcher:
         A batch that may be paid for gets the time of all its queries: leaving it behind would pay twice.
         """
         timeout_s = self._timeout_s * (1 if self._cached is None else len(queries))
-        rankings = self._attempt(lambda: self._search(queries, depth), timeout_s)
-        if isinstance(rankings, str):
+        found = self._attempt(lambda: self._search(queries, depth), timeout_s)
+        if isinstance(found, str):
             return [replace(self._single(query, depth), latency_ms=None) for query in queries]
-        return [Found(ranking) for ranking in rankings]
+        return found
 
-    def _search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        rankings = self.retriever.search(queries, depth)
+    def _search(self, queries: Sequence[Query], depth: int) -> list[Found]:
+        with metering(owners={query.text: query.id for query in queries}) as meter:
+            rankings = self.retriever.search(queries, depth)
         if len(rankings) != len(queries):
             raise EvaluationError(f"the retriever returned {len(rankings)} rankings for {len(queries)} queries")
-        return rankings
+        asked = meter.of_each([query.id for query in queries])
+        return [Found(ranking, asked=own) for ranking, own in zip(rankings, asked, strict=True)]
 
     def _attempt(self, function: Callable[[], T], timeout_s: float) -> T | str:
         """The result, or what went wrong. What is wrong with the configuration is wrong for all: it raises."""
@@ -156,7 +160,9 @@ class Searcher:
                 break
             depth *= 2
             for place, deeper in zip(places, self._batch([queries[place] for place in places], depth), strict=True):
-                found[place] = replace(deeper, latency_ms=found[place].latency_ms if deeper.error is None else None)
+                before = found[place]
+                latency_ms = before.latency_ms if deeper.error is None else None
+                found[place] = replace(deeper, latency_ms=latency_ms, asked={**deeper.asked, **before.asked})
         return [replace(one, ranking=self._trimmed(one.ranking)) for one in found]
 
     def _lacks_documents(self, ranking: Ranking, depth: int) -> bool:

@@ -1,8 +1,8 @@
 """snapshot.json: what comparing a run with another one needs, without a text of the data in it.
 
     {"schema": 1, "kind": "runner.snapshot", "run": {...}, "config": {...}, "identity": {name: hash},
-     "depends": {metric: [names of identity]}, "metrics", "slices", "counts", "cases_count", "timing",
-     "cases": {"ids": [...], "content": [...], "gold": [...], …, "values": {metric: [number or null]}}}
+     "depends": {metric: [names of identity]}, "metrics", "slices", "counts", "cases_count", "cost",
+     "timing", "cases": {"ids": [...], "content": [...], "gold": [...], …, "values": {metric: [number or null]}}}
 
 Columns of `cases` have one entry for each finished case, by ascending id. `content` and `gold` are hashes of the
 question and of its labels (null where a case failed before it told them). `latency_ms` is null for what came from
@@ -130,6 +130,7 @@ def _head(opened: RunFolder) -> dict[str, Any]:
         "slices": summary.get("slices") or {},
         "counts": summary.get("counts") or {},
         "cases_count": summary.get("cases") or {},
+        **({"cost": summary["cost"]} if summary.get("cost") else {}),
         "timing": {name: timing[name] for name in ("latency", "usage", "usage_total") if name in timing},
     }
 

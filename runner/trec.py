@@ -1,9 +1,11 @@
 """TREC files of relevance judgements (qrels) and of runs, as trec_eval reads them.
 
     qrels   query iteration document grade          grade: a whole number, relevant above 0
+            query-id corpus-id score                the header over three columns, as BEIR has them
     run     query Q0 document rank score tag        score: finite; the rank is not read
 
-Columns are separated by blanks or tabs, blank lines are skipped, a byte order mark and CRLF are accepted.
+Columns are separated by blanks or tabs; blank lines, lines that begin with # and what follows the last column are
+passed over; a byte order mark and CRLF are accepted.
 Ids are kept as UTF-8 bytes in Unicode NFC, so that comparing them is trec_eval's comparison by bytes.
 
 Lines are taken in stretches of one query, and everything but splitting them is done a stretch at a time:
@@ -15,21 +17,22 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import NoReturn
 
+from runner.data.trec import COMMENT, FOUR_COLUMNS, HEADER, THREE_COLUMNS
 from runner.errors import DataError
 
 Qrels = dict[bytes, dict[bytes, int]]
 Run = dict[bytes, dict[bytes, float]]
 
-QRELS_COLUMNS = ("query", "iteration", "document", "grade")
 RUN_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
 
+_HEADER = [name.encode() for name in HEADER]
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUERY = itemgetter(slice(1))  # a list of one column, or of none for a blank line
 _GRADE = re.compile(rb"[-+]?\d{1,9}")
@@ -63,7 +66,7 @@ def read_qrels(path: Path) -> Qrels:
     is not of the form.
     """
     qrels: Qrels = {}
-    for stretch in _stretches(path, QRELS_COLUMNS, "grade"):
+    for stretch in _stretches(path, FOUR_COLUMNS, "grade"):
         stretch.check(_GRADE.fullmatch, "grade", "a whole number")
         grades = list(map(int, stretch.values))
         judged = dict(zip(stretch.documents, grades, strict=True))
@@ -110,18 +113,21 @@ def _is_score(value: bytes) -> bool:
 
 
 def _stretches(path: Path, columns: Sequence[str], value: str) -> Iterator[_Stretch]:
-    document_at, value_at = columns.index("document"), columns.index(value)
-    number = 1
+    number, is_first = 1, True
     try:
         with path.open("rb") as file:
             if file.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
                 file.read(len(_BYTE_ORDER_MARK))
             for query, group in groupby(map(bytes.split, file), _QUERY):
                 lines = list(group)
-                if query:
-                    each = _columns(path, number, lines, columns)
-                    ids = _composed(path, number, query[0], each[document_at])
-                    yield _Stretch(path, number, *ids, each[value_at])
+                if query and not query[0].startswith(COMMENT.encode()):
+                    if is_first and columns == FOUR_COLUMNS and lines[0] == _HEADER:
+                        columns, lines, number = THREE_COLUMNS, lines[1:], number + 1
+                    is_first = False
+                    if lines:
+                        each = _columns(path, number, lines, columns)
+                        ids = _composed(path, number, query[0], each["document"])
+                        yield _Stretch(path, number, *ids, each[value])
                 number += len(lines)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
@@ -129,13 +135,24 @@ def _stretches(path: Path, columns: Sequence[str], value: str) -> Iterator[_Stre
 
 def _columns(
     path: Path, number: int, lines: Sequence[Sequence[bytes]], names: Sequence[str]
-) -> Sequence[Sequence[bytes]]:
-    """The columns of lines. Raises DataError for the first line that has more or fewer of them."""
+) -> Mapping[str, Sequence[bytes]]:
+    """By name. Raises DataError for the first line that lacks one."""
     each = list(zip(*lines, strict=False))
-    if len(each) != len(names) or max(map(len, lines)) != len(names):
-        place, found = next((place, len(line)) for place, line in enumerate(lines) if len(line) != len(names))
+    if len(each) < len(names):
+        place, found = next((place, len(line)) for place, line in enumerate(lines) if len(line) < len(names))
         raise DataError(f"{path}:{number + place}: expected {len(names)} columns ({' '.join(names)}), found {found}")
-    return each
+    if "rank" in names and max(map(len, lines)) > len(names):
+        _check_ranks(path, number, lines, names)
+    return dict(zip(names, each, strict=False))
+
+
+def _check_ranks(path: Path, number: int, lines: Sequence[Sequence[bytes]], names: Sequence[str]) -> None:
+    """Of lines with more columns: a blank inside an id would else make a score of a rank."""
+    at = names.index("rank")
+    for place, line in enumerate(lines):
+        if len(line) > len(names) and not _GRADE.fullmatch(line[at]):
+            rank = f"rank: expected a whole number, found '{_shown(line[at])}'"
+            raise DataError(f"{path}:{number + place}: {rank} (of {len(line)} columns the first 6 count)")
 
 
 def _composed(path: Path, number: int, query: bytes, documents: Sequence[bytes]) -> tuple[bytes, Sequence[bytes]]:

@@ -50,7 +50,7 @@ def cases(ids: Sequence[str], values: Mapping[str, Sequence[float | None]] | Non
 
 
 def snapshot(found: Cases, **changes: Any) -> Snapshot:
-    """A run of retrieval with k = 5; `changes` to its run, identity, config and timing."""
+    """A run of retrieval with k = 5; `changes` to its run, identity, config, timing and cost."""
     identity = {**IDENTITY, **changes.get("identity", {})}
     metrics = {name: {"value": 0.5, "n": len(found)} for name in changes.get("metrics", found.values)}
     return Snapshot(
@@ -63,6 +63,7 @@ def snapshot(found: Cases, **changes: Any) -> Snapshot:
         cases_count={},
         timing=changes.get("timing", {}),
         cases=found,
+        cost=changes.get("cost", {}),
     )
 
 

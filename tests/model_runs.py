@@ -11,6 +11,11 @@ def used(requests: int, input_tokens: int, output_tokens: int, usd: float | None
     return {"requests": requests, **tokens, "usd": usd, "retries": retries}
 
 
+def cost(requests: int, input_tokens: int, output_tokens: int, usd: float | None) -> dict[str, Any]:
+    """One role of summary.cost."""
+    return {"requests": requests, "input_tokens": input_tokens, "output_tokens": output_tokens, "usd": usd}
+
+
 def rate(k: int, n: int) -> dict[str, Any]:
     return {"n": n, "k": k, "rate": k / n}
 
@@ -65,6 +70,9 @@ MODELS_SUMMARY: dict[str, Any] = {
         },
     },
     "counts": {"citations": {"valid": 7, "out_of_range": 1, "none": 2}},
+    "cost": {
+        "cases": 10, "roles": {"generator": cost(10, 500, 50, 0.005), "judge": cost(20, 400, 100, 0.015)},
+    },
     "timing": {
         "usage": {
             "judge": {

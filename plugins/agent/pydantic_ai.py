@@ -194,7 +194,8 @@ class _Run:
         self.requests += 1
         with metering() as meter:
             reply = await self.settings.chat(sent(messages, info.instructions), functions)
-        self.toolbox.note(input_tokens=meter.input_tokens, output_tokens=meter.output_tokens, cost_usd=meter.cost_usd)
+        spent = meter.total
+        self.toolbox.note(input_tokens=spent.input_tokens, output_tokens=spent.output_tokens, cost_usd=spent.usd)
         return response(reply)
 
     # --- tools; several of one turn are called one after the other, in the order in which they were asked for ---

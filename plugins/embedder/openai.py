@@ -69,7 +69,9 @@ class OpenaiEmbedder:
         def stored(found: list[str]) -> None:
             self._models.blocking(self._note_stored([prefix + text for text in found]))
 
-        return self._store.embed(texts, kind, ask, batch_size=self.batch_size, stored=stored)
+        vectors = self._store.embed(texts, kind, ask, batch_size=self.batch_size, stored=stored)
+        self._model.meter(text for text in texts if text.strip())
+        return vectors
 
     def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
         return self._store.has(texts, kind)

@@ -14,6 +14,7 @@ from runner.data.identity import gold_fingerprint, queries_fingerprint, slices_f
 from runner.data.problems import ProblemLog
 from runner.errors import DataError
 from runner.health import check_health
+from runner.llm.metering import charge
 from runner.llm.projection import Projection
 from runner.llm.votes import judge_missing
 from runner.memory.context import BuiltContext, ContextBuilder
@@ -180,6 +181,7 @@ class Copilot:
         moment, query = self._moments[case.id], self._asked(case)
         if not isinstance(moment, Moment):
             raise moment
+        charge(moment.cost)
         found = self.retrieval.retrieved(query)
         context = self.context.build(moment.remembered, case.probe.question, case.language, documents=found.contexts)
         found = replace(found, contexts=context.documents)

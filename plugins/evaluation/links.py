@@ -11,9 +11,10 @@ from pydantic import Field
 from runner.data.identity import documents_fingerprint
 from runner.errors import ConfigError, Problem
 from runner.health import check_health
+from runner.llm.metering import by_role, charge, metered
 from runner.metrics.links import acceptance, first_rank, link_metrics, novelty
 from runner.protocols import Judge, Workspace
-from runner.records import CaseSet, Judgement, Judgements, Preparation, Scores, Timing
+from runner.records import CaseSet, Judgement, Judgements, Preparation, RoleCost, Scores, Timing
 from runner.stopwatch import stopwatch
 from runner.store import fingerprint
 from runner.text.language import detect_language
@@ -74,6 +75,7 @@ class LinkEvaluation:
         self.skip_linked, self.judge_reason = skip_linked, judge_reason
         self._data: LinkData | None = None
         self._ahead: dict[str, Suggestions] = {}
+        self._asked: dict[str, Mapping[str, RoleCost]] = {}  # of models, for what is in _ahead
         self._legs: tuple[str, ...] = ()
 
     # --- the run ------------------------------------------------------------------------------------
@@ -98,8 +100,10 @@ class LinkEvaluation:
         if getattr(self.suggester, "caches", False):
             for start in range(0, len(cases), AHEAD):
                 batch = cases[start : start + AHEAD]
-                found = await in_thread(self.suggester.suggest, [self.place(case) for case in batch], self._depth)
-                self._ahead |= dict(zip([case.id for case in batch], found, strict=True))
+                places, ids = [self.place(case) for case in batch], [case.id for case in batch]
+                found, meter = await in_thread(metered, self.suggester.suggest, places, self._depth)
+                self._ahead |= dict(zip(ids, found, strict=True))
+                self._asked |= dict(zip(ids, map(by_role, meter.of_each(ids)), strict=True))
         graph = self.data.vault.graph
         notes = {"notes": len(graph.notes), "links": len(graph.edges), "broken": len(graph.broken)}
         counted = {**notes, "ambiguous": len(graph.ambiguous), "expected": sum(len(case.expected) for case in cases)}
@@ -113,6 +117,7 @@ class LinkEvaluation:
     async def run(self, case: LinkCase) -> LinkOutput:
         place = self.place(case)
         ahead = self._ahead.get(case.id)
+        charge(self._asked.get(case.id, {}))
         if ahead is None:
             with stopwatch() as watch:
                 found = (await compute(self.suggester.suggest, [place], self._depth))[0]

@@ -12,6 +12,7 @@ from typing import Any
 
 from runner.errors import EvaluationError
 from runner.health import check_health
+from runner.llm.metering import charge
 from runner.llm.votes import judge_missing
 from runner.memory.context import BuiltContext, ContextBuilder
 from runner.memory.probing import ProbeCase, Seen, guard, reference
@@ -155,6 +156,7 @@ class MemoryEvaluation:
         probe = case.probe
         with in_line():  # the turns before a probe are no part of its case
             moment = await self._replays[case.conversation.id].at(probe)
+        charge(moment.cost)
         context = self.context.build(moment.remembered, probe.question, case.language)
         seen = Seen.of(case, moment, context)
         guard(case, moment, seen)

@@ -19,6 +19,7 @@ from runner.agent.protocols import Agent, Reranker
 from runner.agent.shelf import Collection, Shelf
 from runner.agent.toolbox import Toolbox
 from runner.errors import InputError, RunnerError, StopRunError
+from runner.llm.metering import asking_for
 from runner.protocols import CachedRetriever, Retriever, Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.language import Language
@@ -178,7 +179,8 @@ class AgenticRetriever:
             relevance=relevance,
         )
         try:
-            trajectory = self.agent.run(query, toolbox)
+            with asking_for(query.id):
+                trajectory = self.agent.run(query, toolbox)
         except (InputError, StopRunError):
             raise
         except (RunnerError, TimeoutError) as error:

@@ -128,6 +128,9 @@ class SemanticRetriever:
         import faiss
 
         vectors = self.embedder.embed(texts, "passage")
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            name = type(self.embedder).__name__
+            raise StopRunError(f"{name} made vectors of the shape {vectors.shape} for {len(texts)} passages")
         faiss.omp_set_num_threads(1)  # the order of insertion decides how hnsw and ivf turn out
         index = self._filled(vectors)
         faiss.write_index(index, str(folder / "index.faiss"))

@@ -162,7 +162,8 @@ class Toolbox:
         asked = self.asked
         with metering() as meter:
             said, error = _tried(lambda: self._reranker.rerank(self.question, candidates, asked))
-        self._spent = _sum(self._spent, (meter.input_tokens, meter.output_tokens, meter.cost_usd))
+        spent = meter.total
+        self._spent = _sum(self._spent, (spent.input_tokens, spent.output_tokens, spent.usd))
         if said is None:  # what was ranked before stays in front of what came now
             self._ranked = tuple(dict.fromkeys((*self._ranked, *call.found)))
             return replace(call, said=Assessment(self._ranked), error=error)

@@ -1,7 +1,7 @@
 """Score a TREC run file against TREC relevance judgements.
 
-Prints JSON: `{"precision@1": …, "recall@1": …, …}`, means over the queries of the judgements that have a
-relevant document; those that the run lacks count 0, as `trec_eval -c` does. Documents are ordered by
+Prints JSON: `{"queries": n, "precision@1": …, "recall@1": …, …}`, means over the n queries of the judgements that
+have a relevant document; those that the run lacks count 0, as `trec_eval -c` does. Documents are ordered by
 score, ties by document id, both descending; the rank column is not read.
 """
 
@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
             query.decode(): dict(zip(values, row, strict=True)) for query, row in zip(relevant, columns, strict=True)
         }
     else:
-        result = {name: math.fsum(column) / len(column) for name, column in values.items()}
+        result = {"queries": len(relevant)} | {name: math.fsum(column) / len(column) for name, column in values.items()}
     sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
     return 0
 
@@ -68,6 +68,9 @@ def _note_differences(relevant: trec.Qrels, qrels: trec.Qrels, run: Mapping[byte
     """What a mean does not show: queries on one side only."""
     missing = sum(query not in run for query in relevant)
     unknown = sum(query not in qrels for query in run)
+    if len(relevant) < len(qrels):
+        left_out = f"{len(qrels) - len(relevant)} of {len(qrels)} judged queries"
+        sys.stderr.write(f"note: {left_out} have no relevant document and are left out\n")
     if missing:
         sys.stderr.write(f"note: {missing} of {len(relevant)} queries are not in the run and count 0\n")
     if unknown:
@@ -77,7 +80,9 @@ def _note_differences(relevant: trec.Qrels, qrels: trec.Qrels, run: Mapping[byte
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="python -m runner score", description=__doc__, allow_abbrev=False)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("qrels", metavar="QRELS", type=Path, help="lines of: query iteration document grade")
+    parser.add_argument(
+        "qrels", metavar="QRELS", type=Path, help="lines of: query iteration document grade (or as BEIR)"
+    )
     parser.add_argument("run", metavar="RUN", type=Path, help="lines of: query Q0 document rank score tag")
     parser.add_argument("--per-query", action="store_true", help='print {"QUERY": {"recall@10": …}, …}')
     parser.add_argument(

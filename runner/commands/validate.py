@@ -5,7 +5,7 @@
   python -m runner validate +experiment=full_rag dataset=squad 'dataset.path=[dev.json]'
 
 A file with `source_note` in its first line is one of links, any other one of queries. Exit code 1 when a line would be
-skipped; links of notes are warnings.
+skipped, or a label names what is not there; links of notes are warnings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from runner.compose import plan_of
 from runner.data.files import open_file
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
-from runner.dry_run import dry_run
+from runner.dry_run import dry_run, is_of_gold
 from runner.errors import DataError, InputError
 from runner.records import CaseSet
 from runner.vault.checking import check_links, links_in_code
@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("words", nargs="*", metavar="NOTES FILE OPTION=VALUE")
     words = _read(parser.parse_args(argv).words)
     if words.notes is None:
-        return dry_run(plan_of(arguments.read([*words.options, "dry_run=true"])))
+        return dry_run(plan_of(arguments.read([*words.options, "dry_run=true"])), demands_gold=True)
     told: set[str] = set()
     failed = _check_notes(words.notes, told)
     for file in words.files:
@@ -94,7 +94,7 @@ def _check_file(notes: str, file: str, options: Sequence[str], told: set[str]) -
         fresh = [(severity, line) for severity, line in problems if line not in told]
         n = sum(severity == "error" for severity, _ in fresh)
         terminal.lines(*[line for _, line in fresh], f"{file}: {len(case_set.cases)} usable, {n} unusable")
-        failed |= any(severity == "error" for severity, _ in problems)
+        failed |= any(problem.severity == "error" or is_of_gold(problem) for problem in case_set.problems)
     return failed
 
 

@@ -3,13 +3,16 @@
 Latency is that of live calls (see runner.aggregate.latency). The interval of a difference of percentiles comes from
 the bootstrap: the two runs are resampled each by itself, because the calls that were live need not be the same.
 
-Tokens and USD are those of all requests, answered by a model or by the cache: what the run would have cost without
-a cache. They are given for each case, so that runs over samples of different size can be compared.
+Tokens and USD are those of the requests that finished cases made, each once, whether a model or the cache answered:
+an interrupted run costs as much as one that was not, and a replayed one as much as the one that paid. What indexing,
+checking a judge and lost requests came to is no cost of a case. They are given for each case, so that runs over samples
+of different size can be compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,35 +106,43 @@ def costs(baseline: Snapshot, candidate: Snapshot) -> list[Expense]:
     """`cost.usd` and `cost.tokens` of a case, of all roles together and of each (`cost.judge.usd`). Nothing where
     neither run asked a model."""
     one, other = _by_role(baseline), _by_role(candidate)
-    n_one, n_other = len(baseline.cases), len(candidate.cases)
+    n_one, n_other = (run.cost.get("cases", len(run.cases)) for run in (baseline, candidate))
     return [
         Expense(f"cost.{role}.{unit}" if role else f"cost.{unit}", left, right, n_one, n_other)
         for role in sorted({*one, *other})
         for unit in ("usd", "tokens")
-        for left, right in [(_a_case(one, role, unit, n_one), _a_case(other, role, unit, n_other))]
+        for left, right in [(_of_role(one, role, unit), _of_role(other, role, unit))]
     ]
 
 
 def _by_role(snapshot: Snapshot) -> dict[str, dict[str, float | None]]:
-    """Role ("" for all) -> unit -> number of the whole run, None where a price is unknown."""
+    """Role ("" for all) -> unit -> mean of a case, None where a price is unknown. Of a run that asked models and does
+    not tell what each case asked, as those of older runners, nothing is known."""
+    roles, n = snapshot.cost.get("roles") or {}, snapshot.cost.get("cases") or 0
+    if not roles or not n:
+        return {role: {} for role in _asked(snapshot)}
+    everything = list(roles.values())
+    parts = {"": everything, **{role: [spent] for role, spent in roles.items()}}
+    return {role: {"usd": _usd(found, n), "tokens": _tokens(found, n)} for role, found in parts.items()}
+
+
+def _asked(snapshot: Snapshot) -> list[str]:
+    """Roles in which models were asked, and "" for all of them."""
     usage = snapshot.timing.get("usage") or {}
-    roles = {role: [part for model in models.values() for part in model.values()] for role, models in usage.items()}
-    if not roles:
-        return {}
-    everything = [part for parts in roles.values() for part in parts]
-    return {role: {"usd": _usd(parts), "tokens": _tokens(parts)} for role, parts in {"": everything, **roles}.items()}
+    parts = {role: [part for model in models.values() for part in model.values()] for role, models in usage.items()}
+    roles = [role for role, found in parts.items() if any(part.get("requests") for part in found)]
+    return ["", *roles] if roles else []
 
 
-def _usd(parts: list[Mapping[str, Any]]) -> float | None:
-    asked = [part["usd"] for part in parts if part.get("requests")]
-    return None if None in asked else float(sum(asked))
+def _usd(parts: Sequence[Mapping[str, Any]], n: int) -> float | None:
+    usd = [part["usd"] for part in parts]
+    return None if None in usd else math.fsum(usd) / n
 
 
-def _tokens(parts: list[Mapping[str, Any]]) -> float:
-    return float(sum(part.get(name) or 0 for part in parts for name in ("input_tokens", "output_tokens")))
+def _tokens(parts: Sequence[Mapping[str, Any]], n: int) -> float:
+    return float(sum(part["input_tokens"] + part["output_tokens"] for part in parts)) / n
 
 
-def _a_case(roles: Mapping[str, Mapping[str, float | None]], role: str, unit: str, n: int) -> float | None:
+def _of_role(roles: Mapping[str, Mapping[str, float | None]], role: str, unit: str) -> float | None:
     """A run that asked no model in a role spent nothing there, where it asked any."""
-    total = roles[role][unit] if role in roles else 0.0
-    return None if total is None or n == 0 else total / n
+    return roles[role].get(unit) if role in roles else 0.0

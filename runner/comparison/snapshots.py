@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError, with_config
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from runner.errors import DataError
@@ -70,6 +70,7 @@ class Snapshot:
     cases_count: Mapping[str, int]
     timing: Mapping[str, Any]
     cases: Cases
+    cost: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def k(self) -> int | None:
@@ -78,6 +79,8 @@ class Snapshot:
 
 
 _OPEN = ConfigDict(strict=True, extra="allow")
+_Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+_Usd = Annotated[float | int, Field(ge=0, le=LARGEST)]
 
 
 @with_config(_OPEN)
@@ -125,6 +128,24 @@ class _Timing(TypedDict, total=False):
     usage: dict[str, dict[str, dict[str, dict[str, float | int | None]]]]
 
 
+@with_config(_OPEN)
+class _RoleCost(TypedDict):
+    """What all cases together came to."""
+
+    requests: _Count
+    input_tokens: _Count
+    output_tokens: _Count
+    usd: _Usd | None
+
+
+@with_config(_OPEN)
+class _Cost(TypedDict, total=False):
+    """Of the models that cases asked (runner.aggregate.cost)."""
+
+    cases: _Count
+    roles: dict[str, _RoleCost]
+
+
 class _Head(BaseModel):
     """Everything but the columns of the cases."""
 
@@ -139,6 +160,7 @@ class _Head(BaseModel):
     cases_count: dict[str, int]
     timing: _Timing
     cases: dict[str, Any]
+    cost: _Cost = {}
 
 
 def read_snapshot(path: Path) -> Snapshot:

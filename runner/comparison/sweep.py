@@ -86,7 +86,7 @@ def compare_sweep(
         "apart": [name for name in compared if name not in cells.snapshots],
         "left_out": [name for name in statuses if name not in compared and name not in NAMES],
         "metrics": [_record(found) for found in metrics],
-        "pareto": _front(cells, quality, seed) if (quality := _quality(metrics)) else None,
+        "timing": {"pareto": _front(cells, quality, seed) if (quality := _quality(metrics)) else None},
         **({"gaps": gaps(cells.snapshots, beside, names, seed=seed)} if beside else {}),
     }
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from runner.errors import Problem, RunnerError
 
 BUFFER_BYTES = 1 << 20
+MOST_REPEATED = 100_000  # values that aliases of a YAML file may stand for
 
 
 def open_file(path: str, key: str, error: type[RunnerError]) -> IO[bytes]:
@@ -68,7 +70,10 @@ def parsed_yaml(
     import yaml
 
     try:
+        check_growth(text)
         return (load or yaml.safe_load)(text)
+    except GrowthError as problem:
+        raise error(f"{key}: {path}: {problem}") from None
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         where = f":{mark.line + 1}" if mark is not None else ""
@@ -77,6 +82,53 @@ def parsed_yaml(
         raise error(f"{key}: {path} is not YAML: nested too deeply") from None
     except ValueError as problem:  # a date that there is none of, a number of thousands of digits
         raise error(f"{key}: {path} is not YAML: {problem}") from None
+
+
+class GrowthError(ValueError):
+    """A YAML text means more than it says. Begins with the line."""
+
+
+def check_growth(text: str) -> None:
+    """Before a YAML text is made into values: a few lines of it may mean billions. Raises GrowthError where its aliases
+    (`*name`) stand for more than MOST_REPEATED values, or where one stands inside of what it names. What is no YAML
+    shows when it is read."""
+    import yaml
+
+    if "&" in text and "*" in text:
+        with suppress(yaml.YAMLError):
+            _count(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+
+
+def _count(events: Iterable[Any]) -> None:
+    """One pass over the events of a parser; nothing is made of them."""
+    import yaml
+
+    size_of: dict[str, int] = {}
+    unclosed: list[tuple[str | None, int]] = [(None, 0)]  # anchor, and the values in it so far
+    repeated = 0
+    for event in events:
+        size = 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            unclosed.append((event.anchor, 1))
+            continue
+        if isinstance(event, yaml.CollectionEndEvent):
+            anchor, size = unclosed.pop()
+            size_of |= {anchor: size} if anchor else {}
+        elif isinstance(event, yaml.AliasEvent):
+            size = size_of.get(str(event.anchor), 1)
+            repeated += size
+            _check_alias(event, repeated, is_inside=any(anchor == event.anchor for anchor, _ in unclosed))
+        elif isinstance(event, yaml.ScalarEvent) and event.anchor:
+            size_of[event.anchor] = 1
+        unclosed[-1] = unclosed[-1][0], unclosed[-1][1] + size
+
+
+def _check_alias(alias: Any, repeated: int, *, is_inside: bool) -> None:
+    where = f"line {alias.start_mark.line + 1}"
+    if is_inside:
+        raise GrowthError(f"{where}: *{alias.anchor} stands inside of what it names")
+    if repeated > MOST_REPEATED:
+        raise GrowthError(f"{where}: its aliases (*{alias.anchor} …) stand for more than {MOST_REPEATED:,} values")
 
 
 def open_folder(path: str, key: str, error: type[RunnerError]) -> Path:

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from runner.data.files import GrowthError, check_growth
+
 _BLOCK = re.compile(r"---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -21,7 +23,10 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str, str]:
         return {}, text, ""
     body = text[block.end() :]
     try:
+        check_growth(block[1] or "")
         values = yaml.load(block[1] or "", Loader=yaml.BaseLoader)  # noqa: S506 - makes nothing but texts
+    except GrowthError as problem:
+        return {}, body, f"front matter: {problem}; ignored"
     except RecursionError:
         return {}, body, "front matter is nested too deeply; ignored"
     except yaml.YAMLError as problem:

@@ -17,9 +17,10 @@ _TOPIC = re.compile(r"<(top|topic)\b([^>]*)>(.*?)</\1>", re.DOTALL | re.IGNORECA
 _NUMBER = re.compile(r"number\s*=\s*[\"']([^\"']*)[\"']", re.IGNORECASE)
 _LABELS = {"num": "Number:", "title": "Topic:", "desc": "Description:", "narr": "Narrative:"}
 _FIELD = re.compile(r"<(\w+)>(.*?)(?=<\w+>|</|\Z)", re.DOTALL)
-_HEADER = ["query-id", "corpus-id", "score"]
-_THREE_COLUMNS = ["topic", "document", "grade"]
-_FOUR_COLUMNS = ["topic", "iteration", "document", "grade"]
+HEADER = ("query-id", "corpus-id", "score")  # of qrels with three columns, as BEIR has them
+THREE_COLUMNS = ("query", "document", "grade")
+FOUR_COLUMNS = ("query", "iteration", "document", "grade")
+COMMENT = "#"  # with which lines begin that trec_eval passes over
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,31 +101,36 @@ def _content(name: str, text: str) -> str:
 
 
 def read_qrels(path: str, key: str, log: ProblemLog) -> dict[str, Judged]:
-    """Judgements by topic id: `topic iteration document grade` a line, or three columns under a header.
+    """Judgements by topic id: `query iteration document grade` a line, or three columns under a header. As trec_eval
+    does, it passes over comments and what follows the last column.
 
     A bad line and a second, different grade of a document are errors and left out.
     Raises DataError when the file cannot be read or holds no usable judgement.
     """
     judged: dict[str, Judged] = {}
-    lines = read_text(path, key, DataError).split("\n")
-    columns = _THREE_COLUMNS if lines[0].split() == _HEADER else _FOUR_COLUMNS
-    for line, content in enumerate(lines, 1):
-        if content.strip() and content.split() != _HEADER:
-            _read_judgement(content.split(), columns, Fields({}, path, line, log), judged)
+    columns: tuple[str, ...] | None = None
+    for line, content in enumerate(read_text(path, key, DataError).split("\n"), 1):
+        values = content.split()
+        if not values or values[0].startswith(COMMENT):
+            continue
+        is_header = tuple(values) == HEADER
+        columns = columns or (THREE_COLUMNS if is_header else FOUR_COLUMNS)
+        if not is_header:
+            _read_judgement(values, columns, Fields({}, path, line, log), judged)
     log.stop_if_strict()
     if not judged:
         raise DataError(f"{key}: no judgements in {path}{why_empty(log, path)}")
     return judged
 
 
-def _read_judgement(values: list[str], columns: list[str], fields: Fields, judged: dict[str, Judged]) -> None:
+def _read_judgement(values: list[str], columns: tuple[str, ...], fields: Fields, judged: dict[str, Judged]) -> None:
     row = dict(zip(columns, values, strict=False))
-    if len(values) != len(columns):
+    if len(values) < len(columns):
         fields.error("", f"expected {len(columns)} columns ({' '.join(columns)}), found {len(values)}")
     elif not re.fullmatch(r"[-+]?\d{1,9}", row["grade"], re.ASCII):
         fields.error("grade", f"expected a whole number, found '{row['grade']}'")
     else:
-        topic, document, grade = clean(row["topic"]), clean(row["document"]), int(row["grade"])
+        topic, document, grade = clean(row["query"]), clean(row["document"]), int(row["grade"])
         first = judged.setdefault(topic, Judged({}, fields.line)).grades.setdefault(document, grade)
         if first != grade:
             message = f"'{document}' is judged {first} and {grade} for topic '{topic}'; the first one counts"

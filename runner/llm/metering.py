@@ -1,51 +1,150 @@
-"""What chat models came to that were asked for one step of something."""
+"""What models came to that were asked for one step of something: each request once, live or from the cache."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from threading import Lock
+from typing import TypeVar
 
 from runner.llm.ledger import Cost
+from runner.records import RoleCost
+
+T = TypeVar("T")
+
+Key = tuple[str, str, bytes]  # owner, role, digest of the request
+Entries = dict[Key, RoleCost]
 
 
-@dataclass(slots=True)
 class Meter:
-    """A reply from the cache counts like a live one, so that a step costs the same in every run. `nano_usd` None: a
-    price is unknown."""
+    """A reply from the cache counts like a live one, so that a step costs the same in every run; a request that is
+    made again counts once. `owners` (text -> owner) tells on whose behalf texts are embedded."""
 
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    nano_usd: int | None = 0
+    def __init__(self, owners: Mapping[str, str] | None = None) -> None:
+        self.owners = owners or {}
+        self.entries: Entries = {}
+        self._lock = Lock()
 
     @property
-    def cost_usd(self) -> float | None:
-        return None if self.nano_usd is None else self.nano_usd / 1e9
+    def by_role(self) -> dict[str, RoleCost]:
+        return by_role(self.entries)
 
-    def add(self, cost: Cost) -> None:
-        self.requests += 1
-        self.input_tokens += cost.usage.input_tokens
-        self.output_tokens += cost.usage.output_tokens
-        self.nano_usd = None if self.nano_usd is None or cost.nano_usd is None else self.nano_usd + cost.nano_usd
+    @property
+    def total(self) -> RoleCost:
+        return _sum(self.entries.values())
+
+    def add(self, owner: str, role: str, request: bytes, cost: RoleCost) -> None:
+        with self._lock:
+            self.entries.setdefault((owner, role, request), cost)
+
+    def of_each(self, owners: Sequence[str]) -> list[Entries]:
+        """What was asked on behalf of each owner, and an even share of what was asked for nobody in particular."""
+        own: dict[str, Entries] = {owner: {} for owner in owners}
+        shared: Entries = {}
+        for key, cost in self.entries.items():
+            own.get(key[0], shared)[key] = cost
+        digest = hashlib.sha256(b"".join(sorted(request for _, _, request in shared))).digest()
+        for role, cost in by_role(shared).items():
+            for owner, share in zip(owners, _shares(cost, len(owners)), strict=True):
+                own[owner]["", role, digest] = share
+        return [own[owner] for owner in owners]
 
 
 _running: ContextVar[tuple[Meter, ...]] = ContextVar("meters", default=())
+_owner: ContextVar[str] = ContextVar("owner", default="")
 
 
 @contextmanager
-def metering() -> Iterator[Meter]:
-    """What is asked in the body, by whatever thread or task it asks through, also for meters around this one."""
-    meter = Meter()
-    token = _running.set((*_running.get(), meter))
+def metering(*, alone: bool = False, owners: Mapping[str, str] | None = None) -> Iterator[Meter]:
+    """What is asked in the body, by whatever thread or task it asks through; also for meters around this one, unless
+    it is `alone`."""
+    meter = Meter(owners)
+    token = _running.set((*(() if alone else _running.get()), meter))
     try:
         yield meter
     finally:
         _running.reset(token)
 
 
-def note(cost: Cost) -> None:
-    """Called once for each reply that somebody gets."""
+@contextmanager
+def asking_for(owner: str) -> Iterator[None]:
+    """In the body, what is asked is asked on behalf of one of several that a meter counts together."""
+    token = _owner.set(owner)
+    try:
+        yield
+    finally:
+        _owner.reset(token)
+
+
+def metered(function: Callable[..., T], *arguments: object) -> tuple[T, Meter]:
+    """The result of a call and what it asked, for a thread, to which no meter of another one reaches."""
+    with metering() as meter:
+        return function(*arguments), meter
+
+
+def note(role: str, request: bytes, cost: Cost) -> None:
+    """Called once for each reply that somebody gets. `request`: all that it depends on."""
+    if meters := _running.get():
+        digest = hashlib.sha256(request).digest()
+        for meter in meters:
+            meter.add(_owner.get(), role, digest, _role_cost(cost))
+
+
+def note_texts(role: str, model: str, texts: Iterable[str], cost: Callable[[str], Cost]) -> None:
+    """The same for texts that are embedded, whichever requests brought their vectors."""
+    meters = _running.get()
+    for text in texts if meters else ():
+        digest = hashlib.sha256(f"{model}\0{text}".encode("utf-8", "surrogatepass")).digest()
+        for meter in meters:
+            meter.add(_owner.get() or meter.owners.get(text, ""), role, digest, _role_cost(cost(text)))
+
+
+def charge(costs: Mapping[str, RoleCost]) -> None:
+    """What was asked before on behalf of what is metered now, and is not asked again. `costs`: by role."""
     for meter in _running.get():
-        meter.add(cost)
+        for role, cost in costs.items():
+            meter.add(_owner.get(), role, b"%d" % len(meter.entries), cost)
+
+
+def by_role(entries: Mapping[Key, RoleCost]) -> dict[str, RoleCost]:
+    roles = sorted({role for _, role, _ in entries})
+    return {role: _sum(cost for (_, of, _), cost in entries.items() if of == role) for role in roles}
+
+
+def together(first: Mapping[str, RoleCost], second: Mapping[str, RoleCost]) -> dict[str, RoleCost]:
+    """The sum of two, by role."""
+    roles = sorted({*first, *second})
+    return {role: _sum(costs[role] for costs in (first, second) if role in costs) for role in roles}
+
+
+def _sum(costs: Iterable[RoleCost]) -> RoleCost:
+    """Of an unknown price the sum is unknown."""
+    found = list(costs)
+    nano = [cost.nano_usd for cost in found]
+    known = [usd for usd in nano if usd is not None]
+    return RoleCost(
+        requests=sum(cost.requests for cost in found),
+        input_tokens=sum(cost.input_tokens for cost in found),
+        output_tokens=sum(cost.output_tokens for cost in found),
+        usd=sum(known) / 1e9 if len(known) == len(nano) else None,
+    )
+
+
+def _shares(cost: RoleCost, n: int) -> Iterator[RoleCost]:
+    """As even as whole numbers allow; together they are what was shared."""
+    nano = cost.nano_usd
+    parts = [_parts(number, n) for number in (cost.requests, cost.input_tokens, cost.output_tokens, nano or 0)]
+    for requests, tokens_in, tokens_out, part in zip(*parts, strict=True):
+        yield RoleCost(requests, tokens_in, tokens_out, None if nano is None else part / 1e9)
+
+
+def _parts(number: int, n: int) -> list[int]:
+    share, rest = divmod(number, n)
+    return [share + (place < rest) for place in range(n)]
+
+
+def _role_cost(cost: Cost) -> RoleCost:
+    usd = None if cost.nano_usd is None else cost.nano_usd / 1e9
+    return RoleCost(1, cost.usage.input_tokens, cost.usage.output_tokens, usd)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -88,13 +88,13 @@ class Model:
         if rehearsal is not None:
             return self._rehearsed(rehearsal, request, body, key, stored)
         if stored is not None:
-            return self._from_elsewhere(reply_of_stored(stored))
+            return self._from_elsewhere(reply_of_stored(stored), key)
         self._check_may_ask()
         reply, is_shared = await self._door.once(key, lambda: self._fetch(request, body, key))
         if is_shared or reply.cached:
-            return self._from_elsewhere(reply)
+            return self._from_elsewhere(reply, key)
         stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
-        metering.note(self._cost(reply.usage))
+        metering.note(self.role, key, self._cost(reply.usage))
         return reply
 
     async def structured(self, request: ChatRequest, read: Callable[[Mapping[str, Any]], T]) -> T:
@@ -136,6 +136,11 @@ class Model:
             expected.save(cost.nano_usd)
         else:
             self._door.ledger.note_cached(self._account, cost)
+
+    def meter(self, texts: Iterable[str]) -> None:
+        """These texts were embedded, now or before. Each counts by itself, in tokens as they are counted here: what
+        a server says of a batch hangs on which of its texts were stored."""
+        metering.note_texts(self.role, self.name, texts, lambda text: self._cost(Usage(count_tokens(sendable(text)))))
 
     # --- inside -----------------------------------------------------------------------------------
 
@@ -227,11 +232,11 @@ class Model:
         toll.pay(cost, attempts - 1)
         self._door.note_live(cost)
 
-    def _from_elsewhere(self, reply: ChatReply) -> ChatReply:
+    def _from_elsewhere(self, reply: ChatReply, key: bytes) -> ChatReply:
         """From the cache, or together with an identical request."""
         cost = self._cost(reply.usage)
         self._door.ledger.note_cached(self._account, cost)
-        metering.note(cost)
+        metering.note(self.role, key, cost)
         stopwatch.note(live=False)
         return reply
 
@@ -244,7 +249,7 @@ class Model:
             stored_cost = self._cost(reply.usage)
             expected.stored += 1
             expected.save(stored_cost.nano_usd)
-            metering.note(stored_cost)
+            metering.note(self.role, key, stored_cost)
             return reply
         usage = Usage(_prompt_tokens(body), min(request.max_tokens, rehearsal.reply_tokens))
         cost = self._cost(usage).nano_usd

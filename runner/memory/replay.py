@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from runner.errors import StopRunError
+from runner.llm.metering import metering, together
 from runner.memory.protocols import Memory
 from runner.memory.records import ChatTurn, Conversation, Probe, Remembered, SessionKey, Upkeep
-from runner.records import Timing
+from runner.records import RoleCost, Timing
 from runner.stopwatch import stopwatch
 
 
@@ -19,7 +21,8 @@ class Moment:
     """What a memory gave for a probe when `turns` had been said. `updates[n]`: how many updates had been made when
     n turns had been said. `taken_in`: the number of the last turn that a summary has taken in, 0 for none. `since` is
     what keeping the memory came to since the turn of the probe before, whether that was asked of the same memory or
-    not: what all probes are told is what one going through of the conversation costs."""
+    not: what all probes are told is what one going through of the conversation costs. `cost`: by role, of the models
+    that were asked since then and to read."""
 
     remembered: Remembered
     turns: Sequence[ChatTurn]
@@ -27,6 +30,7 @@ class Moment:
     taken_in: int
     since: Kept
     read: Timing
+    cost: Mapping[str, RoleCost] = field(default_factory=dict)
 
     def updates_since(self, turn: int) -> int:
         """Made after the turn of this number had been said."""
@@ -66,11 +70,12 @@ class _Mark:
     updates: int = 0
     violations: int = 0
     failures: int = 0
+    cost: Mapping[str, RoleCost] = field(default_factory=dict)  # of the models that the last turn asked
 
     @classmethod
-    def of(cls, upkeep: Upkeep) -> _Mark:
+    def of(cls, upkeep: Upkeep, cost: Mapping[str, RoleCost]) -> _Mark:
         appends, timed = len(upkeep.appends_ms), len(upkeep.updates_ms)
-        return cls(appends, timed, upkeep.updates, upkeep.violations, upkeep.failures)
+        return cls(appends, timed, upkeep.updates, upkeep.violations, upkeep.failures, cost)
 
 
 class Replay:
@@ -92,13 +97,15 @@ class Replay:
         """Raises what the memory raises, and StopRunError where its store has let go of the session meanwhile."""
         async with self._turn:
             progress = await self._reach(probe.after_turn)
-            with stopwatch() as watch:
+            with stopwatch() as watch, metering(alone=True) as reading:
                 remembered = await self._memory.read(progress.key, probe.question)
             taken_in = await self._check(progress)
             turns = self._conversation.turns[: progress.said]
             updates = tuple(mark.updates for mark in progress.marks)
-            since = self._since(progress, self._before[probe.id])
-            moment = Moment(remembered, turns, updates, taken_in, since, watch.timing)
+            before = self._before[probe.id]
+            cost = reduce(together, (mark.cost for mark in progress.marks[before + 1 :]), reading.by_role)
+            since = self._since(progress, before)
+            moment = Moment(remembered, turns, updates, taken_in, since, watch.timing, cost)
             self._left -= 1
             if self._left == 0:
                 await self.forget()
@@ -118,10 +125,11 @@ class Replay:
             self._progress = _Progress(SessionKey(self._conversation.tenant, name))
         progress = self._progress
         for spoken in self._conversation.turns[progress.said : turn]:
-            await self._memory.append(progress.key, spoken, self._conversation.language)
-            progress.generation = progress.generation or await self._generation(progress)
-            await self._memory.update(progress.key)
-            progress.marks.append(_Mark.of(self._memory.upkeep(progress.key)))
+            with metering(alone=True) as meter:  # whichever case comes first, the turn is no request of its own
+                await self._memory.append(progress.key, spoken, self._conversation.language)
+                progress.generation = progress.generation or await self._generation(progress)
+                await self._memory.update(progress.key)
+            progress.marks.append(_Mark.of(self._memory.upkeep(progress.key), meter.by_role))
         return progress
 
     async def _generation(self, progress: _Progress) -> str:

@@ -106,6 +106,7 @@ def drawable(text: str) -> str:
     """The text as it can be drawn: escapes where no installed font has its characters; no formulas."""
     if any(ord(character) not in _glyphs() for character in text):
         text = text.encode("ascii", "backslashreplace").decode("ascii")
+        text = "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in text)
     return text.replace("$", r"\$")
 
 

@@ -133,7 +133,7 @@ ENGLISH_COMPARISON: dict[str, str] = {
     "expense.usd": "USD per case",
     "expense.tokens": "Tokens per case",
     "expense.of_role": "{unit}, {role}",
-    "compare.expense_explain": "Latency is that of live calls, with n for each run. Cost counts replies from the cache like live ones.",
+    "compare.expense_explain": "Latency is that of live calls, with n for each run. Cost is that of the requests of a finished case, each once, live or from the cache.",
     # not comparable
     "compare.head.not_comparable": "Not compared",
     "compare.why": "Why",

@@ -62,8 +62,31 @@ def open_run(folder: Path) -> RunFolder:
 
 
 def open_sweep(folder: Path) -> Mapping[str, Any]:
-    """sweep.json. Raises InputError when `folder` is not the folder of a sweep."""
-    return read_json(folder / "sweep.json", "sweep")
+    """sweep.json. Raises InputError when `folder` is not the folder of a sweep, or runs in it are not told as they
+    are written."""
+    path = folder / "sweep.json"
+    sweep = read_json(path, "sweep")
+    for kind in ("cells", "references"):
+        told = sweep.get(kind) or []
+        wrong = f": expected a list, found {type(told).__name__}" if not isinstance(told, list) else None
+        found = enumerate(map(_wrong, told)) if wrong is None else ()
+        wrong = wrong or next((f".{place}{problem}" for place, problem in found if problem), None)
+        if wrong:
+            raise InputError(f"{path}: damaged: {kind}{wrong}; the command that made the sweep makes it again")
+    return sweep
+
+
+def _wrong(cell: Any) -> str | None:
+    """What is wrong with an entry of a run in sweep.json."""
+    if not isinstance(cell, dict):
+        return f": expected an object, found {type(cell).__name__}"
+    if not isinstance(cell.get("folder"), str):
+        return f".folder: expected a text, found {cell.get('folder')!r:.40}"
+    overrides = cell.get("overrides") or []
+    if not isinstance(overrides, list):
+        return f".overrides: expected a list, found {type(overrides).__name__}"
+    other = next((each for each in overrides if not isinstance(each, str)), None)
+    return None if other is None else f".overrides: expected texts, found {other!r:.40}"
 
 
 def read_json(path: Path, kind: str) -> Mapping[str, Any]:

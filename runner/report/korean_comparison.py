@@ -133,7 +133,7 @@ KOREAN_COMPARISON: dict[str, str] = {
     "expense.usd": "사례당 비용(USD)",
     "expense.tokens": "사례당 토큰",
     "expense.of_role": "{unit}, {role}",
-    "compare.expense_explain": "지연 시간은 실제로 호출한 경우만 집계하며, n은 실행별 호출 수입니다. 비용은 캐시에서 가져온 응답도 실제 호출처럼 계산합니다.",
+    "compare.expense_explain": "지연 시간은 실제로 호출한 경우만 집계하며, n은 실행별 호출 수입니다. 비용은 완료된 사례의 요청을 한 번씩만 더한 값이며, 캐시에서 가져온 응답도 실제 호출처럼 계산합니다.",
     # not comparable
     "compare.head.not_comparable": "비교하지 않은 메트릭",
     "compare.why": "이유",

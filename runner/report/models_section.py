@@ -27,8 +27,17 @@ def costs(document: Document) -> tuple[list[str], list[list[str]], list[str]]:
     if len(found) > 1:
         live, cached = (usage.total(parts) for parts in ([use.live for use in found], [use.cached for use in found]))
         rows.append(_row(say("cost.total"), Use("", "", live, cached), say))
-    notes = [say("cost.explain"), *usage.unanswered(found, say, "cost.unanswered_explain"), *_prices(document, found)]
+    lost = usage.unanswered(found, say, "cost.unanswered_explain")
+    notes = [*_of_a_case(document), say("cost.explain"), *lost, *_prices(document, found)]
     return [say(f"cost.{name}") for name in HEADERS], rows, notes
+
+
+def _of_a_case(document: Document) -> list[str]:
+    say, case = document.say, usage.of_a_case(document.summary)
+    if case is None:
+        return []
+    usd = say("cost.unknown") if case[0] is None else usage.dollars(case[0])
+    return [say("cost.of_a_case", usd=usd, tokens=usage.count(round(case[1])))]
 
 
 def _row(name: str, use: Use, say: Wording) -> list[str]:

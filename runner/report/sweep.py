@@ -68,6 +68,7 @@ class Cell:
             "metrics": self.metrics,
             **_kept(self.summary, "memory"),
             **_kept(self.summary, "trace"),
+            **_kept(self.summary, "cost"),
             "timing": {"latency": timing.get("latency") or {}, **_kept(timing, "usage")},
         }
 
@@ -235,7 +236,7 @@ def _cell(
     except InputError:
         record = records.get(str(listed["folder"]), {})
         run = {"id": record.get("run_id"), "fingerprint": record.get("fingerprint")}
-        summary = {name: record.get(name) for name in ("k", "cases", "metrics", "memory", "trace", "timing")}
+        summary = {name: record.get(name) for name in ("k", "cases", "metrics", "memory", "trace", "cost", "timing")}
         summary["facts"] = {name: record.get(name) for name in ("baselines", "judge_health")}
     return Cell(
         str(listed["folder"]),

@@ -101,7 +101,7 @@ def _numbers(cell: Record, record: Record, sweep: Sweep) -> list[str]:
 
 
 def front(sweep: Sweep) -> Rows:
-    say, pareto = sweep.say, (sweep.comparison or {}).get("pareto")
+    say, pareto = sweep.say, _pareto(sweep)
     if pareto is None:
         return [], []
     shows_cost = pareto["cost"] is not None and pareto["cost"] not in sweep.params
@@ -180,7 +180,7 @@ def near_best(sweep: Sweep) -> str:
 
 
 def front_lines(sweep: Sweep) -> list[str]:
-    say, pareto = sweep.say, (sweep.comparison or {}).get("pareto")
+    say, pareto = sweep.say, _pareto(sweep)
     if pareto is None:
         return []
     best = [cell["folder"] for cell in pareto["cells"] if not cell["dominated_by"]]
@@ -194,10 +194,17 @@ def front_lines(sweep: Sweep) -> list[str]:
 
 
 def front_notes(sweep: Sweep) -> list[str]:
-    say, pareto = sweep.say, (sweep.comparison or {})["pareto"]
+    say, pareto = sweep.say, _pareto(sweep) or {}
     notes = [say("sweep.front_explain", respects=_respects(sweep, pareto))]
     notes += [say("sweep.front_cost")] if pareto["cost"] in ("usd", "tokens") else []
     return [*notes, *([] if pareto["latency"] else [say("sweep.front_no_latency")])]
+
+
+def _pareto(sweep: Sweep) -> Record | None:
+    """Which run dominates which hangs on the clock, where latency counts; summaries that do not say so are older."""
+    comparison = sweep.comparison or {}
+    found: Record | None = (comparison.get("timing") or comparison).get("pareto")
+    return found
 
 
 def _respects(sweep: Sweep, pareto: Record) -> str:

@@ -12,8 +12,11 @@ from runner.report.sweep import Cell, Sweep
 from runner.report.usage import Spent
 from runner.report.wording import Wording
 
-HEADERS = ("requests", "tokens", "usd", "cached", "usd_saved")
-COLUMNS = ("cost_usd", "cost_saved_usd", "requests_live", "requests_cached", "input_tokens", "output_tokens")
+HEADERS = ("case", "requests", "tokens", "usd", "cached", "usd_saved")
+COLUMNS = (
+    *("case_cost_usd", "case_tokens", "cost_usd", "cost_saved_usd", "requests_live", "requests_cached"),
+    *("input_tokens", "output_tokens"),
+)
 
 
 def has_cost(sweep: Sweep) -> bool:
@@ -37,13 +40,14 @@ def costs(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
     headers = [say("sweep.folder"), *sweep.params, *(say(f"cost.{name}") for name in HEADERS)]
     if not has_cost(sweep):
         return headers, []
-    rows = [[cell.folder, *_params(sweep, cell), *_cells(*cell.spent, say)] for cell in sweep.runs]
-    return headers, [*rows, [say("cost.total"), *([""] * len(sweep.params)), *_cells(*_total(sweep), say)]]
+    rows = [[cell.folder, *_params(sweep, cell), *_cells(cell, say)] for cell in sweep.runs]
+    total = [say("cost.total"), *([""] * len(sweep.params)), "", *_spent(*_total(sweep), say)]
+    return headers, [*rows, total]
 
 
 def notes(sweep: Sweep) -> list[str]:
     """What is below the table."""
-    return [sweep.say("cost.explain"), *_unanswered(sweep)]
+    return [sweep.say("cost.case_explain"), sweep.say("cost.explain"), *_unanswered(sweep)]
 
 
 def panel(sweep: Sweep) -> list[RenderableType]:
@@ -78,16 +82,17 @@ def _left(sweep: Sweep) -> list[list[str]]:
 
 def _columns(sweep: Sweep) -> list[list[str]]:
     say = sweep.say
-    rows = [_cells(*spent, say) for spent in [*(cell.spent for cell in sweep.runs), _total(sweep)]]
+    rows = [*(_cells(cell, say) for cell in sweep.runs), ["", *_spent(*_total(sweep), say)]]
     headers = [say.texts.get(f"cost.short.{name}") or say(f"cost.{name}") for name in HEADERS]
     return [list(column) for column in zip(headers, *rows, strict=True)]
 
 
 def numbers(cell: Cell) -> list[float | int | None]:
-    """COLUMNS of one run; USD are None where a price is unknown."""
+    """COLUMNS of one run; USD are None where a price is unknown, as is the cost of a case where no case asked."""
     live, cached = cell.spent
     usd = [None if spent.unpriced else spent.usd for spent in (live, cached)]
-    return [*usd, live.requests, cached.requests, live.input_tokens, live.output_tokens]
+    case = usage.of_a_case(cell.summary) or (None, None)
+    return [*case, *usd, live.requests, cached.requests, live.input_tokens, live.output_tokens]
 
 
 def _unanswered(sweep: Sweep) -> list[str]:
@@ -103,6 +108,13 @@ def _params(sweep: Sweep, cell: Cell) -> list[str]:
     return [cell.params.get(name, "") for name in sweep.params]
 
 
-def _cells(live: Spent, cached: Spent, say: Wording) -> list[str]:
+def _cells(cell: Cell, say: Wording) -> list[str]:
+    """What a case costs, and what the run has spent."""
+    case = usage.of_a_case(cell.summary)
+    cost = "" if case is None else say("cost.unknown") if case[0] is None else usage.dollars(case[0])
+    return [cost, *_spent(*cell.spent, say)]
+
+
+def _spent(live: Spent, cached: Spent, say: Wording) -> list[str]:
     costs = usage.money(live, say), usage.money(cached, say)
     return [f"{live.requests:,}", usage.count(live.tokens), costs[0], f"{cached.requests:,}", costs[1]]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +48,19 @@ def uses(summary: Mapping[str, Any]) -> list[Use]:
         for role in in_order(by_role)
         for model, entry in sorted(by_role[role].items())
     ]
+
+
+def of_a_case(summary: Mapping[str, Any], roles: Collection[str] | None = None) -> tuple[float | None, float] | None:
+    """(USD, tokens) of the requests of one case, each once, in all roles or in some; USD None where a price is unknown.
+    None where no model was asked, or by how many cases is not told."""
+    cost = summary.get("cost") or {}
+    found = [spent for role, spent in (cost.get("roles") or {}).items() if roles is None or role in roles]
+    n = cost.get("cases") or 0
+    if not found or not n:
+        return None
+    usd = [spent["usd"] for spent in found]
+    tokens = sum(spent["input_tokens"] + spent["output_tokens"] for spent in found)
+    return None if None in usd else math.fsum(usd) / n, tokens / n
 
 
 def total(parts: Iterable[Spent]) -> Spent:

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.report.metric import MAIN, RETRIEVAL
 from runner.report.trust import agreements, healths
-from runner.report.usage import total, uses
+from runner.report.usage import of_a_case, total, uses
 
 WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
 
@@ -32,12 +32,13 @@ def metrics_of(summary: Mapping[str, Any], slices: Collection[str]) -> dict[str,
 
 
 def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """Tokens are those of live requests. USD are None where a price is unknown."""
-    found = uses(summary)
+    """Tokens are those of live requests, but `case_tokens`. USD are None where a price is unknown."""
+    found, case = uses(summary), of_a_case(summary)
     if not found:
         return {}
     live, cached = total(use.live for use in found), total(use.cached for use in found)
     return {
+        **({} if case is None else {"case_cost_usd": case[0], "case_tokens": case[1]}),
         "cost_usd": None if live.unpriced else live.usd,
         "cost_saved_usd": None if cached.unpriced else cached.usd,
         "requests_live": live.requests,

@@ -155,3 +155,36 @@ def test_references_are_uploaded_as_such(data: list[str], mlflow_store: str, tmp
 def test_the_latest_run_is_no_reference(data: list[str], tmp_path: Path) -> None:
     assert main([*data, "baselines=auto", "out=outputs/s"]) == 0
     assert Finder(tmp_path, f"sqlite:///{tmp_path}/none.db").find("latest:full_rag").label == "outputs/s/0"
+
+
+def test_another_sweeper_is_refused_before_anything_runs(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """It would choose other values than those under which the runs are told."""
+    sweeper = Path("settings/hydra/sweeper/search.yaml")
+    sweeper.parent.mkdir(parents=True)
+    sweeper.write_text("_target_: hydra_plugins.search.Sweeper\nn_trials: 3\n", encoding="utf-8")
+    assert main(["-cd", "settings", *data, "k=3,10", "hydra/sweeper=search", "out=s"]) == 1
+    assert capsys.readouterr().err == (
+        "error: 1 problem in the configuration:\n"
+        "  hydra/sweeper: 'search' is not supported yet; expected basic, with all values on the command line "
+        "(k=3,5,10)\n"
+    )
+    assert not Path("s").exists()
+    assert main([*data, "k=1,2", "hydra/sweeper=basic", "out=s"]) == 0
+
+
+def test_two_deterministic_sweeps_differ_in_nothing_but_timing(data: list[str]) -> None:
+    summaries = []
+    for stored in ("one", "other"):
+        shutil.rmtree("s", ignore_errors=True)
+        assert main([*data, "k=1,3", "baselines=auto", "out=s", f"cache_dir={stored}"]) == 0
+        summaries.append(read("s/summary.json"))
+    one, other = ({**summary, "id": "s"} for summary in summaries)
+    assert one["comparison"]["timing"]["pareto"]["latency"] is True
+    assert one != other
+    assert json.dumps(_untimed(one)) == json.dumps(_untimed(other))
+
+
+def _untimed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _untimed(item) for name, item in value.items() if name != "timing"}
+    return list(map(_untimed, value)) if isinstance(value, list) else value

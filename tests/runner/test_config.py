@@ -7,6 +7,8 @@ from omegaconf import OmegaConf
 
 from runner.config import RunOptions, problems_of, run_fingerprint, validate
 from runner.errors import ConfigError
+from runner.records import Query
+from runner.run import selected
 
 
 class Nothing:
@@ -63,6 +65,12 @@ def test_one_problem(changes: dict[str, Any], message: str) -> None:
     found = messages(**changes)
     assert len(found) == 1
     assert found[0].split(";")[0] == message.split(";")[0]
+
+
+def test_a_share_of_one_is_all_cases() -> None:
+    assert messages(sample=1.0) == []
+    options = RunOptions.model_validate({**OPTIONS, "provider": {}, "sample": 1.0})
+    assert (options.sample, len(selected([Query(str(n), "?", True, {}) for n in range(7)], options))) == (1.0, 7)
 
 
 def test_a_deterministic_run_takes_no_sample() -> None:

@@ -62,6 +62,15 @@ def problems(*overrides: str) -> list[str]:
         ("hydra.run=3", "hydra.run: expected a mapping (hydra.run.NAME=VALUE), got one value; known: dir"),
         ("hydra/launcher=nope", "hydra/launcher: no choice 'nope'; known: basic, joblib"),
         ("+hydra/sweeper=nope", "hydra/sweeper: no choice 'nope'; known: basic"),
+        (
+            "hydra.sweeper._target_=elsewhere.Sweeper",
+            "hydra/sweeper: 'elsewhere.Sweeper' is not supported yet; expected basic, with all values on the command "
+            "line (k=3,5,10)",
+        ),
+        (
+            "+hydra.sweeper.params.k=1",
+            "hydra.sweeper.params: expected nothing: what to sweep over stands on the command line (k=3,5,10)",
+        ),
         ("hydra/lancher=joblib", "hydra/lancher: no such group; did you mean 'hydra/launcher'?"),
         ("retrievr@suggester=keyword", "retrievr: no such group; did you mean 'retriever'?"),
         ("dataset@x=demo", "dataset@x: no component stands there; +dataset@x=demo puts one there"),

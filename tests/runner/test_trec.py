@@ -29,6 +29,20 @@ def test_a_run(tmp_path):
     assert read_run(path) == {b"q1": {b"d1": 2.5, b"d2": -0.001, b"d3": 7.0}, b"q2": {b"d1": 0.5}}
 
 
+def test_comments_and_what_follows_the_last_column_are_passed_over(tmp_path):
+    """As trec_eval does it: a line says what it says in its first columns."""
+    qrels = write(tmp_path, "# pooled\nq1 0 d1 2 by hand\n  # of q1\nq1 0 d2 1\n#q1 0 d3 1\nq2 0 d1 0 # none\n")
+    assert read_qrels(qrels) == {b"q1": {b"d1": 2, b"d2": 1}, b"q2": {b"d1": 0}}
+    run = write(tmp_path, "# BM25\nq1 Q0 d1 1 2.5 my tag\nq1 Q0 d2 2 1.5 tag\n#\nq1 Q0 d3 3 1 tag # last\n")
+    assert read_run(run) == {b"q1": {b"d1": 2.5, b"d2": 1.5, b"d3": 1.0}}
+
+
+@pytest.mark.parametrize("before", ["", "\ufeff", "# of a benchmark\n\n"])
+def test_judgements_in_three_columns_under_a_header(tmp_path, before):
+    path = write(tmp_path, f"{before}query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td1\t1\n")
+    assert read_qrels(path) == {b"q1": {b"d1": 2, b"d2": 0}, b"q2": {b"d1": 1}}
+
+
 def test_a_document_listed_twice_has_its_best_score(tmp_path):
     path = write(
         tmp_path,
@@ -66,8 +80,9 @@ def test_a_judgement_may_be_repeated_but_not_changed(tmp_path):
     ("content", "message"),
     [
         ("q 0 d 1\nq 0 d\n", "2: expected 4 columns (query iteration document grade), found 3"),
-        ("q 0 d 1\n\n\nq 0 a b 1\n", "4: expected 4 columns (query iteration document grade), found 5"),
-        ("q 0 d 1\nq 0 a b 1\n", "2: expected 4 columns (query iteration document grade), found 5"),
+        ("q 0 d 1\n\n\nq 0 a b 1\n", "4: grade: expected a whole number, found 'b'"),
+        ("# q\nquery-id corpus-id score\nq d 1\nq d\n", "4: expected 3 columns (query document grade), found 2"),
+        ("q 0 d 1\nquery-id corpus-id score\n", "2: expected 4 columns (query iteration document grade), found 3"),
         ("q 0 d 1\nq 0 d 2\n", "2: grade: 'd' for query 'q' is judged 1 in an earlier line, here 2"),
         ("q d\nq d\n", "1: expected 4 columns (query iteration document grade), found 2"),
         ("q 0 a 1\nq 0 d 1.0\n", "2: grade: expected a whole number, found '1.0'"),
@@ -89,7 +104,10 @@ def test_bad_qrels(tmp_path, content, message):
     ("content", "message"),
     [
         ("q Q0 d 1 0.5\n", "1: expected 6 columns (query Q0 document rank score tag), found 5"),
-        ("q Q0 d 1 0.5 my tag\n", "1: expected 6 columns (query Q0 document rank score tag), found 7"),
+        (
+            "# by me\nq Q0 my d 1 0.5 tag\n",
+            "2: rank: expected a whole number, found 'd' (of 7 columns the first 6 count)",
+        ),
         ("q Q0 a 1 0.5 t\n\nq Q0 d 1 nan t\n", "3: score: expected a finite number, found 'nan'"),
         ("q Q0 a 1 0.5 t\nq Q0 d 1 1e999 t\n", "2: score: expected a finite number, found '1e999'"),
         ("q Q0 a 1 -inf t\n", "1: score: expected a finite number, found '-inf'"),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from plugins.embedder.lsa import LsaEmbedder
 from plugins.retriever.semantic import SemanticRetriever
-from runner.errors import CorpusError
+from runner.errors import CorpusError, StopRunError
 from runner.protocols import CachedRetriever, Workspace
 from runner.records import Corpus, Ranking
 from tests.corpora import corpus_of, question, workspace
@@ -198,3 +198,21 @@ def test_knows_whether_its_embedder_remembers(tmp_path: Path) -> None:
     assert cached.is_cached([question("east"), question("north")]) == [True, False]
     cached.warm_up()
     assert cached.embedder._warm  # type: ignore[attr-defined]
+
+
+class Uneven(Table):
+    """Of which questions have vectors of another length than passages."""
+
+    def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+        vectors = super().embed(texts, kind)
+        return vectors if kind == "passage" else np.hstack([vectors, vectors])
+
+
+def test_vectors_of_another_length_are_told_with_their_maker(tmp_path: Path) -> None:
+    retriever, _ = indexed(compass(), tmp_path, Uneven(COMPASS))
+    with pytest.raises(StopRunError) as raised:
+        search(retriever, "east")
+    assert str(raised.value) == (
+        "Uneven made vectors of the shape (1, 4) for 1 queries; the index holds vectors of 2 numbers: the embedder has "
+        "to make both alike"
+    )

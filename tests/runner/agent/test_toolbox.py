@@ -21,7 +21,7 @@ CORPUS = sectioned(x=[("", "a b"), ("", "a")], y=[("", "c"), ("", "c d")])
 
 def backwards(call: int, ids: Sequence[str]) -> Assessment:
     """All candidates, the newest first."""
-    metering.note(Cost(Usage(10, 1), 500_000_000))
+    metering.note("reranker", f"{call}".encode(), Cost(Usage(10, 1), 500_000_000))
     return Assessment(tuple(reversed(ids)), True, 0.9)
 
 

@@ -131,6 +131,22 @@ def test_a_folder_that_holds_a_run() -> None:
 # --- rules ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("margin", ["10000000000000000000", "1e99"])
+def test_a_margin_that_no_whole_number_of_a_file_holds(margin: str) -> None:
+    """Nothing is lost of it, and everything is written."""
+    rules = f"rules:\n  - {{metric: hit_rate_at_3, margin: {margin}}}\nmust_not_break: []\nmargin: {margin}\n"
+    Path("rules.yaml").write_text(rules, encoding="utf-8")
+    assert compare.main(["good", "bad", "--rules", "rules.yaml", "--out", "c"]) == 0
+    assert read("c/compare.json")["gate"]["rules"][0]["margin"] == float(margin)
+
+
+@pytest.mark.parametrize("margin", ["1" + "0" * 101, "1" + "0" * 400, "-1", ".inf"])
+def test_a_margin_that_is_none(margin: str) -> None:
+    Path("rules.yaml").write_text(f"rules: []\nmust_not_break: []\nmargin: {margin}\n", encoding="utf-8")
+    with pytest.raises((ConfigError, InputError), match="margin"):
+        rules_of("rules.yaml")
+
+
 def test_rules_of_conf() -> None:
     default, strict, none = (rules_of(name) for name in ("default", "strict", "none"))
     assert list(default.rules) == [

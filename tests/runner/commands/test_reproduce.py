@@ -224,3 +224,24 @@ def test_a_sweep_of_runs_that_have_no_folder() -> None:
         InputError, match=r"^experiments/s: its files are damaged or were edited \(KeyError: 'folder'\)"
     ):
         reproduce.main(["experiments/s"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "problem"),
+    [
+        ([{"folder": "0", "overrides": [3]}], "cells.0.overrides: expected texts, found 3"),
+        ([{"folder": "0", "overrides": "k=3"}], "cells.0.overrides: expected a list, found str"),
+        ([{"folder": "0"}, {"folder": 10**30}], "cells.1.folder: expected a text, found 1" + "0" * 30),
+        (["0"], "cells.0.expected an object, found str"),
+        ({"0": {}}, "cells.expected a list, found dict"),
+    ],
+)
+def test_a_sweep_whose_runs_are_not_told_as_they_are_written(
+    cells: object, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(Path("experiments/s/sweep.json"), cells=cells)
+    for command in (["reproduce"], ["results"], ["compare", "experiments/s/1"]):
+        assert main([*command, "experiments/s"]) == 1
+        assert f"experiments/s/sweep.json: damaged: {problem.replace('.expected', ': expected')}; the command" in (
+            capsys.readouterr().err
+        )

@@ -46,6 +46,7 @@ def test_by_hand(tmp_path, capsys):
     """q1: plum, kiwi (a tie, by id descending), apple. q2: pear, apple (the rank column is not read).
     q3 has no relevant document and is left out; q4 is not in the run and counts 0; q9 is not judged."""
     values = score(tmp_path, capsys, QRELS, RUN, "--cutoffs", "2,3")
+    assert values["queries"] == 3
     assert values["recall@2"] == (0 + 1 + 0) / 3
     assert values["recall@3"] == (1 / 2 + 1 + 0) / 3
     assert values["precision@3"] == pytest.approx((1 / 3 + 1 / 3 + 0) / 3)
@@ -69,6 +70,7 @@ def test_differences_between_the_files_are_told(tmp_path, capsys):
     (tmp_path / "run").write_text(RUN)
     main([str(tmp_path / "qrels"), str(tmp_path / "run")])
     assert capsys.readouterr().err == (
+        "note: 1 of 4 judged queries have no relevant document and are left out\n"
         "note: 1 of 3 queries are not in the run and count 0\n"
         "note: 1 queries of the run have no judgements and are left out\n"
     )
@@ -80,7 +82,7 @@ def test_cutoffs_beyond_every_ranking(tmp_path, capsys):
 
 
 def test_an_empty_run_scores_zero(tmp_path, capsys):
-    assert set(score(tmp_path, capsys, QRELS, "").values()) == {0.0}
+    assert set(score(tmp_path, capsys, QRELS, "").values()) == {3, 0.0}
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -97,8 +99,8 @@ def test_against_pytrec_eval(tmp_path, capsys, seed):
     values = score(
         tmp_path,
         capsys,
-        "".join(f"{query} 0 {id} {grade}\n" for query, judged in qrels.items() for id, grade in judged.items()),
-        "".join(f"{query} Q0 {id} {source.randint(1, 9)} {value!r} tag\n" for query, id, value in shuffled),
+        "# by seed\n" + written(qrels, beir=seed % 2 == 1),
+        "".join(f"{query} Q0 {id} {source.randint(1, 9)} {value!r} tag of mine\n" for query, id, value in shuffled),
         "--per-query",
     )
     expected = oracle(qrels, {query: best(found) for query, found in lines.items()})
@@ -109,8 +111,17 @@ def test_against_pytrec_eval(tmp_path, capsys, seed):
     means = score(
         tmp_path, capsys, (tmp_path / "정답.txt").read_text("utf-8"), (tmp_path / "실행.txt").read_text("utf-8")
     )
+    assert means.pop("queries") == len(expected)
     for name, value in means.items():
         assert value == pytest.approx(sum(one[name] for one in expected.values()) / len(expected), abs=1e-12)
+
+
+def written(qrels: dict[str, dict[str, int]], *, beir: bool) -> str:
+    """In four columns with a remark behind them, or in three under a header."""
+    lines = [(query, id, grade) for query, judged in qrels.items() for id, grade in judged.items()]
+    if beir:
+        return "query-id\tcorpus-id\tscore\n" + "".join(f"{query}\t{id}\t{grade}\n" for query, id, grade in lines)
+    return "".join(f"{query} 0 {id} {grade} sure\n" for query, id, grade in lines)
 
 
 def graded(source: random.Random, ids: list[str]) -> dict[str, int]:

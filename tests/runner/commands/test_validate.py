@@ -85,3 +85,19 @@ def test_wrong_arguments(notes: Path) -> None:
         validate.main([str(notes.with_name("note"))])
     with pytest.raises(DataError, match=r"^FILE: file not found: "):
         validate.main([str(notes), str(notes / "no.jsonl")])
+
+
+def test_labels_that_name_nothing_are_told_and_fail(
+    notes: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run keeps such questions, and counts what they ask for as lost."""
+    monkeypatch.chdir(notes.parent)
+    question = {"id": "1", "query": "어디?", "answerable": True, "expected_notes": ["nowhere"]}
+    write_jsonl(Path("queries.jsonl"), [question])
+    assert main(["validate", "notes", "queries.jsonl"]) == 1
+    told = capsys.readouterr().out
+    assert "warning: queries.jsonl:1: expected_notes: no document 'nowhere' in the corpus" in told
+    assert told.endswith("\nqueries.jsonl: 1 usable, 0 unusable\n")
+    words = ["dataset=vault", "dataset.notes=notes", "dataset.queries=queries.jsonl"]
+    assert main(["validate", *words]) == 1
+    assert main([*words, "dry_run=true"]) == 0

@@ -5,7 +5,7 @@ import pytest
 
 from runner.comparison.expense import Expense, costs, latencies, percentile_difference
 from tests.comparison_runs import cases, snapshot
-from tests.model_runs import used
+from tests.model_runs import cost, used
 
 IDS = ["a", "b", "c", "d"]
 
@@ -65,16 +65,12 @@ def test_as_slow_as_before_is_not_slower() -> None:
 
 
 def asked(**roles: dict[str, Any]) -> Any:
-    return snapshot(cases(IDS), timing={"usage": roles})
+    return snapshot(cases(IDS), cost={"cases": 4, "roles": roles} if roles else {})
 
 
-def model(live: dict[str, Any], cached: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"a:b": {"live": live, "cached": cached or used(0, 0, 0, 0.0)}}
-
-
-def test_cost_counts_the_cache_and_is_that_of_a_case() -> None:
-    one = asked(judge=model(used(4, 800, 200, 0.02)), generator=model(used(4, 0, 400, 0.04)))
-    other = asked(judge=model(used(1, 200, 50, 0.005), used(3, 600, 150, 0.015)))
+def test_cost_is_that_of_a_case() -> None:
+    one = asked(judge=cost(4, 800, 200, 0.02), generator=cost(4, 0, 400, 0.04))
+    other = asked(judge=cost(4, 800, 200, 0.02))
     found = {entry.name: (entry.baseline, entry.candidate) for entry in costs(one, other)}
     assert found == {
         "cost.usd": (pytest.approx(0.015), pytest.approx(0.005)),
@@ -86,19 +82,34 @@ def test_cost_counts_the_cache_and_is_that_of_a_case() -> None:
     }
 
 
+def test_cost_is_over_the_cases_that_ended_well() -> None:
+    half = snapshot(cases(IDS), cost={"cases": 2, "roles": {"judge": cost(2, 400, 100, 0.01)}})
+    found = costs(asked(judge=cost(4, 800, 200, 0.02)), half)
+    assert [(entry.difference, entry.n_baseline, entry.n_candidate) for entry in found] == [(0.0, 4, 2)] * 4
+
+
+def test_requests_of_all_attempts_at_a_run_are_no_cost_of_its_cases() -> None:
+    """A run of an older runner tells no more than those."""
+    usage = {"judge": {"a:b": {"live": used(4, 800, 200, 0.02), "unanswered": used(9, 9000, 9000, 9.0)}}}
+    old = snapshot(cases(IDS), timing={"usage": usage})
+    new = snapshot(cases(IDS), timing={"usage": usage}, cost={"cases": 4, "roles": {"judge": cost(4, 800, 200, 0.02)}})
+    found = {entry.name: (entry.baseline, entry.candidate) for entry in costs(old, new)}
+    assert found == {
+        "cost.usd": (None, pytest.approx(0.005)),
+        "cost.tokens": (None, 250.0),
+        "cost.judge.usd": (None, pytest.approx(0.005)),
+        "cost.judge.tokens": (None, 250.0),
+    }
+
+
 def test_an_unknown_price_is_not_nothing() -> None:
-    unknown = asked(judge=model(used(4, 800, 200, None)))
+    unknown = asked(judge=cost(4, 800, 200, None))
     found = {entry.name: entry.candidate for entry in costs(asked(), unknown)}
     assert (found["cost.usd"], found["cost.tokens"]) == (None, 250.0)
 
 
-def test_an_unknown_price_of_what_was_never_asked_for_hides_nothing() -> None:
-    known = asked(judge=model(used(4, 800, 200, 0.02), used(0, 0, 0, None)))
-    assert {entry.name: entry.candidate for entry in costs(asked(), known)}["cost.usd"] == pytest.approx(0.005)
-
-
 def test_all_roles_together_come_first() -> None:
-    run = asked(judge=model(used(1, 1, 1, 0.0)), answer=model(used(1, 1, 1, 0.0)))
+    run = asked(judge=cost(1, 1, 1, 0.0), answer=cost(1, 1, 1, 0.0))
     assert [entry.name for entry in costs(run, run) if entry.name.endswith("usd")] == [
         "cost.usd", "cost.answer.usd", "cost.judge.usd",
     ]  # fmt: skip

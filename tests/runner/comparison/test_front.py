@@ -7,7 +7,7 @@ import pytest
 
 from runner.comparison.cells import open_cells
 from runner.comparison.front import front
-from tests.model_runs import used
+from tests.model_runs import cost
 from tests.run_folders import dump
 from tests.swept_folders import write_swept
 
@@ -32,12 +32,12 @@ def swept(
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         if roles:
             summary = json.loads((folder / name / "summary.json").read_text(encoding="utf-8"))
-            dump(folder / name / "summary.json", {**summary, "timing": {"usage": roles}})
+            dump(folder / name / "summary.json", {**summary, "cost": {"cases": N, "roles": roles}})
     return folder
 
 
 def asked(usd: float | None, tokens: int = 100, role: str = "generator") -> dict[str, Any]:
-    return {role: {"local:m": {"live": used(1, tokens, 0, usd), "cached": used(0, 0, 0, 0.0)}}}
+    return {role: cost(1, tokens, 0, usd)}
 
 
 def found(folder: Path, values: Sequence[float], near: Collection[str]) -> dict[str, Any]:

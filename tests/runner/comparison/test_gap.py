@@ -46,7 +46,7 @@ def test_references_are_no_systems(tmp_path: Path) -> None:
     found = swept(tmp_path / "s", {"none": NONE, "random": RANDOM, "gold": GOLD}, {"a=1": SYSTEM, "a=2": NONE})
     (entry,) = found["metrics"]
     assert (entry["best"], [cell["folder"] for cell in entry["cells"]]) == ("0", ["0", "1"])
-    assert [cell["folder"] for cell in found["pareto"]["cells"]] == ["0", "1"]
+    assert [cell["folder"] for cell in found["timing"]["pareto"]["cells"]] == ["0", "1"]
     assert found["left_out"] == []
 
 
@@ -85,7 +85,7 @@ def test_a_gap_that_may_be_chance_has_no_shares(tmp_path: Path, gold: Values) ->
 
 def test_one_run_beside_its_references(tmp_path: Path) -> None:
     found = swept(tmp_path / "s", {"none": NONE, "random": RANDOM, "gold": GOLD}, {"a=1": SYSTEM})
-    assert (found["cells"], found["metrics"], found["pareto"]) == (["0"], [], None)
+    assert (found["cells"], found["metrics"], found["timing"]["pareto"]) == (["0"], [], None)
     assert found["gaps"][0]["shares"] == {"0": pytest.approx(0.5)}
 
 

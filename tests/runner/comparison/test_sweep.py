@@ -147,10 +147,13 @@ def test_what_is_the_same_in_all_runs_says_so(tmp_path: Path) -> None:
 
 
 def test_no_front_where_nothing_sets_runs_apart(tmp_path: Path) -> None:
-    assert compared(write_swept(tmp_path / "s", {f"a={n}": {"faithfulness": LOW} for n in range(3)}))["pareto"] is None
-    assert compared(three(tmp_path / "t"))["pareto"] is not None
+    assert (
+        compared(write_swept(tmp_path / "s", {f"a={n}": {"faithfulness": LOW} for n in range(3)}))["timing"]["pareto"]
+        is None
+    )
+    assert compared(three(tmp_path / "t"))["timing"]["pareto"] is not None
     traces = {f"a={n}": {"outcome": column} for n, column in enumerate((LOW, HIGH))}  # no quality by itself
-    assert compared(write_swept(tmp_path / "u", traces))["pareto"] is None
+    assert compared(write_swept(tmp_path / "u", traces))["timing"]["pareto"] is None
 
 
 def test_runs_that_stopped_are_compared_over_what_all_have_finished(tmp_path: Path) -> None:

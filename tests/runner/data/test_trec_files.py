@@ -110,6 +110,13 @@ def test_judgements(tmp_path: Path) -> None:
     assert qrels(tmp_path, text) == ({"1": Judged({"a": 2, "b": 0}, 1), "2": Judged({"문서": -1}, 4)}, [])
 
 
+def test_comments_and_what_follows_the_last_column_are_passed_over(tmp_path: Path) -> None:
+    log = ProblemLog(strict=True)
+    path = tmp_path / "q.txt"
+    path.write_text("# pooled\n1 0 a 2 by hand\n #1 0 b 1\n", encoding="utf-8")
+    assert {topic: judged.grades for topic, judged in read_qrels(str(path), "qrels", log).items()} == {"1": {"a": 2}}
+
+
 def test_judgements_in_three_columns(tmp_path: Path) -> None:
     text = "query-id\tcorpus-id\tscore\n1\ta\t1\n1\tb\t0\n"
     assert qrels(tmp_path, text) == ({"1": Judged({"a": 1, "b": 0}, 2)}, [])
@@ -118,8 +125,8 @@ def test_judgements_in_three_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("1 0 a", "expected 4 columns (topic iteration document grade), found 3"),
-        ("1 0 a b 1", "expected 4 columns (topic iteration document grade), found 5"),
+        ("1 0 a", "expected 4 columns (query iteration document grade), found 3"),
+        ("1 0 a b 1", "grade: expected a whole number, found 'b'"),
         ("1 0 a x", "grade: expected a whole number, found 'x'"),
         ("1 0 a 1.0", "grade: expected a whole number, found '1.0'"),
         ("1 0 a ١", "grade: expected a whole number, found '١'"),
@@ -135,5 +142,5 @@ def test_no_judgements(tmp_path: Path) -> None:
         qrels(tmp_path, "1 a 1\n")
     assert str(raised.value) == (
         f"dataset.qrels: no judgements in {tmp_path}/t.txt; its lines have errors:\n"
-        f"  {tmp_path}/t.txt:1: expected 4 columns (topic iteration document grade), found 3"
+        f"  {tmp_path}/t.txt:1: expected 4 columns (query iteration document grade), found 3"
     )

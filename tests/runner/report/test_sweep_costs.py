@@ -28,17 +28,21 @@ def test_what_each_run_has_cost(tmp_path: Path) -> None:
     folder = write_stopped_sweep(tmp_path / "s", {3: range(10), 5: range(10)})
     report.write_sweep(folder)
     text = [" ".join(line.split()) for line in shown(folder)]
-    start = text.index("k Requests Tokens Cost (USD) From cache Saved (USD)")
-    assert text[start + 2 :][:2] == ["3 1,124 1.21 M $0.0132 2,000 $0.0410", "5 1,124 1.21 M $0.0132 2,000 $0.0410"]
+    start = text.index("k USD a case Requests Tokens Cost (USD) From cache Saved (USD)")
+    assert text[start + 2 :][:2] == [
+        "3 $0.0020 1,124 1.21 M $0.0132 2,000 $0.0410",
+        "5 $0.0020 1,124 1.21 M $0.0132 2,000 $0.0410",
+    ]
     assert "Total 2,248 2.42 M $0.0264 4,000 $0.0820" in text
     written = (folder / "summary.md").read_text(encoding="utf-8")
-    assert "| 0 | 3 | 1,124 | 1.21 M | \\$0.0132 | 2,000 | \\$0.0410 |" in written
-    assert "| **Total** |  | **2,248** | **2.42 M** | **\\$0.0264** | **4,000** | **\\$0.0820** |" in written
+    assert "| 0 | 3 | \\$0.0020 | 1,124 | 1.21 M | \\$0.0132 | 2,000 | \\$0.0410 |" in written
+    assert "| **Total** |  |  | **2,248** | **2.42 M** | **\\$0.0264** | **4,000** | **\\$0.0820** |" in written
     (first, _) = csv.DictReader((folder / "cells.csv").read_text(encoding="utf-8").splitlines())
     assert [first[name] for name in ("cost_usd", "cost_saved_usd", "requests_live", "requests_cached")] == [
         "0.0132", "0.041", "1124", "2000",
     ]  # fmt: skip
     assert (first["input_tokens"], first["output_tokens"]) == ("1159000", "51000")
+    assert (first["case_cost_usd"], first["case_tokens"]) == ("0.002", "105.0")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,9 @@ def test_an_unknown_price_leaves_its_cell_empty(tmp_path: Path) -> None:
     summary["timing"]["usage"]["generator"]["openai:gpt-4o"]["live"]["usd"] = None
     dump(folder / "0" / "summary.json", summary)
     report.write_sweep(folder)
-    assert "| 0 | 3 | 1,124 | 1.21 M | at least \\$0.0121 |" in (folder / "summary.md").read_text(encoding="utf-8")
+    assert "| 0 | 3 | \\$0.0020 | 1,124 | 1.21 M | at least \\$0.0121 |" in (folder / "summary.md").read_text(
+        encoding="utf-8"
+    )
     (first, second) = csv.DictReader((folder / "cells.csv").read_text(encoding="utf-8").splitlines())
     assert (first["cost_usd"], second["cost_usd"]) == ("", "0.0132")
 

@@ -1,0 +1,78 @@
+"""YAML whose aliases stand for more than any memory holds, wherever it is read."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from runner import arguments
+from runner.commands.compare import rules_of
+from runner.compose import plan_of
+from runner.data.files import MOST_REPEATED, GrowthError, check_growth, parsed_yaml
+from runner.data.front_matter import split_front_matter
+from runner.errors import DataError, InputError
+from runner.frozen import LARGEST_FILE, read_mapping
+
+LEVELS = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+LAUGHS = "\n".join(["a0: &a0 [ha, ha]", *LEVELS, ""])
+
+
+def test_what_grows_is_refused_by_line_in_no_time() -> None:
+    started = time.perf_counter()
+    with pytest.raises(GrowthError) as raised:
+        check_growth(LAUGHS)
+    assert str(raised.value) == "line 6: its aliases (*a4 …) stand for more than 100,000 values"
+    assert time.perf_counter() - started < 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [1, 2]\nb: *a\nc: {<<: &d {x: 1}, y: *d}\n",
+        "a & b * c",
+        "- &a x\n" + "- *a\n" * 1000,
+        "no: [yaml & *",
+        "",
+    ],
+)
+def test_what_does_not_grow_passes(text: str) -> None:
+    check_growth(text)
+
+
+def test_how_much_may_be_repeated() -> None:
+    check_growth("- &a x\n" + "- *a\n" * MOST_REPEATED)
+    with pytest.raises(GrowthError, match=f"^line {MOST_REPEATED + 2}: "):
+        check_growth("- &a x\n" + "- *a\n" * (MOST_REPEATED + 1))
+
+
+def test_what_stands_inside_of_itself() -> None:
+    with pytest.raises(GrowthError, match=r"^line 2: \*a stands inside of what it names$"):
+        check_growth("a: &a\n  b: [*a]\n")
+
+
+def test_data_files() -> None:
+    with pytest.raises(DataError, match=r"^scenario\.path: x\.yaml: line 6: its aliases"):
+        parsed_yaml(LAUGHS, "x.yaml", "scenario.path", DataError)
+    values, body, problem = split_front_matter(f"---\n{LAUGHS}---\nText\n")
+    assert (values, body) == ({}, "Text\n")
+    assert problem.startswith("front matter: line 6: its aliases (*a4 …) stand for more than 100,000 values; ignored")
+
+
+def test_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "rules.yaml"
+    path.write_text(LAUGHS, encoding="utf-8")
+    with pytest.raises(InputError, match=r"^--rules: .*rules\.yaml: line 6: its aliases \(\*a4 …\) stand for more"):
+        rules_of(str(path))
+    path.write_text("# " + "x" * LARGEST_FILE, encoding="utf-8")
+    with pytest.raises(InputError, match=r"rules\.yaml: expected at most 2,000,000 bytes of configuration$"):
+        read_mapping(path)
+
+
+@pytest.mark.parametrize("name", ["dataset/mine.yaml", "experiment/deeper/mine.yaml"])
+def test_folders_of_configuration(tmp_path: Path, name: str) -> None:
+    """Before Hydra looks at them, chosen or not."""
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text(LAUGHS, encoding="utf-8")
+    with pytest.raises(InputError, match=r"mine\.yaml: line 6: its aliases"):
+        plan_of(arguments.read(["-cd", str(tmp_path), "dataset=demo"]))
