@@ -14,12 +14,13 @@ import asyncio
 import functools
 import inspect
 import json
+import sys
 import traceback
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -27,13 +28,14 @@ import numpy as np
 
 from runner import protocols
 from runner.errors import ComponentError, InputError, RunnerError, StopRunError, text_of, unexpected
-from runner.records import Answer, CaseSet, Corpus, DataSet, Judgement, Preparation, Query, Ranking, Scores
+from runner.records import Answer, CaseSet, Corpus, DataSet, Judgement, Preparation, Query, Ranking, Scores, Timing
 from runner.text.chunking import Passage
-from runner.trajectory import Assessment
+from runner.trajectory import Assessment, Trajectory
 from runner.writing import FULL
 
 ROUNDING = 1e-6  # by which a number in 0..1 may miss it: of float32, whose cosines reach 1.0000001
 NOT_UNIT = 2e-3  # by which the squared length of a vector may miss 1
+LARGEST = sys.float_info.max
 LOGGED = 20  # different errors of components of which a run keeps the traceback
 LARGEST_SHOWN = 60  # characters of a value in a message
 
@@ -71,6 +73,7 @@ class Door:
     method: str
     log: dict[str, str] = field(default_factory=dict, repr=False)
     state: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)
+    is_async: bool = False
 
     def wrong(self, message: str) -> ComponentError:
         return ComponentError(f"{self.key} ({self.name}): {self.method}: {message}", EXIT_CODES.get(self.method, 3))
@@ -91,7 +94,7 @@ class Door:
         if isinstance(error, ComponentError):
             error.exit_code = min(error.exit_code, EXIT_CODES.get(self.method, 3))
             return error
-        if isinstance(error, KeyboardInterrupt) or _is_cancelled(error):
+        if isinstance(error, KeyboardInterrupt) or _is_cancelled(error, is_async=self.is_async):
             return error
         if isinstance(error, RunnerError):
             return error if _can_be_shown(error) else self.crashed(error)
@@ -104,6 +107,8 @@ class Door:
     def _of_group(self, group: BaseExceptionGroup[BaseException]) -> BaseException:
         """Several at once, as a TaskGroup raises them: what ends the run counts before what does not."""
         leaves = list(_leaves(group))
+        for leaf in leaves:
+            leaf.__traceback__ = leaf.__traceback__ or group.__traceback__
         grave: list[type[BaseException]] = [KeyboardInterrupt, StopRunError, InputError]
         ends = (leaf for kind in grave for leaf in leaves if isinstance(leaf, kind))
         return self.passed(next(ends, leaves[0]))
@@ -125,10 +130,10 @@ def _can_be_shown(error: BaseException) -> bool:
     return True
 
 
-def _is_cancelled(error: BaseException) -> bool:
+def _is_cancelled(error: BaseException, *, is_async: bool) -> bool:
     """By who waits for it; a component may also come by such an error without anybody having cancelled it."""
     if isinstance(error, GeneratorExit):
-        return True
+        return is_async  # its coroutine is closed
     if not isinstance(error, asyncio.CancelledError):
         return False
     try:
@@ -157,9 +162,9 @@ def made(key: str, target: str, make: Callable[[], Any], log: dict[str, str]) ->
     door = Door(key, target, "__init__", log)
     with guarded(door):
         component = make()
-    if component is None:
-        raise door.wrong("made None, expected an object")
-    open_doors(component, None, key, log)
+        if component is None:
+            raise door.wrong("expected an object, got None")
+        open_doors(component, None, key, log)
     return component
 
 
@@ -177,7 +182,7 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
     body: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
     body |= {"__doc__": cls.__doc__, "_doors": opened | wanted.keys()}
     for method, declared in wanted.items():
-        door = Door(key, name, method, log, state)
+        door = Door(key, name, method, log, state, inspect.iscoroutinefunction(declared))
         check = CHECKS.get((protocol.__name__ if protocol is not None else "", method))
         own = inspect.getattr_static(cls, method, None)
         if own is None or method in getattr(component, "__dict__", {}):
@@ -186,8 +191,10 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
             body[method] = _around(own, method, door, declared, check)
     if protocol is None:
         provenance = inspect.getattr_static(cls, "provenance", None)
-        if hasattr(type(provenance), "__get__"):
+        if provenance is not None and hasattr(type(provenance), "__get__"):
             body["provenance"] = _provenance(provenance, Door(key, name, "provenance", log))
+        elif provenance is not None or "provenance" in getattr(component, "__dict__", {}):
+            _check_provenance(Door(key, name, "provenance", log), component.provenance)
     if not wanted and "provenance" not in body:
         return
     try:
@@ -245,9 +252,7 @@ def _around(own: Any, method: str, door: Door, declared: Callable[..., Any], che
     return _door(door, declared, check, bound, own)
 
 
-def _on_the_object(
-    component: Any, method: str, door: Door, declared: Callable[..., Any], check: Check | None
-) -> None:
+def _on_the_object(component: Any, method: str, door: Door, declared: Callable[..., Any], check: Check | None) -> None:
     """Of a method that is no attribute of the class."""
     own = getattr(component, method)
     through = _door(door, declared, check, lambda self: own, own)
@@ -266,7 +271,7 @@ def _door(
         if check is not None and check in WHOLE:
             return check(door, self, result, *arguments, **named)
         if (problem := wrong_type(result, hint)) is not None:
-            raise door.wrong(f"returned {problem}" if problem.startswith("expected") else problem)
+            raise door.wrong(problem)
         return result if check is None else check(door, self, result, *arguments, **named)
 
     if inspect.iscoroutinefunction(declared):
@@ -308,13 +313,16 @@ def _provenance(own: Any, door: Door) -> property:
 
     def provenance(self: Any) -> Any:
         with guarded(door):
-            found = own.__get__(self, type(self))
-            if not isinstance(found, Mapping):
-                raise door.wrong(f"expected a mapping of JSON values, got {_shown(found)}")
-            _json(door, found)
-            return found
+            return _check_provenance(door, own.__get__(self, type(self)))
 
     return property(provenance)
+
+
+def _check_provenance(door: Door, found: Any) -> Any:
+    if not isinstance(found, Mapping):
+        raise door.wrong(f"expected a mapping of JSON values, got {_shown(found)}")
+    _json(door, found)
+    return found
 
 
 # --- types, by the annotations of the protocol ----------------------------------------------------
@@ -324,6 +332,8 @@ def wrong_type(value: Any, hint: Any, *, deep: bool = True) -> str | None:
     """What is wrong with a value, or with a part of it (`field: expected …`); None where it is as annotated. Of lazy
     sequences the elements are not looked at, and of records in a sequence (not `deep`) not the fields."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return None
     if hint is None or hint is types.NoneType:
         return None if value is None else f"expected nothing, got {_shown(value)}"
     if origin in (typing.Union, types.UnionType):
@@ -437,15 +447,14 @@ def _index(door: Door, retriever: Any, facts: Mapping[str, Any], corpus: Any, *_
 
 def _rankings(door: Door, retriever: Any, rankings: Any, queries: Sequence[Query], *_: Any, **__: Any) -> Any:
     if not isinstance(rankings, list | tuple):
-        raise door.wrong(f"returned {_shown(rankings)}, expected list[Ranking]")
+        raise door.wrong(f"expected list[Ranking], got {_shown(rankings)}")
     if len(rankings) != len(queries):
         raise door.wrong(f"returned {len(rankings)} rankings for {len(queries)} queries")
     known = door.state.get(("corpus", id(retriever)))
     if known is not None and (not known.documents or getattr(retriever, "foreign_ids", False)):
         known = None
-    checked = [
-        _ranking(door, ranking, f"query {query.id}: ", known) for ranking, query in zip(rankings, queries, strict=True)
-    ]
+    of = [f"query {query.id}: " for query in queries] if len(queries) > 1 else [""]
+    checked = [_ranking(door, *each, known) for each in zip(rankings, of, strict=False)]
     return rankings if all(map(_same, checked, rankings)) else checked
 
 
@@ -457,6 +466,8 @@ def _ranking(door: Door, ranking: Any, of: str, corpus: Corpus | None) -> Rankin
     """The ranking itself, or one in plain tuples, with ties by id: an order that decides nothing is put right."""
     if not isinstance(ranking, Ranking):
         raise door.wrong(f"{of}expected a Ranking, got {_shown(ranking)}")
+    if not isinstance(ranking.trajectory, Trajectory | None):
+        raise door.wrong(f"{of}trajectory: expected a Trajectory or None, got {_shown(ranking.trajectory)}")
     columns = {"ids": ranking.ids, "scores": ranking.scores, "relevance": ranking.relevance}
     plain = {name: _plain(door, column, f"{of}{name}") for name, column in columns.items()}
     ids, scores, relevance = plain.values()
@@ -514,7 +525,7 @@ def _check_numbers(door: Door, numbers: tuple[Any, ...], ids: tuple[str, ...], o
     if set(map(type, numbers)) <= FLOAT and isfinite(sum(numbers)):
         return numbers
     for id, number in zip(ids, numbers, strict=True):
-        if not _accepts(number, float) or not isfinite(number):
+        if not _accepts(number, float) or not -LARGEST <= number <= LARGEST:
             raise door.wrong(f"{of} of {id!r} is {_shown(number)}; expected a finite number")
     return tuple([float(number) for number in numbers])
 
@@ -592,7 +603,7 @@ def _check_lengths(door: Door, vectors: Any) -> None:
 
 def _tokens(door: Door, tokenizer: Any, tokens: Any, texts: Sequence[str], *_: Any, **__: Any) -> Any:
     if not isinstance(tokens, list | tuple):
-        raise door.wrong(f"returned {_shown(tokens)}, expected list[list[str]]")
+        raise door.wrong(f"expected list[list[str]], got {_shown(tokens)}")
     if len(tokens) != len(texts):
         raise door.wrong(f"returned tokens of {len(tokens)} texts for {len(texts)}")
     for place, terms in enumerate(tokens, start=1):
@@ -607,7 +618,7 @@ def _tokens(door: Door, tokenizer: Any, tokens: Any, texts: Sequence[str], *_: A
 
 def _passages(door: Door, chunker: Any, passages: Any, text: str, *_: Any, **__: Any) -> Any:
     if not isinstance(passages, Sequence) or isinstance(passages, str):
-        raise door.wrong(f"returned {_shown(passages)}, expected Sequence[Passage]")
+        raise door.wrong(f"expected Sequence[Passage], got {_shown(passages)}")
     for passage in passages:
         if not isinstance(passage, Passage):
             raise door.wrong(f"returned {_shown(passage)} among passages, expected Passage")
@@ -619,7 +630,7 @@ def _passages(door: Door, chunker: Any, passages: Any, text: str, *_: Any, **__:
 
 def _data(door: Door, dataset: Any, data: Any, *_: Any, **__: Any) -> Any:
     if not isinstance(data, DataSet):
-        raise door.wrong(f"returned {_shown(data)}, expected DataSet")
+        raise door.wrong(f"expected DataSet, got {_shown(data)}")
     corpus = data.corpus
     if not isinstance(corpus, Corpus):
         raise door.wrong(f"corpus: expected a Corpus, got {_shown(corpus)}")
@@ -633,7 +644,8 @@ def _data(door: Door, dataset: Any, data: Any, *_: Any, **__: Any) -> Any:
             raise door.wrong(f"corpus.{name}: {len(listed) - len(by_id)} of {len(listed)} have an id of another one")
     for chunk in corpus.chunks:
         if chunk.document_id not in corpus.document_by_id:
-            raise door.wrong(f"chunk {chunk.id!r} is of {_shown(chunk.document_id)}, which is no document of the corpus")
+            document = _shown(chunk.document_id)
+            raise door.wrong(f"chunk {chunk.id!r} is of {document}, which is no document of the corpus")
     _check_cases(door, data.queries, Query)
     return data
 
@@ -677,11 +689,7 @@ def _judgement(door: Door, judge: Any, judgement: Judgement, rubric: Any = "", *
             raise door.wrong(f"{of}gave neither a score nor an error")
         return judgement
     score = _share(door, judgement.score, f"{of}score")
-    return judgement if score is judgement.score else _replaced(judgement, score=score)
-
-
-def _replaced(record: Any, **changes: Any) -> Any:
-    return type(record)(**{each.name: changes.get(each.name, getattr(record, each.name)) for each in fields(record)})
+    return judgement if score is judgement.score else replace(judgement, score=score)
 
 
 def _assessment(
@@ -735,7 +743,7 @@ def _novelty(door: Door, novelty: Any, found: Any, traces: Any, wanted: Any, *_:
 
 def _case_set(door: Door, evaluation: Any, cases: Any, *_: Any, **__: Any) -> Any:
     if not isinstance(cases, CaseSet):
-        raise door.wrong(f"returned {_shown(cases)}, expected CaseSet")
+        raise door.wrong(f"expected CaseSet, got {_shown(cases)}")
     if (problem := wrong_type(cases.identity, Mapping[str, str])) is not None:
         raise door.wrong(f"identity: {problem}")
     if not (isinstance(cases.cases, Sequence) and len(cases.cases) and isinstance(cases.cases[0], Query)):
@@ -750,7 +758,7 @@ def _preparation(door: Door, evaluation: Any, prepared: Preparation, *_: Any, **
 
 def _output(door: Door, evaluation: Any, output: Any, *_: Any, **__: Any) -> Any:
     if not callable(getattr(type(output), "record", None)):
-        raise door.wrong(f"returned {_shown(output)}, expected an output with `timings` and `record()`")
+        raise door.wrong(f"expected an output with `timings` and `record()`, got {_shown(output)}")
     return output
 
 
@@ -761,7 +769,7 @@ def _judgements(door: Door, evaluation: Any, judgements: Mapping[str, Judgement]
 
 def _scores(door: Door, evaluation: Any, scores: Scores, *_: Any, **__: Any) -> Scores:
     for name, weight in scores.weights.items():
-        if not (isfinite(weight) and weight >= 0):
+        if not 0 <= weight <= LARGEST:
             raise door.wrong(f"weights: {name}: expected a number of 0 or more, got {_shown(weight)}")
     return scores
 
@@ -789,6 +797,27 @@ def _opened(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any
             raise leaving from error
 
     return through()
+
+
+def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[str, Timing]]:
+    """What `record()` and `timings` of an output say. Raises ComponentError for what they raise, or should not say."""
+    cls = type(evaluation)
+    door = Door("evaluation", f"{cls.__module__}.{cls.__qualname__}", "timings of its output")
+    with guarded(door):
+        timings = output.timings
+        if (problem := wrong_type(timings, Mapping[str, Timing])) is not None:
+            raise door.wrong(problem)
+        for stage, timing in timings.items():
+            if timing.ms is not None and not 0 <= timing.ms <= LARGEST:
+                raise door.wrong(f"{stage}: expected a number of ms, 0 or more, got {_shown(timing.ms)}")
+    door = replace(door, method="record() of its output")
+    with guarded(door):
+        record = output.record()
+        if inspect.isawaitable(record):
+            getattr(record, "close", lambda: None)()
+        if not isinstance(record, Mapping):
+            raise door.wrong(f"expected a mapping of JSON values, got {_shown(record)}")
+    return record, timings
 
 
 CHECKS: Mapping[tuple[str, str], Check] = {

@@ -58,7 +58,8 @@ def schema_of(target: str) -> Schema:
                 optional.add(name)
         elif typing.get_origin(hint) is dict and _is_component(typing.get_args(hint)[1]):
             groups.add(name)
-        roles |= {name: protocol for protocol in (hint, *typing.get_args(hint)) if _is_protocol(protocol)}
+        if protocols := [each for each in (hint, *typing.get_args(hint)) if _is_protocol(each)]:
+            roles[name] = protocols[0]
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (_plain(hint), default)
     extra: Literal["allow", "forbid"] = "allow" if open_ended else "forbid"

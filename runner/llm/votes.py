@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.errors import EvaluationError, InputError, StopRunError, unexpected
+from runner.errors import ComponentError, EvaluationError, InputError, StopRunError, unexpected
 from runner.records import Judgement
 
 Combine = Callable[[Sequence[float]], float]
@@ -32,7 +32,7 @@ async def judged(asked: Awaitable[Judgement]) -> Judgement:
         raise
     except TimeoutError as error:
         return Judgement(None, error=str(error) or "the judge did not answer in time")
-    except EvaluationError as error:
+    except (EvaluationError, ComponentError) as error:
         return Judgement(None, error=str(error))
     except Exception as error:  # of a judge from elsewhere
         return Judgement(None, error=unexpected(error))
