@@ -19,6 +19,7 @@ from runner.comparing import conclude
 from runner.components import Built, build
 from runner.config import RunOptions, options_of
 from runner.data.spool import Part
+from runner.doors import missing_methods
 from runner.engine import INTERRUPTED, Stop
 from runner.errors import (
     BudgetSpentError,
@@ -34,7 +35,7 @@ from runner.job import Job, Outcome, head_of
 from runner.journal import Journal
 from runner.llm.models import models_among
 from runner.metadata import now, read_json, write_json
-from runner.protocols import Case
+from runner.protocols import Case, Evaluation
 from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.report.wording import Wording
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
@@ -91,6 +92,7 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
 
 def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> tuple[Outcome, dict[str, Any] | None]:
     options = options_of(job.cfg)
+    missing_methods(built.root, Evaluation, "evaluation")
     case_set: CaseSet[Any] = built.root.load()
     if job.before is None:
         _tell(case_set.problems, job.say)
