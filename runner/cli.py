@@ -6,13 +6,15 @@ import importlib
 import io
 import os
 import sys
+import tempfile
+import traceback
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import interrupts
-from runner.errors import InputError, RunnerError, did_you_mean
+from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
 
 if TYPE_CHECKING:
     from runner.arguments import Line
@@ -29,6 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     _ready_streams()
     try:
         return dispatch(words)
+    except ComponentError as error:
+        _tell(str(error), error)
+        return error.exit_code
     except RunnerError as error:
         sys.stderr.write(f"error: {error}\n".encode("utf-8", "replace").decode("utf-8"))
         return error.exit_code
@@ -43,6 +48,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         sys.stderr.write(f"error: {in_words(error, 'a file')}\n")
         return 3
+    except Exception as error:
+        _tell(f"unexpected {unexpected(error)}", error)
+        return 3
+
+
+def _tell(message: str, error: BaseException) -> None:
+    """Of a bug, one line, and where its traceback is. No run has a folder for it yet."""
+    log = Path(tempfile.mkdtemp(prefix="runner-")) / "error.log"
+    log.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="replace")
+    sys.stderr.write(f"error: {message}; {log} has the details\n".encode("utf-8", "replace").decode("utf-8"))
 
 
 def dispatch(words: Sequence[str]) -> int:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from runner.errors import ConfigError, Problem, did_you_mean
+from runner.doors import BY_KEY, made, missing_methods, open_doors
+from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
 from runner.schema import load, schema_of
 from runner.sources import code_digest, data_digest, data_files, modules_of
@@ -120,22 +121,47 @@ def identity(node: DictConfig) -> str:
 @dataclass(frozen=True)
 class Built:
     """`root` is the object of the node that was asked for; `parts` maps config keys to objects;
-    `identities` maps `id(object)` to a hash of its settings and of what its class is made of (runner.sources)."""
+    `identities` maps `id(object)` to a hash of its settings and of what its class is made of (runner.sources).
+    `tracebacks` gets those of what components raise, by the line that tells of it."""
 
     root: Any
     parts: Mapping[str, Any]
     identities: Mapping[int, str]
+    tracebacks: Mapping[str, str] = field(default_factory=dict)
 
 
 def build(node: DictConfig) -> Built:
-    objects: Walk[Any] = Walk(lambda key, target, arguments: load(target)(**arguments))
+    """Every component gets its doors (runner.doors). Raises ConfigError, and ComponentError for a component that
+    cannot be made, or lacks what its protocol demands."""
+    tracebacks: dict[str, str] = {}
+    keys: dict[int, str] = {}
+
+    def visit(key: str, target: str, arguments: dict[str, Any]) -> Any:
+        roles = [(part, role) for name, role in schema_of(target).roles.items() for part in _parts(arguments.get(name))]
+        for part, role in roles:
+            open_doors(part, role, keys.get(id(part), key), tracebacks)
+        component = made(key, target, lambda: load(target)(**arguments), tracebacks)
+        for part, role in roles:
+            missing_methods(part, role, keys.get(id(part), key))
+        keys[id(component)] = key
+        if key in BY_KEY:
+            open_doors(component, BY_KEY[key], key, tracebacks)
+        return component
+
+    objects: Walk[Any] = Walk(visit)
     root = objects.component(node)
     if objects.problems:
         raise ConfigError(objects.problems)
     parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
     hashes = _identities(node, with_code=True)
     identities = {id(objects.memo[node_id]): digest for node_id, digest in hashes.items()}
-    return Built(root, parts, identities)
+    return Built(root, parts, identities, tracebacks)
+
+
+def _parts(value: Any) -> list[Any]:
+    """Of an argument that takes one component, several by name, or none."""
+    parts = list(value.values()) if isinstance(value, dict) else [value]
+    return [part for part in parts if part is not None]
 
 
 def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
@@ -165,7 +191,9 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
     try:
         schema = schema_of(target)
     except (ImportError, AttributeError, NameError, TypeError, ValueError) as error:
-        return [Problem(f"{key}._target_", f"cannot load '{target}': {error}")]
+        return [Problem(f"{key}._target_", f"cannot load '{target}': {text_of(error)}")]
+    except (Exception, SystemExit) as error:  # whatever its module does when it is imported
+        return [Problem(f"{key}._target_", f"cannot load '{target}': {unexpected(error)}")]
     given = {name: value for name, value in arguments.items() if f"{key}.{name}" not in known_bad}
     problems = _data_problems(key, target)
     problems += [

@@ -7,17 +7,18 @@ becomes its row. Only what is wrong for every case (StopRunError, InputError) en
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from runner.errors import InputError, RunnerError, StopRunError, unexpected
+from runner.doors import kept_of
+from runner.errors import InputError, RunnerError, StopRunError, text_of, unexpected
 from runner.inflight import PATIENCE_S, Flight, Place, patient
+from runner.journal import LARGEST
 from runner.llm.metering import charge, metering
-from runner.protocols import Case, Evaluation, Output, Rejudging
+from runner.protocols import Case, Evaluation, Rejudging
 from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Status, Timing
 from runner.stopwatch import Watch, deadline, stopwatch
 from runner.together import together
@@ -99,12 +100,23 @@ class _Crew:
             place.case = case.id
             try:
                 timeout_s, earlier = self.limits.case_timeout_s, self.earlier(case.id)
-                self.record(await run_case(self.evaluation, case, timeout_s, place, earlier))
+                self._keep(await run_case(self.evaluation, case, timeout_s, place, earlier))
             except (StopRunError, InputError) as error:
                 self.stop = self.stop or Stop.of(error)
             place.case = None
             place.since = self.flight.ended = time.perf_counter()
             await asyncio.sleep(0)  # a case without I/O would otherwise hold the loop, and Ctrl-C with it
+
+    def _keep(self, row: Row) -> None:
+        """A row that cannot be written (what a component put into it holds itself, say) is that of a failed case."""
+        try:
+            self.record(row)
+        except (RunnerError, OSError):
+            raise
+        except Exception as error:
+            reason = f"the row of the case cannot be written: {unexpected(error)}"
+            empty = replace(row, metrics={}, output=None, judgements={}, labels={}, weights={}, timings={})
+            self.record(replace(empty, status="failed", unscored=tuple(row.metrics), stage="score", error=reason))
 
 
 async def run_case(
@@ -124,7 +136,7 @@ async def run_case(
 async def _run_case(
     evaluation: Evaluation[Any, Any], case: Case, timeout_s: float, place: Place, earlier: Mapping[str, Any] | None
 ) -> Row:
-    place.stage, output, latency_ms = "run", None, None
+    place.stage, output, kept = "run", None, NOTHING
     judgements: dict[str, Judgement] = {}
     try:
         async with deadline(timeout_s):
@@ -132,21 +144,22 @@ async def _run_case(
             if output is None or earlier is None:
                 with stopwatch() as watch:
                     output = await evaluation.run(case)
-                latency_ms = _latency_ms(output, watch)
+                kept = _kept(evaluation, output, watch)
             else:
-                latency_ms, judgements = earlier["latency_ms"], _scored(earlier["judgements"])
+                kept = _Kept(*kept_of(evaluation, output), earlier["latency_ms"])
+                judgements = _scored(earlier["judgements"])
                 charge({role: RoleCost(**cost) for role, cost in (earlier.get("cost") or {}).items()})
             place.stage = "judge"
             await _judge(evaluation, case, output, judgements)
         place.stage = "score"
-        return _row(case, "ok", evaluation.score(case, output, judgements), output, latency_ms, judgements)
-    except (Exception, asyncio.CancelledError) as error:
+        return _row(case, "ok", evaluation.score(case, output, judgements), kept, judgements)
+    except (Exception, BaseExceptionGroup, SystemExit, asyncio.CancelledError) as error:
         stage = place.stage
         if _ends_the_run(error, stage):
             raise
         status: Status = "timeout" if isinstance(error, TimeoutError) else "failed"
         scores = _scores_of_failed(evaluation, case, output if stage == "judge" else None, judgements)
-        return _row(case, status, scores, output, latency_ms, judgements, stage=stage, error=_text(error, timeout_s))
+        return _row(case, status, scores, kept, judgements, stage=stage, error=_text(error, timeout_s))
 
 
 async def _restored(evaluation: Evaluation[Any, Any], case: Case, earlier: Mapping[str, Any] | None) -> Any | None:
@@ -170,13 +183,26 @@ async def _judge(evaluation: Evaluation[Any, Any], case: Case, output: Any, judg
         judgements |= await evaluation.judge(case, output)
 
 
-def _latency_ms(output: Output, run: Watch) -> float | None:
-    """Of the stages together, None when one was not timed; of the whole run where no stage tells its time."""
-    timings = output.timings
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a row has of an output. `latency_ms`: of the stages together, None when one was not timed; of the whole
+    run where no stage tells its time."""
+
+    record: Mapping[str, Any] | None
+    timings: Mapping[str, Timing]
+    latency_ms: float | None
+
+
+NOTHING = _Kept(None, {}, None)
+
+
+def _kept(evaluation: Evaluation[Any, Any], output: Any, run: Watch) -> _Kept:
+    """Asked for once, before the judge is: what an output cannot tell fails its case, and costs no judgement."""
+    record, timings = kept_of(evaluation, output)
     if not timings:
-        return run.ms if run.live else None
+        return _Kept(record, timings, run.ms if run.live else None)
     times = [timing.ms for timing in timings.values()]
-    return None if None in times else sum(ms for ms in times if ms is not None)
+    return _Kept(record, timings, None if None in times else sum(ms for ms in times if ms is not None))
 
 
 def _ends_the_run(error: BaseException, stage: str) -> bool:
@@ -191,8 +217,10 @@ def _scores_of_failed(
 ) -> Scores:
     """Without some of its judgements an output still has the scores of its other metrics."""
     for known in (output, None):
-        with suppress(Exception):
-            return evaluation.score(case, known, judgements)
+        with suppress(Exception, BaseExceptionGroup, SystemExit):
+            scores = evaluation.score(case, known, judgements)
+            if isinstance(scores, Scores):
+                return scores
     return Scores({})
 
 
@@ -200,27 +228,25 @@ def _row(
     case: Case,
     status: Status,
     scores: Scores,
-    output: Any,
-    latency_ms: float | None,
+    kept: _Kept,
     judgements: Judgements,
     stage: str | None = None,
     error: str | None = None,
 ) -> Row:
     values, unscored = _finite(scores)
-    timings: Mapping[str, Timing] = {} if output is None else output.timings
     return Row(
         id=case.id,
         status=status,
         metrics=values,
-        output=None if output is None else output.record(),
-        latency_ms=latency_ms,
+        output=kept.record,
+        latency_ms=kept.latency_ms,
         language=case.language,
         difficulty=case.difficulty,
         tags=case.tags,
         labels=scores.labels,
         unscored=unscored,
         weights=scores.weights,
-        timings=timings,
+        timings=kept.timings,
         judgements=judgements,
         stage=stage,
         error=error,
@@ -237,11 +263,11 @@ def _finite(scores: Scores) -> tuple[dict[str, float | None], tuple[str, ...]]:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and -LARGEST <= value <= LARGEST
 
 
 def _text(error: BaseException, timeout_s: float) -> str:
-    text = " ".join(str(error).split())
+    text = text_of(error)
     if isinstance(error, TimeoutError):
         return text or f"the case did not end within {timeout_s:g} s (case_timeout_ms)"
     return text if type(error).__module__.startswith("runner.") else unexpected(error)

@@ -5,6 +5,7 @@ RunnerError                      3
 │   ├── ConfigError              1   every problem of a configuration at once
 │   └── DataError                1   a line or field of a data file
 ├── CorpusError                  2   documents or index missing, empty or unusable
+├── ComponentError           1 2 3   a component raised or returned what none may: the code of its stage
 ├── EvaluationError              3   the run itself failed
 │   ├── ReplyError               3   a model answered, but not with what was asked for
 │   └── StopRunError             3   what is wrong for one case is wrong for all: ends the run early
@@ -39,6 +40,16 @@ class InputError(RunnerError):
 
 class CorpusError(RunnerError):
     exit_code = 2
+
+
+class ComponentError(RunnerError):
+    """A component raised what nobody expects of one, or returned what its protocol does not have. The message names
+    its key, its class and its method. `exit_code`: that of what it was asked to do (1 settings and data, 2 an index,
+    3 the rest). No EvaluationError: what is forgiven of a model is not forgiven of a component."""
+
+    def __init__(self, message: str, exit_code: int = 3) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 class EvaluationError(RunnerError):
@@ -106,16 +117,26 @@ class ConfigError(InputError):
 
 
 def unexpected(error: BaseException) -> str:
-    """Type and text of an error that nobody here raised on purpose, and the line of the component from elsewhere
-    that it came through: who wrote that one wants to know where."""
-    text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    """Type and text of an error that nobody here raised on purpose, and the line that it came through: of the
+    component from elsewhere where there is one, whose author wants to know where, else the deepest one of ours."""
+    text = f"{type(error).__name__}: {text_of(error)}".rstrip(": ")
     lines = [(str(frame.f_globals.get("__name__")), line) for frame, line in walk_tb(error.__traceback__)]
     foreign = [(name, line) for name, line in lines if name.partition(".")[0] not in OURS]
-    if not foreign:
+    package = foreign[0][0].partition(".")[0] if foreign else ""
+    own = [(name, line) for name, line in lines if name.partition(".")[0] in ("runner", "plugins")]
+    passed = [each for each in foreign if each[0].partition(".")[0] == package] or own
+    if not passed:
         return text
-    package = foreign[0][0].partition(".")[0]
-    name, line = [each for each in foreign if each[0].partition(".")[0] == package][-1]
+    name, line = passed[-1]
     return f"{text} ({name}, line {line})"
+
+
+def text_of(error: BaseException) -> str:
+    """On one line. What a class from elsewhere says of itself may raise again."""
+    try:
+        return " ".join(str(error).split())
+    except Exception as again:
+        return f"(its text cannot be read: {type(again).__name__})"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from runner import terminal
 from runner.components import build
 from runner.compose import Cell
 from runner.config import options_of
-from runner.errors import RunnerError, StopRunError
+from runner.errors import ComponentError, RunnerError, StopRunError
 from runner.llm.ledger import Account
 from runner.llm.models import Models, models_among
 from runner.llm.projection import Projection
@@ -121,8 +121,11 @@ async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], works
         except StopRunError as error:
             if not (isinstance(workspace, RehearsalWorkspace) and workspace.is_made_up):
                 return str(error)  # what made-up vectors find stops no run
+        except ComponentError as error:
+            return str(error)
         if isinstance(evaluation, JudgeChecking):
-            await evaluation.check_judge()
+            with suppress(ComponentError):  # it ends the run; the cases are counted as if it did not
+                await evaluation.check_judge()
         for case in cases:
             with suppress(RunnerError, TimeoutError):  # such a case fails in the run, too
                 output = await evaluation.run(case)

@@ -9,6 +9,10 @@ depend on besides its settings (the version of a library, the address of a serve
 A retriever with an attribute `reference`, a name, is no system but what systems are held against: it may look at the
 labels, its runs are marked, and no contexts that came with a question take the place of what it found.
 
+What comes out of a component is checked (runner.doors): an answer of another form than its protocol has is an error
+that names it, as is whatever it raises that is no RunnerError. A retriever with a true attribute `foreign_ids` may
+return ids that the corpus does not have.
+
 A component may name in `idle` the components that it takes, so that its sisters can be swept with it, and does not use.
 """
 
@@ -129,7 +133,8 @@ class Retriever(Protocol):
         """Build or load the index. Returns facts for the report (kind, size_bytes, dim …)."""
 
     def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
-        """The `depth` best chunks for each query (fewer when fewer match)."""
+        """The `depth` best chunks for each query (fewer when fewer match), score descending: another order is an
+        error. Ties are put into the order of trec_eval, by id descending. No chunk twice."""
 
 
 @runtime_checkable

@@ -60,6 +60,10 @@ class Corpus:
         return {chunk.id: chunk for chunk in self.chunks}
 
     @cached_property
+    def chunk_ids(self) -> frozenset[str]:
+        return frozenset(self.chunk_by_id)
+
+    @cached_property
     def _chunks_by_document(self) -> Mapping[str, list[Chunk]]:
         grouped: dict[str, list[Chunk]] = {}
         for chunk in self.chunks:

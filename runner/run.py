@@ -16,16 +16,26 @@ from omegaconf import DictConfig
 from runner import terminal
 from runner.aggregate import aggregate
 from runner.comparing import conclude
-from runner.components import build
+from runner.components import Built, build
 from runner.config import RunOptions, options_of
 from runner.data.spool import Part
+from runner.doors import missing_methods
 from runner.engine import INTERRUPTED, Stop
-from runner.errors import BudgetSpentError, FallsShortError, InputError, RunnerError, TrackingError, did_you_mean
+from runner.errors import (
+    BudgetSpentError,
+    ComponentError,
+    FallsShortError,
+    InputError,
+    RunnerError,
+    TrackingError,
+    did_you_mean,
+    unexpected,
+)
 from runner.job import Job, Outcome, head_of
 from runner.journal import UNFINISHED, Journal, is_finished
 from runner.llm.models import models_among
 from runner.metadata import now, read_json, write_json
-from runner.protocols import Case
+from runner.protocols import Case, Evaluation
 from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.report.wording import Wording
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
@@ -38,6 +48,7 @@ from runner.writing import in_words
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
 ROWS = "per_item.jsonl"
 ROWS_BY = ("runner.engine", "runner.journal")  # whatever is evaluated
+LOG = "error.log"
 ASKING = ("models", "generator", "judge")  # identities of what asks models; the first is that of the retriever
 
 
@@ -48,11 +59,13 @@ def execute(job: Job) -> Outcome:
     try:
         write_json(job.folder / "run.json", head)
         outcome, summary = _evaluate(job, head)
+    except ComponentError as error:
+        outcome = _unexpected(job.folder, error)
     except RunnerError as error:
         outcome = Outcome("failed", error.exit_code, f"{error}{_nothing_done(error, job.cfg)}")
     except KeyboardInterrupt:
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
-    except Exception as error:
+    except (Exception, BaseExceptionGroup, SystemExit) as error:
         outcome = _unexpected(job.folder, error)
     if job.wave.sums_up or outcome.status == "failed":
         outcome = _close(job, head, outcome, summary)
@@ -72,8 +85,16 @@ def _nothing_done(error: RunnerError, cfg: DictConfig) -> str:
 def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] | None]:
     """The summary is None before the last pass over the run."""
     started = time.perf_counter()
-    options = options_of(job.cfg)
     built = build(job.cfg.evaluation)
+    try:
+        return _evaluated(job, head, built, started)
+    finally:
+        _log(job.folder, built.tracebacks.values())
+
+
+def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> tuple[Outcome, dict[str, Any] | None]:
+    options = options_of(job.cfg)
+    missing_methods(built.root, Evaluation, "evaluation")
     case_set: CaseSet[Any] = built.root.load()
     if job.before is None:
         _tell(case_set.problems, job.say)
@@ -198,14 +219,23 @@ def _changed(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list[str]:
     return [name for name, is_changed in changed.items() if is_changed]
 
 
-def _unexpected(folder: Path, error: Exception) -> Outcome:
+def _log(folder: Path, tracebacks: Iterable[str]) -> None:
+    """Of what components raised, whether it ended the run or only cases."""
+    if text := "\n".join(tracebacks):
+        with suppress(OSError):
+            (folder / LOG).write_text(text, encoding="utf-8")
+
+
+def _unexpected(folder: Path, error: BaseException) -> Outcome:
     """A bug, or a disk that is full or gone. What was journaled stays, and the same command goes on from it."""
     if isinstance(error, OSError) and error.errno is not None:
         return Outcome("failed", 3, in_words(error, folder))
-    log = folder / "error.log"
+    log = folder / LOG
     with suppress(OSError):
         log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
-    return Outcome("failed", 3, f"unexpected {type(error).__name__}: {error}; {log} has the details")
+    if isinstance(error, ComponentError):
+        return Outcome("failed", error.exit_code, f"{error}; {log} has the details")
+    return Outcome("failed", 3, f"unexpected {unexpected(error)}; {log} has the details")
 
 
 def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[str, Any] | None) -> Outcome:
@@ -220,7 +250,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
             _write_head(job, head, outcome)
             _report(job, head, summary)
             _track(job)
-    except Exception as error:
+    except (Exception, BaseExceptionGroup, SystemExit) as error:
         found = _unexpected(job.folder, error)
         if outcome.exit_code == 0:
             outcome = found
@@ -264,4 +294,5 @@ def tracking_failure(error: Exception, folder: Path) -> str:
     """Results are complete without their upload, so whatever a tracking store raises is a warning."""
     if isinstance(error, TrackingError):
         return str(error)
-    return f"tracking failed: {type(error).__name__}: {error}; upload later with: python -m runner track {folder}"
+    text = str(error) if isinstance(error, ComponentError) else unexpected(error)
+    return f"tracking failed: {text}; upload later with: python -m runner track {folder}"

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +29,7 @@ class Schema:
     components: frozenset[str]
     optional: frozenset[str]  # those of them that may be null
     groups: frozenset[str]  # arguments that take components by name
+    roles: Mapping[str, type]  # the protocol of each argument that takes one component, or several by name
 
 
 @cache
@@ -40,6 +42,7 @@ def schema_of(target: str) -> Schema:
     hints = typing.get_type_hints(init, include_extras=True)
     fields: dict[str, Any] = {}
     components, optional, groups = set(), set(), set()
+    roles: dict[str, type] = {}
     open_ended = False
     for name, parameter in inspect.signature(cls).parameters.items():
         hint = hints.get(name, Any)
@@ -55,12 +58,14 @@ def schema_of(target: str) -> Schema:
                 optional.add(name)
         elif typing.get_origin(hint) is dict and _is_component(typing.get_args(hint)[1]):
             groups.add(name)
+        if protocols := [each for each in (hint, *typing.get_args(hint)) if _is_protocol(each)]:
+            roles[name] = protocols[0]
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (_plain(hint), default)
     extra: Literal["allow", "forbid"] = "allow" if open_ended else "forbid"
     config = ConfigDict(extra=extra, strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
     model = create_model("Settings", __config__=config, **fields)
-    return Schema(model, frozenset(components), frozenset(optional), frozenset(groups))
+    return Schema(model, frozenset(components), frozenset(optional), frozenset(groups), roles)
 
 
 def _unpacked(settings: Any) -> dict[str, tuple[Any, Any]]:
@@ -73,7 +78,11 @@ def _is_component(hint: Any) -> bool:
     """A protocol, or a class of the runner itself; a TypedDict is a mapping of settings."""
     if not isinstance(hint, type) or issubclass(hint, dict):
         return False
-    return bool(getattr(hint, "_is_protocol", False) or hint.__module__.startswith("runner."))
+    return _is_protocol(hint) or hint.__module__.startswith("runner.")
+
+
+def _is_protocol(hint: Any) -> bool:
+    return isinstance(hint, type) and bool(getattr(hint, "_is_protocol", False))
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:

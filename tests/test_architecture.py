@@ -45,7 +45,7 @@ LAYERS = (
         "runner.journal",
         "runner.inflight",
     ),
-    ("runner.schema",),
+    ("runner.schema", "runner.doors"),
     ("runner.aggregate", "runner.judging", "runner.engine", "runner.components", "runner.arguments", "runner.choices"),
     (
         "runner.config",

@@ -18,7 +18,7 @@ from runner.agent.fallbacks import Fallbacks
 from runner.agent.protocols import Agent, Reranker
 from runner.agent.shelf import Collection, Shelf
 from runner.agent.toolbox import Toolbox
-from runner.errors import InputError, RunnerError, StopRunError
+from runner.errors import ComponentError, InputError, RunnerError, StopRunError
 from runner.llm.metering import asking_for
 from runner.protocols import CachedRetriever, Retriever, Workspace
 from runner.records import Corpus, Query, Ranking
@@ -181,7 +181,7 @@ class AgenticRetriever:
         try:
             with asking_for(query.id):
                 trajectory = self.agent.run(query, toolbox)
-        except (InputError, StopRunError):
+        except (ComponentError, InputError, StopRunError):
             raise
         except (RunnerError, TimeoutError) as error:
             trajectory = toolbox.finished("failed", error=str(error) or "timeout")

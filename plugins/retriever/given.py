@@ -18,6 +18,8 @@ class GivenRetriever:
     else 1.0: scores on a scale that is not known say which is best, not how good it is.
     """
 
+    foreign_ids = True
+
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         return {"kind": "given"}
 

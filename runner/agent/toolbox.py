@@ -11,7 +11,7 @@ from runner.agent.candidate import Candidate
 from runner.agent.fallbacks import Fallbacks
 from runner.agent.protocols import Reranker
 from runner.agent.shelf import Shelf
-from runner.errors import EvaluationError, InputError, RunnerError, StopRunError
+from runner.errors import ComponentError, EvaluationError, InputError, RunnerError, StopRunError
 from runner.llm.metering import metering
 from runner.records import Query
 from runner.text.language import Language, detect_language
@@ -182,10 +182,10 @@ def _sum(one: tuple[int, int, float | None], other: tuple[int, int, float | None
 
 
 def _tried(function: Callable[[], Any]) -> tuple[Any, str | None]:
-    """The result, or what went wrong. What is wrong for every question raises."""
+    """The result, or what went wrong. What is wrong for every question raises, as does a wrong component."""
     try:
         return function(), None
-    except (InputError, StopRunError):
+    except (ComponentError, InputError, StopRunError):
         raise
     except (RunnerError, TimeoutError) as error:
         return None, str(error) or "timeout"

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
-from runner.errors import EvaluationError, InputError, StopRunError, unexpected
+from runner.errors import ComponentError, EvaluationError, InputError, StopRunError, unexpected
 from runner.protocols import Judge
 from runner.records import Judgement
 
@@ -52,7 +52,7 @@ async def judged(asked: Awaitable[Judgement]) -> Judgement:
         raise
     except TimeoutError as error:
         return Judgement(None, error=str(error) or "the judge did not answer in time")
-    except EvaluationError as error:
+    except (EvaluationError, ComponentError) as error:
         return Judgement(None, error=str(error))
     except Exception as error:  # of a judge from elsewhere
         return Judgement(None, error=unexpected(error))

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from runner.errors import EvaluationError, StopRunError
+from runner.errors import ComponentError, EvaluationError, RunnerError, StopRunError
 from runner.memory.probing import ProbeCase
 from runner.memory.protocols import Memory
 from runner.memory.replay import Moment, Replay
@@ -15,7 +15,7 @@ from runner.together import together
 
 TOGETHER = 16  # conversations that are said side by side
 
-Moments = Mapping[str, Moment | EvaluationError | TimeoutError]
+Moments = Mapping[str, Moment | RunnerError | TimeoutError]
 
 
 async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
@@ -24,7 +24,7 @@ async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
     by_conversation: defaultdict[str, list[ProbeCase]] = defaultdict(list)
     for case in cases:
         by_conversation[case.conversation.id].append(case)
-    found: dict[str, Moment | EvaluationError | TimeoutError] = {}
+    found: dict[str, Moment | RunnerError | TimeoutError] = {}
     room = asyncio.Semaphore(TOGETHER)
     await together(_walk(memory, asked, found, room) for asked in by_conversation.values())
     return found
@@ -33,7 +33,7 @@ async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
 async def _walk(
     memory: Memory,
     cases: Sequence[ProbeCase],
-    found: dict[str, Moment | EvaluationError | TimeoutError],
+    found: dict[str, Moment | RunnerError | TimeoutError],
     room: asyncio.Semaphore,
 ) -> None:
     async with room, _replay(memory, cases) as replay:
@@ -42,7 +42,7 @@ async def _walk(
                 found[case.id] = await replay.at(case.probe)
             except StopRunError:
                 raise
-            except (EvaluationError, TimeoutError) as error:
+            except (EvaluationError, ComponentError, TimeoutError) as error:
                 found[case.id] = error
 
 

@@ -84,3 +84,93 @@ def test_a_module_of_an_installed_package_counts(python: Path, tmp_path: Path) -
         row = json.loads((tmp_path / "x" / "per_item.jsonl").read_text("utf-8").splitlines()[0])
         found.append((row["output"]["retrieved"][0]["id"], "the code changed" in done.stderr))
     assert found == [("해", False), ("해", False), ("moon", True)]
+# --- wrong components of somebody else ------------------------------------------------------------------
+
+JUDGE = (
+    "class C:\n    on_failure, health = 'zero', {health}\n    async def judge(self, rubric, fields):\n        {body}\n"
+)
+RETRIEVER = (
+    "class C:\n    def index(self, corpus, workspace):\n        {index}\n"
+    "    def search(self, queries, depth):\n        {search}\n"
+)
+
+
+def wrong(folder: Path, group: str, code: str) -> list[str]:
+    """Words that choose the class C of this code."""
+    head = "import sys\nfrom runner.records import Answer, Judgement, Ranking\n"
+    (folder / "mine.py").write_text(head + code, encoding="utf-8")
+    choice = folder / "choices" / group / "wrong.yaml"
+    choice.parent.mkdir(parents=True)
+    choice.write_text("# A wrong one.\n_target_: mine.C\n", encoding="utf-8")
+    data = [*small_data(folder / "data"), "tracking=none", "retriever=keyword"]
+    kept = [word for word in data if not word.startswith(f"{group}=")]
+    return ["--config-dir", "choices", *kept, f"{group}=wrong"]
+
+
+@pytest.mark.parametrize(
+    ("group", "code", "exit_code", "message"),
+    [
+        (
+            "retriever",
+            RETRIEVER.format(
+                index="return {}", search="return [Ranking(('moon#0',), (1.0,), (7.0,)) for _ in queries]"
+            ),
+            3,
+            "8 of them: retriever (mine.C): search: relevance of 'moon#0' is 7.0; expected a number in 0..1",
+        ),
+        (
+            "retriever",
+            RETRIEVER.format(index="sys.exit(0)", search="return []"),
+            2,
+            "error: retriever (mine.C): index: SystemExit: 0 (mine, line 5); x/error.log has the details",
+        ),
+        (
+            "retriever",
+            RETRIEVER.format(index="return {}", search="return 1 / 0"),
+            3,
+            "8 of them: retriever (mine.C): search: ZeroDivisionError: division by zero (mine, line 7)",
+        ),
+        (
+            "judge",
+            JUDGE.format(health=False, body="return 1 / 0"),
+            3,
+            "8 of them: judge (mine.C): judge: ZeroDivisionError: division by zero (mine, line 6)",
+        ),
+        (
+            "generator",
+            "class C:\n    def __init__(self):\n        raise KeyError('x')\n"
+            "    async def generate(self, query, contexts):\n        return Answer('x')\n",
+            1,
+            "error: generator (mine.C): __init__: KeyError: 'x' (mine, line 5); x/error.log has the details",
+        ),
+    ],
+)
+def test_a_wrong_component_is_an_error_that_names_it(
+    group: str, code: str, exit_code: int, message: str, tmp_path: Path
+) -> None:
+    words = [*wrong(tmp_path, group, code), *([] if group == "retriever" else ["+experiment=full_rag"])]
+    done = run(Path(sys.executable), tmp_path, *words, "out=x")
+    assert (done.returncode, "Traceback" in done.stderr) == (exit_code, False)
+    assert message in done.stderr
+    raised = "is 7.0" not in message
+    assert (tmp_path / "x" / "error.log").exists() == raised
+
+
+def test_a_plan_counts_a_case_whose_judge_breaks_and_goes_on(tmp_path: Path) -> None:
+    words = wrong(tmp_path, "judge", JUDGE.format(health=True, body="return 1 / 0"))
+    done = run(Path(sys.executable), tmp_path, "plan", *words, "+experiment=full_rag", "generator=openai", "cache=use")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "8" in done.stdout
+
+
+def test_a_component_that_breaks_in_a_dry_run_is_one_line_with_a_log(tmp_path: Path) -> None:
+    code = "class C:\n    def load(self):\n        raise BaseExceptionGroup('g', [SystemExit(0)])\n"
+    words = wrong(tmp_path, "dataset", code)
+    words = [word for word in words if not word.startswith("dataset.")]
+    for command in (["plan", *words], [*words, "dry_run=true"]):
+        done = run(Path(sys.executable), tmp_path, *command)
+        assert done.returncode == 1
+        (line,) = [line for line in done.stderr.splitlines() if not line.startswith("note: ")]
+        named, _, log = line.removesuffix(" has the details").rpartition("; ")
+        assert named == "error: dataset (mine.C): load: SystemExit: 0 (mine, line 5)"
+        assert "BaseExceptionGroup" in Path(log).read_text(encoding="utf-8")

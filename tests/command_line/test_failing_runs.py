@@ -55,10 +55,10 @@ def test_a_bug_is_one_line_and_a_log_never_a_traceback(tmp_path: Path) -> None:
     settings = ["~dataset.language", "~dataset.chunker", "~dataset.strict", "dataset._target_=buggy.Buggy"]
     words = ["retriever=keyword", "tracking=none", "out=x", *settings]
     done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
-    assert done.returncode == 3
+    assert done.returncode == 1  # of the stage that reads data
     assert done.stderr == (
-        "error: unexpected ZeroDivisionError: division by zero; x/error.log has the details\n"
-        "not all is done; the same command keeps what is, and does the rest again (x)\n"
+        "error: dataset (buggy.Buggy): load: ZeroDivisionError: division by zero (buggy, line 3); "
+        "x/error.log has the details\n"
     )
     assert "Traceback" in Path("x/error.log").read_text(encoding="utf-8")
 
@@ -98,7 +98,10 @@ def test_a_tracking_store_that_breaks_costs_no_result(data: list[str], tmp_path:
     words = command(*data, "tracking._target_=tracker.Broken", "k=1,2", "out=x")
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "Traceback" not in done.stderr
-    assert "warning: tracking failed: ConnectionError: upload_sweep" in done.stderr
+    assert (
+        "warning: tracking failed: tracking (tracker.Broken): upload_sweep: ConnectionError: upload_sweep "
+        "(tracker, line 7)" in done.stderr
+    )
 
 
 def test_a_worker_that_is_killed_leaves_a_failed_run(data: list[str], tmp_path: Path) -> None:
