@@ -16,6 +16,7 @@ frozen, all others are those of today.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -34,6 +35,9 @@ FILE = "frozen.yaml"
 CONF = Path(__file__).resolve().parent.parent / "conf"
 UNFOLDED = ".frozen"  # in the folder of a run: what Hydra composes, wherever its jobs run
 SOURCE = "source.txt"
+NAME = re.compile(
+    r"(?!\.)[^\x00-\x1f\\/:]+(/(?!\.)[^\x00-\x1f\\/:]+){0,3}"
+)  # of a group or a choice: no path to elsewhere
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class Frozen:
             frozen = cls(str(path), choices, values, sweep, others)
             with suppress(TypeError, ValueError):  # of values that no configuration has
                 if head.get("digest") == frozen._digest():
+                    frozen._demand_names()
                     return frozen
         raise InputError(
             f"{path}: not as it was frozen: damaged, cut off or edited "
@@ -86,6 +91,21 @@ class Frozen:
         chosen = "experiment" in self.choices  # then one is there already
         given = [word[1:] if chosen and word.startswith("+experiment=") else word for word in overrides]
         return [*added, *given]
+
+    def _demand_names(self) -> None:
+        """Files of a folder of configuration get these names."""
+        providers = self.values.get("provider")
+        names = [
+            *self.choices,
+            *self.choices.values(),
+            *self.others,
+            *(providers if isinstance(providers, dict) else ()),
+        ]
+        if wrong := [str(name) for name in names if not NAME.fullmatch(str(name))]:
+            raise InputError(f"{self.name}: {wrong[0]!r} is no name of a group, a choice or a provider")
+        groups = [group for group in self.choices if group != "experiment" and "@" not in group]
+        if missing := [group for group in groups if not isinstance(_at(self.values, group.split("/")), Mapping)]:
+            raise InputError(f"{self.name}: damaged: {missing[0]} is chosen and does not stand there")
 
     def _digest(self) -> str:
         return fingerprint([SCHEMA, self.choices, self.sweep, self.others, self.values])
@@ -169,11 +189,12 @@ def _with_choices(evaluation: dict[str, Any], choices: Mapping[str, str]) -> dic
     return {**evaluation, "defaults": defaults}
 
 
-def _at(values: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
+def _at(values: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """None where nothing stands there."""
     found: Any = values
     for name in path:
-        found = found[name]
-    return dict(found)
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
 
 
 def _write(folder: Path, place: str, values: Mapping[str, Any], package: str | None = None) -> None:
