@@ -103,9 +103,6 @@ class Frozen:
         ]
         if wrong := [str(name) for name in names if not NAME.fullmatch(str(name))]:
             raise InputError(f"{self.name}: {wrong[0]!r} is no name of a group, a choice or a provider")
-        groups = [group for group in self.choices if group != "experiment" and "@" not in group]
-        if missing := [group for group in groups if not isinstance(_at(self.values, group.split("/")), Mapping)]:
-            raise InputError(f"{self.name}: damaged: {missing[0]} is chosen and does not stand there")
 
     def _digest(self) -> str:
         return fingerprint([SCHEMA, self.choices, self.sweep, self.others, self.values])
@@ -128,6 +125,8 @@ def unfold(frozen: Frozen, folder: Path) -> None:
     shared = {group for entry in main["defaults"] if isinstance(entry, dict) for group in entry}
     groups = {name: choice for name, choice in frozen.choices.items() if name != "experiment" and "@" not in name}
     nodes = {f"{group}/{choice}": _at(frozen.values, group.split("/")) for group, choice in groups.items()}
+    if missing := [place for place, node in {**frozen.others, **nodes}.items() if not isinstance(node, Mapping)]:
+        raise InputError(f"{frozen.name}: damaged: {missing[0]} is chosen and does not stand there")
     parts = {group: choice for group, choice in groups.items() if group not in shared and "/" not in group}
     for place, node in {**frozen.others, **nodes}.items():
         group = place.rpartition("/")[0]

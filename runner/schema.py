@@ -55,13 +55,13 @@ def misfit(cls: type, wanted: tuple[type, ...]) -> str | None:
 def _misfit(cls: type, wanted: type) -> str | None:
     name = f"{cls.__module__}.{cls.__qualname__}"
     if not getattr(wanted, "_is_protocol", False):
-        return None if issubclass(cls, wanted) else f"expected a {wanted.__name__}; {name} is none"
+        return None if issubclass(cls, wanted) else f"expected {wanted.__name__}; {name} is none"
     members = sorted(get_protocol_members(wanted))
     methods = [each for each in members if inspect.isroutine(inspect.getattr_static(wanted, each, None))]
     missing = [method for method in methods if not callable(getattr(cls, method, None))]
     if not missing:
         return None
-    return f"expected a {wanted.__name__}, with the methods {', '.join(methods)}; {name} has no {', '.join(missing)}"
+    return f"expected {wanted.__name__}, with the methods {', '.join(methods)}; {name} has no {', '.join(missing)}"
 
 
 @cache

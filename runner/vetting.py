@@ -322,7 +322,8 @@ def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strang
     """Of a component in a file that somebody else may have written, such as that of a run, with what was typed."""
     known = own((), ())
     texts = known.texts | set(typed.values()) | {_alike(text) for text in typed.values()}
-    return list(_in_mapping(node, str(node._get_full_key(None)), replace(known, texts=texts)))
+    found = _in_mapping(node, str(node._get_full_key(None)), replace(known, texts=texts))
+    return [part for part in found if not part.what.startswith("'sqlite:")]  # nothing leaves the machine
 
 
 def _value(parent: DictConfig | ListConfig, place: Any) -> Any:
