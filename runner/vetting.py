@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from pathlib import Path
@@ -30,7 +30,7 @@ OWN_PACKAGES = ("runner", "plugins")
 SHOWN = 400  # characters of the arguments of a component
 REFERENCE = re.compile(r"\$\{(?!hydra\b)\w[\w.]*\}")  # to another setting; anything else in ${…} computes or looks up
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+\S*")
-ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]|address|host|endpoint)")
+ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]s?|address(es)?|host(name)?s?|server|endpoint)")
 DATABASE = re.compile(r"sqlite:///(?!/)[^?:%]+")
 ELSEWHERE = re.compile(r"[/\\~]|file:|[A-Za-z]:\\|(.*[/\\])?\.\.([/\\]|$)", re.S)  # than below the working directory
 FILE_KEYS = ("out", "cache_dir", "junit", "save_snapshot", "compare")
@@ -214,7 +214,7 @@ def _alike(address: Any) -> Any:
 def _hydras(frozen: Frozen) -> Iterator[Strange]:
     """What a frozen file holds for Hydra itself."""
     for name in [*frozen.values, *frozen.choices, *frozen.others]:
-        if re.match(r"hydra\b", str(name)):
+        if re.search(r"(^|@)hydra\b", str(name)):
             yield Strange(str(name), _shown(frozen.values.get(name, "…")), OF_HYDRA)
     for key, value in frozen.sweep.items():
         text = f"{key}={value}"
@@ -244,7 +244,7 @@ def strange(cfg: DictConfig, own: Own) -> Iterator[Strange]:
 
 def _in_mapping(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
     skipped: tuple[str, ...] = ()
-    if key.endswith(".prices") and "usd_per_million" in node:
+    if key.endswith(".prices") and {"usd_per_million"} <= {*node} <= {"date", "base_url", "usd_per_million"}:
         skipped = ("base_url",)  # of which these are the prices; nothing is sent there
     elif any(node.get(name) is not None for name in SERVER_KEYS if name in node):
         skipped = SERVER_KEYS
@@ -305,8 +305,14 @@ def is_installed(target: str) -> bool:
     parts = target.split(".")
     if "__main__" in parts or not all(part.isidentifier() for part in parts):
         return False
-    packages = {*OWN_PACKAGES, *(name for point in entry_points(group=ENTRY_POINTS) for name in _packages(point))}
-    return any(target.startswith(f"{package}.") for package in packages)
+    return any(target.startswith(f"{package}.") for package in _installed())
+
+
+@cache
+def _installed() -> frozenset[str]:
+    return frozenset(
+        [*OWN_PACKAGES, *(name for point in entry_points(group=ENTRY_POINTS) for name in _packages(point))]
+    )
 
 
 def _packages(point: EntryPoint) -> Iterator[str]:
