@@ -38,13 +38,14 @@ ASKS_HYDRA = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--resolve", "--pac
 MULTIRUN = ("--multirun", "-m")
 CONFIG_FOLDER = ("--config-dir", "-cd")
 CONFIG_NAME = ("--config-name", "-cn")
-FLAGS = (*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, *ASKS_HYDRA, "--help", "-h")
+TRUST = "--trust"  # in what the record of somebody else names
+FLAGS = (*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, *ASKS_HYDRA, TRUST, "--help", "-h")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A command line, read: overrides that Hydra accepts, folders of configuration, the name of a frozen one, and
-    the flags. `words` are those that are for Hydra, as they were typed."""
+    the flags. `words` are those that are for Hydra, as they were typed; `trusts`: the frozen one, whatever it names."""
 
     overrides: list[str]
     config_folders: list[str]
@@ -52,18 +53,22 @@ class Line:
     multirun: bool
     asks_hydra: bool
     words: list[str]
+    trusts: bool = False
 
 
 def read(words: Sequence[str]) -> Line:
     """Raises ConfigError naming every word that is no override, and InputError for an unknown flag."""
     folders, rest = taken(words, CONFIG_FOLDER)
     names, others = taken(rest, CONFIG_NAME)
+    trusts, others = TRUST in others, [word for word in others if word != TRUST]
     flags = [word.partition("=")[0] for word in others if word.startswith("-")]
     check_folders(folders)
     _check(folders, names, flags)
+    if trusts and not names:
+        raise InputError(f"{TRUST}: expected a record (-cd FOLDER -cn frozen)")
     asks_hydra, multirun = (any(flag in kind for flag in flags) for kind in (ASKS_HYDRA, MULTIRUN))
     overrides = [] if asks_hydra else checked([word for word in others if not word.startswith("-")])
-    return Line(overrides, folders, names[0] if names else None, multirun, asks_hydra, others)
+    return Line(overrides, folders, names[0] if names else None, multirun, asks_hydra, others, trusts)
 
 
 def taken(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -87,8 +92,10 @@ def check_folders(folders: Sequence[str]) -> None:
 def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -> None:
     if names and (len(names) > 1 or not names[0] or not folders):
         raise InputError("--config-name: expected one name, of a frozen file in a folder given with --config-dir")
+    if TRUST in flags:
+        raise InputError(f"{TRUST} takes no value")
     if unknown := [flag for flag in flags if flag not in FLAGS]:
-        known = [*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, "--cfg", "--help"]
+        known = [*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, "--cfg", TRUST, "--help"]
         raise InputError(f"unknown option {unknown[0]}{did_you_mean(unknown[0], known)}")
 
 

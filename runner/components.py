@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -19,7 +19,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from runner.doors import BY_KEY, made, missing_methods, open_doors
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
-from runner.schema import load, schema_of
+from runner.schema import Schema, load, misfit, schema_of
 from runner.sources import code_digest, data_digest, data_files, modules_of
 from runner.store import fingerprint
 
@@ -32,6 +32,19 @@ Visit = Callable[[str, str, dict[str, Any]], T]
 
 PROVIDERS = ("provider.", "models.providers.")
 NOT_A_MAPPING = ("dict_type", "model_type", "model_attributes_type", "dataclass_type")  # kinds of errors of pydantic
+
+UNLOADABLE = (ImportError, AttributeError, NameError, TypeError, ValueError)
+# What nothing takes as an argument: by its key.
+ROOTS: Mapping[str, str] = {
+    "evaluation": "runner.protocols.Evaluation",
+    "tracking": "runner.protocols.Tracking",
+    "regression": "runner.regression.Regression",
+    "profile": "runner.trace.profile.ProfileChoice",
+    "models": "runner.llm.models.Models",
+    "testset": "runner.testset.maker.QuestionMaker",
+    "chat": "runner.chat.talk.Talk",
+    "clean": "runner.memory.cleaning.Cleaning",
+}
 
 # Run options that decide how long something may take, what is told of it or where it is kept, not what comes out.
 NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict", "cache_dir", "cold_start", "dry_run"})
@@ -80,8 +93,17 @@ class Walk(Generic[T]):
         return value
 
 
+@dataclass(frozen=True)
 class Component:
-    """Stands for a component during the check."""
+    """Stands for a component during the check. `cls`: None where it cannot be loaded."""
+
+    key: str
+    cls: type | None
+
+    def problem(self, wanted: tuple[type, ...]) -> Problem | None:
+        """That it is none of what is wanted."""
+        fault = None if self.cls is None else misfit(self.cls, wanted)
+        return None if fault is None else Problem(f"{self.key}._target_", fault)
 
 
 def check(*nodes: DictConfig) -> list[Problem]:
@@ -90,11 +112,16 @@ def check(*nodes: DictConfig) -> list[Problem]:
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> Component:
         problems.extend(_check_one(key, target, arguments, {problem.key for problem in problems}))
-        return Component()
+        try:
+            return Component(key, load(target))
+        except UNLOADABLE:
+            return Component(key, None)
 
     walk = Walk(visit, problems)
     for node in nodes:
-        walk.component(node)
+        root = walk.component(node)
+        wanted = (load(ROOTS[root.key]),) if root.key in ROOTS else ()
+        problems += filter(None, [root.problem(wanted)])
     return [Problem(_as_typed(problem.key, walk.aliases), problem.message) for problem in problems]
 
 
@@ -190,7 +217,7 @@ def _source_of(target: str) -> str:
 def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[str]) -> list[Problem]:
     try:
         schema = schema_of(target)
-    except (ImportError, AttributeError, NameError, TypeError, ValueError) as error:
+    except UNLOADABLE as error:
         return [Problem(f"{key}._target_", f"cannot load '{target}': {text_of(error)}")]
     except (Exception, SystemExit) as error:  # whatever its module does when it is imported
         return [Problem(f"{key}._target_", f"cannot load '{target}': {unexpected(error)}")]
@@ -206,7 +233,27 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
         for name in schema.groups & given.keys()
         if not _are_components(given[name])
     ]
-    return problems + _violations(key, schema.model, given, known_bad)
+    return problems + _misplaced(key, schema, given) + _violations(key, schema.model, given, known_bad)
+
+
+def _misplaced(key: str, schema: Schema, given: Mapping[str, Any]) -> list[Problem]:
+    """Components that are not what the arguments which hold them take."""
+    found: list[Problem | None] = []
+    for name, value in given.items():
+        held = list(_held(value))
+        if held and not schema.takes_components(name):
+            found.append(Problem(f"{key}.{name}", f"no component belongs here ({held[0].key} is one)"))
+        found += [component.problem(schema.wanted.get(name, ())) for component in held]
+    return [problem for problem in found if problem is not None]
+
+
+def _held(value: Any) -> Iterator[Component]:
+    """The components in an argument."""
+    if isinstance(value, Component):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _held(inner)
 
 
 def _data_problems(key: str, target: str) -> list[Problem]:

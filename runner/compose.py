@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from runner.provider_files import placed
 from runner.references import chosen, reference_overrides
 from runner.refused_overrides import composed, refused
 from runner.store import fingerprint
+from runner.vetting import Vetting
 
 OPEN = ("provider.",)  # mappings in which any name may stand
 SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
@@ -80,14 +81,15 @@ class Plan:
 def plan_of(line: arguments.Line) -> Plan:
     """What a command line asks for. Raises ConfigError with the problems of all its jobs, and InputError."""
     frozen, folders = frozen_of(line)
-    overrides = line.overrides
+    overrides, vet = line.overrides, None
     if frozen is not None:
+        vet = Vetting(frozen, line.overrides, folders, line.trusts).of
         keys = [str(arguments.parse(override).key_or_group) for override in overrides]
         overrides = arguments.checked(frozen.over(overrides, keys))
     with composable(folders), unfolded(frozen) as main:
-        overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main)
+        overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main, vet)
         references = {
-            name: replace(compose_cells(changed, main)[1][0], swept=chosen(name))
+            name: replace(compose_cells(changed, main, vet)[1][0], swept=chosen(name))
             for name, changed in reference_overrides(cells[0].cfg, cells[0].overrides).items()
         }
     is_sweep = line.multirun or any(map(arguments.is_sweep, overrides)) or bool(references)
@@ -95,19 +97,25 @@ def plan_of(line: arguments.Line) -> Plan:
 
 
 def frozen_of(line: arguments.Line) -> tuple[Frozen | None, list[str]]:
-    """What --config-name names, and the other folders of configuration."""
+    """What --config-name names, and the other folders of configuration. Raises InputError for one that nobody trusted
+    and that tells Hydra what to do."""
     if line.config_name is None:
         return None, line.config_folders
     name = f"{line.config_name.removesuffix('.yaml')}.yaml"
     found = [folder for folder in line.config_folders if (Path(folder) / name).is_file()]
     if not found:
         raise InputError(f"--config-name: no {name} in {', '.join(line.config_folders)}")
-    return Frozen.read(Path(found[0]) / name), [folder for folder in line.config_folders if folder != found[0]]
+    frozen, folders = Frozen.read(Path(found[0]) / name), [each for each in line.config_folders if each != found[0]]
+    Vetting(frozen, line.overrides, folders, line.trusts).before_composing()
+    return frozen, folders
 
 
-def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple[list[str], list[Cell]]:
+def compose_cells(
+    overrides: Sequence[str], folder: Path | None = None, vet: Callable[[DictConfig], None] | None = None
+) -> tuple[list[str], list[Cell]]:
     """The override list as Hydra is to get it, and all its jobs, composed from the configuration of the program or
-    of a folder. Raises ConfigError with the problems of all."""
+    of a folder. Raises ConfigError with the problems of all, and what `vet` raises, which looks at each before any
+    class that it names is loaded."""
     problems: list[tuple[Sequence[str], list[Problem]]] = []
     cells = []
     with initialized(folder):
@@ -116,7 +124,7 @@ def compose_cells(overrides: Sequence[str], folder: Path | None = None) -> tuple
         jobs = arguments.cells(overrides)
         swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
         for job in jobs:
-            cfg, found = _composed(job)
+            cfg, found = _composed(job, vet)
             problems.append((job, found))
             if cfg is not None and not found:
                 choices = _choices(cfg)
@@ -179,7 +187,7 @@ def unused(cells: Sequence[Cell]) -> list[str]:
     return sorted(components - used - set(NOT_COMPONENTS))
 
 
-def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
+def _composed(job: Sequence[str], vet: Callable[[DictConfig], None] | None) -> tuple[DictConfig | None, list[Problem]]:
     from hydra.errors import HydraException
 
     groups, values, problems = _sorted_out(job)
@@ -189,6 +197,8 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
         plain = cfg.copy()
         OmegaConf.set_struct(plain, False)
         plain.pop("hydra")
+        if vet is not None:
+            vet(plain)
         problems += _beside(problems, placed(problems_of(plain), search_path(job)))
     except (HydraException, OmegaConfBaseException) as error:
         problems += _not_in_use(job, {problem.key for problem in problems})

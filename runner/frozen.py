@@ -16,6 +16,7 @@ frozen, all others are those of today.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,9 @@ LARGEST_FILE = 2_000_000  # bytes of a file of configuration
 CONF = Path(__file__).resolve().parent.parent / "conf"
 UNFOLDED = ".frozen"  # in the folder of a run: what Hydra composes, wherever its jobs run
 SOURCE = "source.txt"
+NAME = re.compile(
+    r"(?!\.)[^\x00-\x1f\\/:]+(/(?!\.)[^\x00-\x1f\\/:]+){0,3}"
+)  # of a group or a choice: no path to elsewhere
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ class Frozen:
             frozen = cls(str(path), choices, values, sweep, others)
             with suppress(TypeError, ValueError):  # of values that no configuration has
                 if head.get("digest") == frozen._digest():
+                    frozen._demand_names()
                     return frozen
         raise InputError(
             f"{path}: not as it was frozen: damaged, cut off or edited "
@@ -88,6 +93,18 @@ class Frozen:
         chosen = "experiment" in self.choices  # then one is there already
         given = [word[1:] if chosen and word.startswith("+experiment=") else word for word in overrides]
         return [*added, *given]
+
+    def _demand_names(self) -> None:
+        """Files of a folder of configuration get these names."""
+        providers = self.values.get("provider")
+        names = [
+            *self.choices,
+            *self.choices.values(),
+            *self.others,
+            *(providers if isinstance(providers, dict) else ()),
+        ]
+        if wrong := [str(name) for name in names if not NAME.fullmatch(str(name))]:
+            raise InputError(f"{self.name}: {wrong[0]!r} is no name of a group, a choice or a provider")
 
     def _digest(self) -> str:
         return fingerprint([SCHEMA, self.choices, self.sweep, self.others, self.values])
@@ -110,6 +127,8 @@ def unfold(frozen: Frozen, folder: Path) -> None:
     shared = {group for entry in main["defaults"] if isinstance(entry, dict) for group in entry}
     groups = {name: choice for name, choice in frozen.choices.items() if name != "experiment" and "@" not in name}
     nodes = {f"{group}/{choice}": _at(frozen.values, group.split("/")) for group, choice in groups.items()}
+    if missing := [place for place, node in {**frozen.others, **nodes}.items() if not isinstance(node, Mapping)]:
+        raise InputError(f"{frozen.name}: damaged: {missing[0]} is chosen and does not stand there")
     parts = {group: choice for group, choice in groups.items() if group not in shared and "/" not in group}
     for place, node in {**frozen.others, **nodes}.items():
         group = place.rpartition("/")[0]
@@ -171,11 +190,12 @@ def _with_choices(evaluation: dict[str, Any], choices: Mapping[str, str]) -> dic
     return {**evaluation, "defaults": defaults}
 
 
-def _at(values: Mapping[str, Any], path: Sequence[str]) -> Mapping[str, Any]:
+def _at(values: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """None where nothing stands there."""
     found: Any = values
     for name in path:
-        found = found[name]
-    return dict(found)
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
 
 
 def _write(folder: Path, place: str, values: Mapping[str, Any], package: str | None = None) -> None:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from runner.components import build
+from omegaconf import DictConfig, OmegaConf
+
+from runner.components import build, keys
 from runner.compose import Cell
 from runner.errors import ConfigError, Problem
+from runner.llm.address import server_of
+from runner.llm.models import models_among
 from runner.protocols import Preflight
+from runner.vetting import ADDRESS_KEY
+
+FILES = ("sqlite:", "unix:", "file:")
 
 
 def preflight(cells: Sequence[Cell]) -> None:
@@ -26,3 +34,25 @@ def preflight(cells: Sequence[Cell]) -> None:
                 problems |= dict.fromkeys(part.preflight())
     if problems:
         raise ConfigError(list(problems))
+
+
+def receivers(cells: Sequence[Cell]) -> list[str]:
+    """Servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`."""
+    found: dict[str, None] = {}
+    for cell in cells:
+        models = models_among(build(cell.cfg.evaluation).parts.values())
+        if models is not None and cell.cfg.cache != "replay":
+            found |= dict.fromkeys(models.servers)
+        nodes = (OmegaConf.select(cell.cfg, key) for key in sorted({*keys(cell.cfg.evaluation), "tracking"}))
+        found |= dict.fromkeys(server for node in nodes for server in _servers(node))
+    return list(found)
+
+
+def _servers(node: Any) -> Iterator[str]:
+    """Addresses among the settings of a store, a system or a tracking store."""
+    if not isinstance(node, DictConfig) or "providers" in node:  # of which `models` knows those that are asked
+        return
+    for name in node:
+        value = node[name]
+        if isinstance(value, str) and ADDRESS_KEY.fullmatch(str(name)) and not value.startswith(FILES):
+            yield f"{server_of(value)} ({str(node._get_full_key(None)).partition('.')[0]})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -11,16 +12,24 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from typing_extensions import get_protocol_members
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
 def load(target: str) -> Any:
-    """The class behind a `_target_`. Raises ImportError or AttributeError."""
+    """The class behind a `_target_`. Raises ImportError or AttributeError, and TypeError for what is no class, or one
+    of Python itself."""
     module, _, name = target.rpartition(".")
     if not module:
         raise ImportError(f"'{target}' is not of the form package.module.Class")
-    return getattr(importlib.import_module(module), name)
+    loaded = getattr(importlib.import_module(module), name)
+    if not inspect.isclass(loaded):
+        raise TypeError("it is no class")
+    if loaded.__module__.partition(".")[0] in sys.stdlib_module_names:
+        raise TypeError("a class of Python itself is no component")
+    return loaded
 
 
 @dataclass(frozen=True)
@@ -29,7 +38,36 @@ class Schema:
     components: frozenset[str]
     optional: frozenset[str]  # those of them that may be null
     groups: frozenset[str]  # arguments that take components by name
-    roles: Mapping[str, type]  # the protocol of each argument that takes one component, or several by name
+    wanted: Mapping[str, tuple[type, ...]]  # what the components of an argument are to be: one of these
+
+    @property
+    def roles(self) -> Mapping[str, type]:
+        """The protocol of each argument that takes one component, or several by name."""
+        protocols = {name: [each for each in kinds if _is_protocol(each)] for name, kinds in self.wanted.items()}
+        return {name: kinds[0] for name, kinds in protocols.items() if kinds}
+
+    def takes_components(self, name: str) -> bool:
+        """Whether an argument may hold components at all; one that is not typed may hold anything."""
+        return name not in self.model.model_fields or self.model.model_fields[name].annotation is Any
+
+
+def misfit(cls: type, wanted: tuple[type, ...]) -> str | None:
+    """Why a class is none of what is wanted: a class of the runner or one made from it, or, of a protocol, any class
+    with its methods."""
+    faults = [fault for each in wanted if (fault := _misfit(cls, each))]
+    return faults[0] if wanted and len(faults) == len(wanted) else None
+
+
+def _misfit(cls: type, wanted: type) -> str | None:
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    if not getattr(wanted, "_is_protocol", False):
+        return None if issubclass(cls, wanted) else f"expected {wanted.__name__}; {name} is none"
+    members = sorted(get_protocol_members(wanted))
+    methods = [each for each in members if inspect.isroutine(inspect.getattr_static(wanted, each, None))]
+    missing = [method for method in methods if not callable(getattr(cls, method, None))]
+    if not missing:
+        return None
+    return f"expected {wanted.__name__}, with the methods {', '.join(methods)}; {name} has no {', '.join(missing)}"
 
 
 @cache
@@ -38,11 +76,10 @@ def schema_of(target: str) -> Schema:
     from pydantic import ConfigDict, create_model
 
     cls = load(target)
-    init = cls.__init__ if inspect.isclass(cls) else cls
-    hints = typing.get_type_hints(init, include_extras=True)
+    hints = typing.get_type_hints(cls.__init__, include_extras=True)
     fields: dict[str, Any] = {}
     components, optional, groups = set(), set(), set()
-    roles: dict[str, type] = {}
+    wanted: dict[str, tuple[type, ...]] = {}
     open_ended = False
     for name, parameter in inspect.signature(cls).parameters.items():
         hint = hints.get(name, Any)
@@ -58,14 +95,13 @@ def schema_of(target: str) -> Schema:
                 optional.add(name)
         elif typing.get_origin(hint) is dict and _is_component(typing.get_args(hint)[1]):
             groups.add(name)
-        if protocols := [each for each in (hint, *typing.get_args(hint)) if _is_protocol(each)]:
-            roles[name] = protocols[0]
+        wanted[name] = tuple(filter(_is_component, (hint, *typing.get_args(hint))))
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (_plain(hint), default)
     extra: Literal["allow", "forbid"] = "allow" if open_ended else "forbid"
     config = ConfigDict(extra=extra, strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
     model = create_model("Settings", __config__=config, **fields)
-    return Schema(model, frozenset(components), frozenset(optional), frozenset(groups), roles)
+    return Schema(model, frozenset(components), frozenset(optional), frozenset(groups), wanted)
 
 
 def _unpacked(settings: Any) -> dict[str, tuple[Any, Any]]:

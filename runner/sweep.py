@@ -22,7 +22,7 @@ from runner.job import OUTCOME, Outcome
 from runner.llm import ledger
 from runner.metadata import SCHEMA, now, read_json, write_json
 from runner.passes import serve
-from runner.preflight import preflight
+from runner.preflight import preflight, receivers
 from runner.report.wording import LANGUAGES, Wording
 from runner.run import tracking_failure
 
@@ -38,6 +38,8 @@ def launch(plan: Plan) -> int:
 def launched(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the gravest exit code."""
     preflight(plan.runs)
+    if hosts := receivers(plan.runs):
+        terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))
     check_cache(Path(plan.cells[0].cfg.cache_dir))
     baseline = look_up(plan.cells)
     agree_on_cost(plan.runs)

@@ -56,7 +56,7 @@ LAYERS = (
         "runner.testset",
         "runner.progress",
     ),
-    ("runner.references", "runner.config_folders", "runner.refused_overrides"),
+    ("runner.references", "runner.config_folders", "runner.refused_overrides", "runner.vetting"),
     ("runner.compose", "runner.composed", "runner.waves", "runner.job"),
     ("runner.settings", "runner.chat"),
     (

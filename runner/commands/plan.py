@@ -14,6 +14,8 @@ from runner.compose import plan_of
 from runner.errors import InputError
 from runner.plan_report import plan_view
 from runner.planning import plan_cells
+from runner.preflight import receivers
+from runner.report.wording import LANGUAGES
 
 
 def main(argv: Sequence[str]) -> int:
@@ -25,5 +27,7 @@ def main(argv: Sequence[str]) -> int:
     if line.asks_hydra:
         raise InputError("plan takes the words of a run: python -m runner plan +experiment=full_rag k=3,5,10")
     cells = plan_of(line).runs
+    if hosts := receivers(cells):
+        terminal.lines(LANGUAGES[str(cells[0].cfg.report.language)]("progress.receivers", hosts=", ".join(hosts)))
     terminal.show(*plan_view(plan_cells(cells), cells[0].cfg.report.language))
     return 0

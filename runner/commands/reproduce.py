@@ -5,6 +5,9 @@
 Indexes and rankings are made anew; cold_start=false takes stored ones. Replies of models come from the cache where
 it has them; cache=refresh asks for all of them again. Exit code 0: identical or within noise, 4: different,
 5: not comparable.
+
+Classes, addresses, keys and files that a record names and neither this program nor your own configuration does are
+shown, and nothing is run. --trust runs it with all of them.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from runner import report
 from runner.commands import Parser
@@ -22,11 +21,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--uri", help="another store than that of the run (default of tracking=none: that of conf/tracking/mlflow.yaml)"
     )
+    parser.add_argument(
+        "--trust", action="store_true", help="upload by whatever the run names, although somebody else may have made it"
+    )
     options = parser.parse_args(argv)
     folder: Path = options.folder
     with legible(folder):
         runs = _runs(folder) if is_sweep(folder) else [folder]
-        tracking = _tracking(open_run(runs[0]).run, options.uri)
+        tracking = _tracking(runs[0], options.uri, trusts=options.trust)
     tracking.prepare()
     for run in runs:
         with legible(run):
@@ -48,17 +50,24 @@ def _runs(sweep: Path) -> list[Path]:
     return started
 
 
-def _tracking(run: Mapping[str, Any], uri: str | None) -> Tracking:
-    """The tracking component of the run's configuration, on another store where one is given; the default one of a
-    run that had none."""
+def _tracking(folder: Path, uri: str | None, *, trusts: bool) -> Tracking:
+    """The tracking component of the configuration of the run in `folder`, on another store where one is given; the
+    default one of a run that had none. Raises InputError for one of elsewhere unless it is trusted."""
     from omegaconf import OmegaConf
 
     from runner.components import build, check
+    from runner.vetting import strange_component
 
-    settings = dict((run.get("config") or {}).get("tracking") or {})
+    settings = dict((open_run(folder).run.get("config") or {}).get("tracking") or {})
     if "uri" not in settings:  # tracking=none
         settings = default_settings()
     node = OmegaConf.create({"tracking": settings | ({} if uri is None else {"uri": uri})}).tracking
+    if not trusts and (strange := strange_component(node, {} if uri is None else {"uri": uri})):
+        raise InputError(
+            f"{folder / 'run.json'} names what is neither of this program nor in its configuration; nothing was "
+            f"uploaded:{''.join(f'{chr(10)}  {part}' for part in strange)}\n--trust uploads with all of it; "
+            "--uri names another store"
+        )
     problems = check(node)
     if problems:
         raise ConfigError(problems)

@@ -51,6 +51,8 @@ def _runs(folder: Path) -> Iterator[Recorded]:
         raise InputError(f"{folder / 'sweep.json'}: damaged: no runs in it; freeze the sweep again")
     for cell in cells:
         name = str(cell["folder"])
+        if Path(name).name != name and name != ".":
+            raise InputError(f"{folder / 'sweep.json'}: {name!r} is no folder in the record")
         path = folder / name
         label = str(path)
         if not (path / "snapshot.json").is_file():

@@ -36,6 +36,12 @@ def expected(fault: str) -> str:
     return f"expected an address such as {EXAMPLE}; {fault}"
 
 
+def server_of(address: str) -> str:
+    """`https://host:port`, without user, password and path; what has none of these as it is."""
+    scheme, mark, rest = address.partition("://")
+    return f"{scheme}{mark}{re.split('[/?#]', rest.rpartition('@')[2])[0]}"
+
+
 def variable_problem(name: str) -> str | None:
     """What is wrong with the name of an environment variable."""
     if NAME.fullmatch(name) and len(name) <= LONGEST_NAME and not KEY.fullmatch(name):

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import Field
 
 from runner.errors import ConfigError, Problem, StopRunError
+from runner.llm.address import server_of
 from runner.llm.door import Door
 from runner.llm.messages import Role
 from runner.llm.model import Model
@@ -154,6 +155,12 @@ class Models:
         """Providers of the models called so whose key is not there."""
         found = {name.partition(":")[0] for name in names}
         return [problem for name in sorted(found) if (problem := self._servers[name].provider.problem())]
+
+    @property
+    def servers(self) -> list[str]:
+        """Where requests go, with the names of their providers."""
+        found = {model.provider.name: model.provider.address for model in self.used}
+        return [f"{server_of(address)} ({name})" for name, address in sorted(found.items())]
 
     def slowest(self, limit: int = 3) -> list[str]:
         """The requests that have been under way for longest, in words."""

@@ -157,7 +157,7 @@ class Provider:
             return AsyncOpenAI(
                 api_key=self._key or "none",
                 base_url=self._url,
-                http_client=DefaultAioHttpClient(),
+                http_client=DefaultAioHttpClient(follow_redirects=False),  # the key and prompts are for this server
                 timeout=Timeout(self._timeout_s, connect=min(self._timeout_s / 2, CONNECT_S)),
                 max_retries=0,
             )

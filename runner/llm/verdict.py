@@ -84,6 +84,14 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def _of_status(status: int, said: Mapping[str, object], headers: Mapping[str, str], sent: Collection[str]) -> Verdict:
+    if 300 <= status < 400:
+        place = re.sub(
+            r"//[^/]*@|[?#].*", lambda part: "//" if part[0].startswith("//") else "", headers.get("location", "")
+        )
+        told = (
+            f"the server redirects to {place or 'no address'}, which is not followed; base_url names the server to ask"
+        )
+        return Verdict("stop", told, status=status)
     message = " ".join(re.sub(r"<[^<>]*>", " ", str(said.get("message") or said.get("detail") or "")).split())
     told = f"the server answers {status}: {message or 'no message'}"
     if status == 404 and "model" not in f"{message} {said.get('code')}".lower():

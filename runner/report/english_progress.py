@@ -36,6 +36,8 @@ ENGLISH_PROGRESS: dict[str, str] = {
     "progress.run": "run {folder} ({overrides})",
     "progress.errors": "{count} of {total} runs ended with an error: {runs}",
     "progress.not_compared": "warning: the runs could not be compared: {error}",
+    "progress.receivers": "data goes to {hosts}",
+    "progress.trusted": "--trust: {record} names what is neither of this program nor in your own configuration; it is run with all of it:",
     "progress.unused": "note: {name} is set but no run of this command uses it",
     "progress.beyond": "note: budget.{name}={limit} will be spent before the end",
     "dry_run.cases": "{experiment}: {n} of {total} cases would run",

@@ -36,6 +36,8 @@ KOREAN_PROGRESS: dict[str, str] = {
     "progress.run": "실행 {folder}({overrides})",
     "progress.errors": "실행 {total}개 중 {count}개가 오류로 끝났습니다: {runs}",
     "progress.not_compared": "경고: 실행들을 비교하지 못했습니다: {error}",
+    "progress.receivers": "데이터를 받는 서버: {hosts}",
+    "progress.trusted": "--trust: {record}에 이 프로그램에도 사용자 설정에도 없는 것이 있습니다. 그대로 실행합니다:",
     "progress.unused": "참고: 지정한 {name} 설정은 이 명령의 어떤 실행에도 쓰이지 않습니다",
     "progress.beyond": "참고: 끝나기 전에 예산이 바닥납니다(budget.{name}={limit})",
     "dry_run.cases": "{experiment}: 사례 {total}개 중 {n}개를 실행하게 됩니다",

@@ -28,6 +28,7 @@ def environment(timeout_s: int = 5) -> dict[str, str]:
         "MLFLOW_HTTP_REQUEST_TIMEOUT": str(timeout_s),
         "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
         "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "0",
+        "MLFLOW_ALLOW_HTTP_REDIRECTS": "false",
         "MLFLOW_ENABLE_ASYNC_LOGGING": "false",
         "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
         "GIT_PYTHON_REFRESH": "quiet",

@@ -35,7 +35,17 @@ class PaintedWheel(RoundWheel):
         self.paint = paint
 
 
-class Cart:
+class Evaluated:
+    """What every evaluation has."""
+
+    def load(self) -> None: ...
+    def prepare(self) -> None: ...
+    def run(self) -> None: ...
+    def judge(self) -> None: ...
+    def score(self) -> None: ...
+
+
+class Cart(Evaluated):
     def __init__(
         self,
         *,
@@ -192,7 +202,7 @@ class Toll:
 def test_a_part_that_says_so_changes_no_identity() -> None:
     def toll(price: int, wheel: int) -> DictConfig:
         parts = {"toll": {"_target_": f"{__name__}.Toll", "price": price}, "wheel": wheel}
-        return OmegaConf.create({"_target_": f"{__name__}.open_ended", **parts})
+        return OmegaConf.create({"_target_": f"{__name__}.OpenEnded", **parts})
 
     assert identity(toll(1, 3)) == identity(toll(2, 3)) != identity(toll(1, 4))
 
@@ -208,10 +218,37 @@ def test_neither_a_budget_nor_a_projection_changes_a_run(experiment: str, word: 
 
 
 def test_load() -> None:
-    assert load("collections.OrderedDict").__name__ == "OrderedDict"
+    assert load("plugins.tokenizer.auto.AutoTokenizer").__name__ == "AutoTokenizer"
 
 
-class Train:
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("os.system", "it is no class"),
+        ("runner.cli.os", "it is no class"),
+        ("builtins.dict", "a class of Python itself is no component"),
+        ("runner.cli.Path", "a class of Python itself is no component"),
+    ],
+)
+def test_what_is_no_component(target: str, message: str) -> None:
+    assert problems(f"wheel: {{_target_: {target}}}") == [f"wheel._target_: cannot load '{target}': {message}"]
+    with pytest.raises(TypeError, match=f"^{message}$"):
+        build(OmegaConf.create({"_target_": target}))
+
+
+def test_a_class_without_the_methods_that_are_wanted() -> None:
+    name = f"{__name__}.Toll"
+    text = f"wheel._target_: expected Wheel, with the methods turn; {name} has no turn"
+    assert text in problems(f"wheel: {{_target_: {name}, price: 1}}")
+
+
+def test_a_component_where_none_belongs() -> None:
+    assert problems(f"size: {{_target_: {__name__}.RoundWheel}}", "${size}")[0] == (
+        "size: no component belongs here (size is one)"
+    )
+
+
+class Train(Evaluated):
     def __init__(self, *, wheels: dict[str, Wheel]) -> None:
         self.wheels = wheels
 
@@ -242,14 +279,15 @@ def test_what_is_no_components_by_name(wheels: str) -> None:
     ]
 
 
-def open_ended(**settings: Any) -> dict[str, Any]:
-    return settings
+class OpenEnded:
+    def __init__(self, **settings: Any) -> None:
+        self.settings = settings
 
 
 def test_arguments_of_any_name_are_allowed_where_the_class_takes_them() -> None:
-    node = OmegaConf.create({"_target_": f"{__name__}.open_ended", "anything": 1})
+    node = OmegaConf.create({"_target_": f"{__name__}.OpenEnded", "anything": 1})
     assert check(node) == []
-    assert build(node).root == {"anything": 1}
+    assert build(node).root.settings == {"anything": 1}
 
 
 def test_settings_that_several_classes_take_are_checked_like_their_own() -> None:

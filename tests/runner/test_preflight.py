@@ -26,12 +26,14 @@ class NeedsNothing:
     part: Any = None
 
 
-def broken() -> None:
-    raise ValueError("a bug")
+class Broken:
+    def __init__(self) -> None:
+        raise ValueError("a bug")
 
 
-def refused() -> None:
-    raise ConfigError([Problem("chunker", "these do not go together")])
+class Refused:
+    def __init__(self) -> None:
+        raise ConfigError([Problem("chunker", "these do not go together")])
 
 
 def cell(target: str, **settings: Any) -> Cell:
@@ -47,7 +49,7 @@ def test_everything_that_any_cell_misses_is_told_once() -> None:
     cells = [
         cell("NeedsNothing", part=part("Needs", missing="a file")),
         cell("Needs", missing="a key", part=part("Needs", missing="a file")),
-        cell("refused"),
+        cell("Refused"),
         cell("Needs", missing=""),
     ]
     with pytest.raises(ConfigError) as raised:
@@ -67,4 +69,4 @@ def test_the_gravest_exit_code_counts() -> None:
 
 
 def test_a_component_with_a_bug_is_left_to_its_run() -> None:
-    preflight([cell("broken"), cell("Needs", missing="")])
+    preflight([cell("Broken"), cell("Needs", missing="")])
