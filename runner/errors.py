@@ -18,10 +18,14 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from traceback import walk_tb
+
+from runner import DISTRIBUTION
 
 NAMED = 30  # known names in one message
 OURS = {"runner", "plugins", *sys.stdlib_module_names}
@@ -116,6 +120,15 @@ def unexpected(error: BaseException) -> str:
     package = foreign[0][0].partition(".")[0]
     name, line = [each for each in foreign if each[0].partition(".")[0] == package][-1]
     return f"{text} ({name}, line {line})"
+
+
+def installing(extra: str) -> str:
+    """The command that installs an extra: into a clone by its folder, else by the name of the distribution."""
+    clone = Path(__file__).resolve().parent.parent
+    if not (clone / "pyproject.toml").is_file():
+        return f"pip install '{DISTRIBUTION}[{extra}]'"
+    place = f"'.[{extra}]'" if clone == Path.cwd() else shlex.quote(f"{clone}[{extra}]")
+    return f"pip install -e {place}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
