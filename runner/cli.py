@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner import interrupts
+from runner import interrupts, redaction, terminal
 from runner.errors import InputError, RunnerError, did_you_mean
 
 if TYPE_CHECKING:
@@ -27,13 +27,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     interrupts.heed()
     _ready_streams()
+    redaction.learn_environment()
+    redaction.learn(words)
+    with redaction.guarded_streams():
+        return _ended(words)
+
+
+def _ended(words: Sequence[str]) -> int:
     try:
         return dispatch(words)
     except RunnerError as error:
-        sys.stderr.write(f"error: {error}\n".encode("utf-8", "replace").decode("utf-8"))
+        terminal.fail(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
+        terminal.note("interrupted")
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -41,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         from runner.writing import in_words
 
-        sys.stderr.write(f"error: {in_words(error, 'a file')}\n")
+        terminal.fail(in_words(error, "a file"))
         return 3
 
 
@@ -59,7 +66,7 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def run(words: Sequence[str]) -> int:
-    from runner import arguments, terminal
+    from runner import arguments
     from runner.compose import plan_of, unused
     from runner.report.wording import LANGUAGES
     from runner.sweep import launch
@@ -86,7 +93,7 @@ def _help(words: Sequence[str]) -> int:
     folders, asked = arguments.taken(words, arguments.CONFIG_FOLDER)
     arguments.check_folders(folders)
     asked = [word for word in asked if not word.startswith("-")]
-    sys.stdout.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual(folders))
+    terminal.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual(folders))
     return 0
 
 

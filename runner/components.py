@@ -20,6 +20,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from runner.errors import ConfigError, Problem, did_you_mean
 from runner.llm.address import NOT_SHOWN
+from runner.redaction import as_it_is, marked, marking
 from runner.schema import load, schema_of
 from runner.store import file_digest, fingerprint
 
@@ -50,7 +51,8 @@ class Walk(Generic[T]):
     def component(self, node: DictConfig) -> T:
         if id(node) not in self.memo:
             key = str(node._get_full_key(None))
-            target = str(OmegaConf.select(node, "_target_"))
+            with as_it_is():
+                target = str(OmegaConf.select(node, "_target_"))
             arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
             self.memo[id(node)] = self.visit(key, target, arguments)
             self.keys[key] = id(node)
@@ -148,10 +150,11 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
         kept = {
             name: value for name, value in arguments.items() if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
         }
-        return fingerprint([target, kept, _source_digest(target) if with_code else None])
+        return fingerprint([target, marked(kept), _source_digest(target) if with_code else None])
 
     walk: Walk[str] = Walk(visit)
-    walk.component(node)
+    with marking():
+        walk.component(node)
     return walk.memo
 
 

@@ -19,9 +19,12 @@ from runner.errors import ConfigError, InputError, Problem
 from runner.frozen import Frozen, unfolded
 from runner.metadata import without_credentials
 from runner.provider_files import placed
+from runner.redaction import learn, watch
 from runner.references import chosen, reference_overrides
 from runner.refused_overrides import composed, refused
 from runner.store import fingerprint
+
+watch()
 
 OPEN = ("provider.",)  # mappings in which any name may stand
 NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
@@ -183,6 +186,7 @@ def _composed(job: Sequence[str]) -> tuple[DictConfig | None, list[Problem]]:
     groups, values, problems = _sorted_out(job)
     try:
         cfg = composed([*groups, *values])
+        learn(OmegaConf.to_container(cfg))
         plain = cfg.copy()
         OmegaConf.set_struct(plain, False)
         plain.pop("hydra")

@@ -15,6 +15,7 @@ import orjson
 
 from runner.errors import StopRunError
 from runner.records import Row
+from runner.redaction import redacted_bytes
 from runner.writing import in_words, replacing
 
 SYNC_SECONDS = 1.0
@@ -102,7 +103,7 @@ class Journal:
     def _compacted(self, index: Mapping[str, int]) -> dict[str, int]:
         """Rewrite the file with the rows that count, by one rename."""
         kept: dict[str, int] = {}
-        with replacing(self.path) as scratch, self.path.open("rb") as old, scratch.open("wb") as new:
+        with replacing(self.path, redacts=False) as scratch, self.path.open("rb") as old, scratch.open("wb") as new:
             for case_id, offset in index.items():
                 old.seek(offset)
                 kept[case_id] = new.tell()
@@ -118,6 +119,7 @@ def encode(row: Row) -> bytes:
         text = orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:  # a lone surrogate in a text, or a key that is no text
         text = orjson.dumps(_cleaned(asdict(row)))
+    text = redacted_bytes(text)
     return text[:-1] + _seal(text[:-1])
 
 

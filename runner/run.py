@@ -17,7 +17,7 @@ from runner import terminal
 from runner.aggregate import aggregate
 from runner.comparing import conclude
 from runner.components import build
-from runner.config import RunOptions, options_of
+from runner.config import RunOptions, identified, options_of
 from runner.data.spool import Part
 from runner.engine import INTERRUPTED, Stop
 from runner.errors import BudgetSpentError, FallsShortError, InputError, RunnerError, TrackingError, did_you_mean
@@ -32,7 +32,7 @@ from runner.results import GENERATION, Finished, outcome_of, summary_of, write_e
 from runner.score_identity import score_identity
 from runner.serving import PREPARATION, Service, serve
 from runner.store import code_digest, fingerprint
-from runner.writing import in_words
+from runner.writing import in_words, write_text
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
 ROWS = "per_item.jsonl"
@@ -81,7 +81,7 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
     head["identity"] = dict(case_set.identity)
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
-    head |= score_identity(built, head["config"]) | _reference(built.parts.values())
+    head |= score_identity(built, identified(job.cfg)) | _reference(built.parts.values())
     code = fingerprint([code_digest(), built.identities[id(built.root)]])
     _claim(job, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
@@ -196,7 +196,7 @@ def _unexpected(folder: Path, error: Exception) -> Outcome:
         return Outcome("failed", 3, in_words(error, folder))
     log = folder / "error.log"
     with suppress(OSError):
-        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+        write_text(log, "".join(traceback.format_exception(error)))
     return Outcome("failed", 3, f"unexpected {type(error).__name__}: {error}; {log} has the details")
 
 

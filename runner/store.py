@@ -24,6 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from runner.redaction import marked
+
 MANIFEST = "manifest.json"
 SCHEMA = 1
 SCRATCH = ".building-"
@@ -80,7 +82,7 @@ class Store:
             raise LookupError(f"{name} was not built from a configuration, so its identity is unknown") from None
 
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
-        key = {**key, "code": code_digest()}
+        key = marked({**key, "code": code_digest()})
         folder = self.root / kind / fingerprint([SCHEMA, kind, key])[:32]
         if self._usable(folder, key):
             return folder

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import report
+from runner import report, terminal
 from runner.commands import Parser
 from runner.errors import ConfigError, InputError
 from runner.protocols import Tracking
@@ -30,11 +29,11 @@ def main(argv: Sequence[str]) -> int:
     tracking.prepare()
     for run in runs:
         with legible(run):
-            sys.stdout.write(f"{run}: {tracking.upload(run)}\n")
+            terminal.write(f"{run}: {tracking.upload(run)}\n")
     if is_sweep(folder):
         with legible(folder):
             report.write_sweep(folder)
-            sys.stdout.write(f"{folder}: {tracking.upload_sweep(folder)}\n")
+            terminal.write(f"{folder}: {tracking.upload_sweep(folder)}\n")
     return 0
 
 

@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     uri = options.uri or configured_uri()
     if uri.startswith(("http://", "https://")):
-        sys.stdout.write(f"runs are tracked on a server that has a UI of its own: {shown(uri)}\n")
+        terminal.write(f"runs are tracked on a server that has a UI of its own: {shown(uri)}\n")
         return 0
     _demand_store(uri)
     _demand_port(options.host, options.port)
