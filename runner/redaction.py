@@ -37,6 +37,7 @@ from urllib.parse import quote, quote_plus, unquote, unquote_plus
 import orjson
 
 HIDDEN = "***"
+PIECE = 2**20  # bytes
 SHORTEST, SHORTEST_WORD = 8, 16  # characters of a secret, and of one of a single kind of character
 WORD = re.compile(r"[a-z_.\- ]+|[A-Z_.\- ]+|[\d_.\- ]+")
 PLACES = frozenset({"HOME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "HOSTNAME", "SHELL", "LANG"})
@@ -49,7 +50,7 @@ SECRET_SETTING = re.compile(
     re.I,
 )
 # From the scheme to the last @: a password may hold / and @. A port and a path are no password.
-USER = re.compile(r"""(?<=://)(?:(?![\w.-]+:\d+[/?#])[^\s/@'"<>`]*:[^\s'"<>`]*@|[^\s/@'"<>`]+@)""")
+USER = re.compile(r"""(?<=://)(?:(?![\w.-]+:\d+[/?#])[^\s/@:'"<>`]*:(?:(?!://)[^\s'"<>`])*@|[^\s/@'"<>`]+@)""")
 # `?password=x`, `;PWD=x` and what comes of them when the whole is encoded once more.
 PARAMETER = re.compile(
     r"""(?:[?&;]|%3B|%26|%3F)[\w.-]*?(?:password|passwd|passphrase|pwd|secret|token|api_?key|access_?key|signature|sig)"""
@@ -103,7 +104,9 @@ def is_secret(value: str) -> bool:
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    for plain in dict.fromkeys((secret, unquote(secret), unquote_plus(secret), secret.strip())):
+    lines = [line for line in secret.split("\n") if "\n" in secret and len(line) >= SHORTEST_WORD]
+    folded = " ".join(secret.split())  # as errors are told on one line
+    for plain in dict.fromkeys((secret, unquote(secret), unquote_plus(secret), secret.strip(), folded, *lines)):
         quoted = dict.fromkeys((quote(plain, safe=""), quote(plain), quote_plus(plain), quote(plain, safe="/:")))
         twice = [quote(text, safe="") for text in quoted]
         lower = [re.sub("%..", lambda match: match[0].lower(), text) for text in (*quoted, *twice)]
@@ -154,12 +157,16 @@ def _learn_address(text: str) -> None:
             _known.add(secret, unquote(user) if colon else None)
         host = re.match(r"[^\s/?#'\"<>`]*", text[match.end() :])
         for written in dict.fromkeys((match[0], unquote(match[0]))):
-            _known.replace(f"{written}{host[0] if host else ''}", host[0] if host else "")
+            rest = host[0] if host else ""
+            _known.replace(f"{written}{rest}", rest)
+            _known.replace(quote(f"{written}{rest}", safe=""), quote(rest, safe=""))
     for match in PARAMETER.finditer(text):
         value = match["value"]
         for secret in dict.fromkeys((value, unquote(value), unquote_plus(value))):
             _known.add(secret)
-        _known.replace(match[0], match[0].removesuffix(value) + HIDDEN)
+        left = match[0].removesuffix(value)
+        _known.replace(match[0], left + HIDDEN)
+        _known.replace(quote(match[0], safe=""), quote(left, safe="") + HIDDEN)
 
 
 def learn_variable(name: str) -> None:
@@ -235,13 +242,23 @@ def _still_json(data: bytes, changed: bytes) -> bytes:
 
 
 def redact_file(path: Path) -> None:
-    """In its place, where it holds a secret."""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return
-    if (clean := redacted_bytes(data)) is not data:
-        path.write_bytes(clean)
+    """In its place, where it holds a secret. One that holds none is read a piece at a time."""
+    if path.is_file() and _holds_a_secret(path):
+        path.write_bytes(redacted_bytes(path.read_bytes()))
+
+
+def _holds_a_secret(path: Path) -> bool:
+    forms = [form for form, _ in _known.encoded]
+    if not forms:
+        return False
+    kept = b""
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            piece = kept + piece
+            if any(form in piece for form in forms):
+                return True
+            kept = piece[-max(map(len, forms)) :]
+    return False
 
 
 def _mapped(value: Any, change: Callable[[str], str]) -> Any:

@@ -27,6 +27,7 @@ from runner.llm.models import models_among
 from runner.metadata import now, read_json, write_json
 from runner.protocols import Case
 from runner.records import CaseSet, DataProblem, Preparation, Row
+from runner.redaction import redacted_value
 from runner.report.wording import Wording
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
 from runner.score_identity import score_identity
@@ -52,6 +53,7 @@ def execute(job: Job) -> Outcome:
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     except Exception as error:
         outcome = _unexpected(job.folder, error)
+    outcome = replace(outcome, error_message=redacted_value(outcome.error_message))
     if job.wave.sums_up or outcome.status == "failed":
         outcome = _close(job, head, outcome, summary)
     return outcome
@@ -91,13 +93,13 @@ def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] |
             preparation, stop = serve(service)
         except FallsShortError as error:
             finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
-            summary = summary_of(job, head, options, built, finished, journal)
+            summary = redacted_value(summary_of(job, head, options, built, finished, journal))
             return _fallen_short(job, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
             return _passed(stop, elapsed_s), None
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
-        summary = summary_of(job, head, options, built, finished, journal)
+        summary = redacted_value(summary_of(job, head, options, built, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
     outcome = outcome_of(summary, options, stop, reasons)
     head.update({name: summary[name] for name in GENERATION})

@@ -35,16 +35,41 @@ def visible(character: str) -> str:
 
 
 class Harmless:
-    """A Rich renderable, each text of which is made `harmless` when it is shown."""
+    """A Rich renderable, each text of which is `harmless`: before it is laid out, as a secret may be cut by the end of
+    a line, and once more when it is shown."""
 
     def __init__(self, renderable: Any) -> None:
-        self.renderable = renderable
+        self.renderable = _laid_out(renderable)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         from rich.segment import Segment
 
         for segment in console.render(self.renderable, options.update(markup=False, highlight=False)):
             yield segment if segment.control else Segment(harmless(segment.text), segment.style)
+
+
+def _laid_out(part: Any) -> Any:
+    """A text, panel, group or table with what is in it; it is changed in place."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    if isinstance(part, str):
+        return harmless(part)
+    if isinstance(part, Text):
+        if (plain := harmless(part.plain)) != part.plain:
+            part.plain = plain
+    elif isinstance(part, Group):
+        return Group(*map(_laid_out, part.renderables), fit=part.fit)
+    elif isinstance(part, Panel):
+        part.renderable, part.title, part.subtitle = map(_laid_out, (part.renderable, part.title, part.subtitle))
+    elif isinstance(part, Table):
+        part.title, part.caption = _laid_out(part.title), _laid_out(part.caption)
+        for column in part.columns:
+            column.header, column.footer = _laid_out(column.header), _laid_out(column.footer)
+            column._cells = [_laid_out(cell) for cell in column._cells]
+    return part
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -30,6 +30,7 @@ SELECT experiments.name, experiments.experiment_id FROM experiments JOIN runs US
 WHERE experiments.lifecycle_stage = 'active' AND runs.lifecycle_stage = 'active'
 GROUP BY experiments.experiment_id ORDER BY max(runs.start_time) DESC LIMIT ?
 """
+STORE = "MLFLOW_BACKEND_STORE_URI"  # as an option, every user of the machine would see it among the processes
 NO_JOBS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # four more processes that browsing does not need
 
 
@@ -67,10 +68,10 @@ def newest_experiments(uri: str) -> list[tuple[str, str]]:
 
 def _become_server(uri: str, host: str, port: int) -> NoReturn:
     """In place of this process, so that signals reach MLflow and nothing outlives it."""
-    options = ["--backend-store-uri", uri, "--host", host, "--port", str(port), "--workers", "1"]
+    options = ["--host", host, "--port", str(port), "--workers", "1"]
     command = [sys.executable, "-m", "mlflow", "ui", *options]
     sys.stdout.flush()
-    os.execve(command[0], command, {**os.environ, **environment(), **NO_JOBS})  # noqa: S606
+    os.execve(command[0], command, {**os.environ, **environment(), **NO_JOBS, STORE: uri})  # noqa: S606
 
 
 def _demand_store(uri: str) -> None:

@@ -43,7 +43,7 @@ REHEARSED_DIM = 16
 class Model:
     def __init__(self, door: Door, retry: Retry, own_name: str, role: Role) -> None:
         self.provider, self.role = retry.provider, role
-        self.name = f"{self.provider.name}:{own_name}"
+        self.name = str(marked(f"{self.provider.name}:{own_name}"))  # as it is shown and kept
         self._door, self._retry, self._own_name = door, retry, own_name
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Model:

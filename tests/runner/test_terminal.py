@@ -1,11 +1,12 @@
 """What passes the door to the terminal, and that nothing else does."""
 
 import pytest
+from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from runner import terminal
+from runner import redaction, terminal
 
 STEERING = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"]
 STEERING += [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C, 0xFEFF)]
@@ -53,3 +54,16 @@ def test_colours_of_ours_stay(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.setenv("FORCE_COLOR", "1")
     terminal.show(Text("red", style="red"))
     assert "\x1b[31mred" in capsys.readouterr().out
+
+
+def test_a_secret_is_not_cut_in_two_by_the_end_of_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    secret = "Wrapped-Secret-1234567890-abcdefghij"
+    redaction.learn({"password": secret})
+    table = Table(secret)
+    table.add_row(f"a {secret} b")
+    terminal.show(Panel(Group(Text(f"x {secret}"), table), title=Text(secret)), table, Text(secret), secret)
+    out = "".join(capsys.readouterr().out.split())
+    assert "Wrapped" not in out and "abcdefghij" not in out and "***" in out
