@@ -100,3 +100,59 @@ def test_a_run_keeps_them(
         "http://127.0.0.1:9/"
     )
     assert "${oc.env:MY_SERVER}" in Path("record/frozen.yaml").read_text("utf-8")
+
+
+LEAKING = """
+import logging, os, sys, warnings
+
+class Leaking:
+    def __init__(self, *, tag: str, strange: str = "") -> None:
+        self.tag = tag
+
+    def retrieve(self, *arguments, **named):
+        raise RuntimeError(f"no luck with {self.tag}")
+
+    def index(self, *arguments, **named):
+        print(self.tag, os.environ["MY_STRANGE"])
+        logging.getLogger("leaking").error(self.tag)
+        print("!", self.tag, file=sys.stderr)
+        raise ZeroDivisionError(f"{self.tag} and me:{self.tag}@host")
+"""
+
+
+def test_what_a_component_of_somebody_prints_and_raises_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("leaking_part.py").write_text(LEAKING, encoding="utf-8")
+    choice = Path("mine/retriever/leaking.yaml")
+    choice.parent.mkdir(parents=True)
+    choice.write_text("_target_: leaking_part.Leaking\ntag: x\nstrange: ${oc.env:MY_STRANGE}\n", encoding="utf-8")
+    words = ["+experiment=retrieval_only", "dataset=demo_ko", "--config-dir", "mine", "retriever=leaking"]
+    words += ["tracking=none", "retriever.tag=${oc.env:MY_TAG}"]
+    assert main([*words, "out=x"]) != 0
+    printed = "".join(capfd.readouterr())
+    assert "ZeroDivisionError: *** and me:***@host" in printed and "! ***" in printed
+    assert "ZeroDivisionError: *** and me:***@host" in Path("x/error.log").read_text("utf-8")
+    assert leaks(printed, tmp_path) == []
+
+
+def test_typed_passwords_are_in_no_message(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    address = f"http://me:{quote(PASSWORD, safe='')}@127.0.0.1:9"
+    run = ["+experiment=retrieval_only", "dataset=demo_ko", "retriever=keyword"]
+    for words in (
+        [*run, f"provider.local.base_url={address}"],
+        [*run, f"tracking.urii={address}"],
+        [*run, f"tracking.uri=[{address}]"],
+        [*run, f"k={address}"],
+        [*run, f"tracking.uri={address}", "--cfg", "job"],
+        [*run, f"{address}"],
+        ["+experiment=memory", "memory/store=redis", f"memory.store.url=redis://:{quote(PASSWORD, safe='')}@h"],
+        ["results", "0" * 32, "--uri", address],
+        ["track", address],
+        ["compare", address, address],
+        ["ui", "--uri", f"postgresql://me:{quote(PASSWORD, safe='')}@127.0.0.1:9/x"],
+        [address],
+    ):
+        main(words)
+        assert leaks("".join(capfd.readouterr()), tmp_path) == [], words
