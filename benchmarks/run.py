@@ -22,6 +22,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from runner import __version__
+
 FOLDER = Path(__file__).resolve().parent
 DATA = FOLDER.parents[1] / "shared" / "data"
 LIBRARIES = ("numpy", "scipy", "bm25s", "faiss-cpu", "hydra-core", "mlflow", "openai", "redis")
@@ -168,7 +170,7 @@ def machine() -> list[tuple[str, str]]:
             "machine",
             f"{_processor()}, {cores} cores, {memory:.0f} GiB of memory, {platform.system()} {platform.machine()}",
         ),
-        ("program", f"runner {version('runner')}, Python {platform.python_version()}"),
+        ("program", f"runner {__version__}, Python {platform.python_version()}"),
         ("libraries", libraries),
     ]
 

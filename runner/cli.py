@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner import interrupts
+from runner import interrupts, redaction, terminal
 from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
 
 if TYPE_CHECKING:
@@ -29,16 +29,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     interrupts.heed()
     _ready_streams()
+    redaction.learn_environment()
+    redaction.learn(words)
+    with redaction.guarded_streams():
+        return _ended(words)
+
+
+def _ended(words: Sequence[str]) -> int:
     try:
         return dispatch(words)
     except ComponentError as error:
         _tell(str(error), error)
         return error.exit_code
     except RunnerError as error:
-        sys.stderr.write(f"error: {error}\n".encode("utf-8", "replace").decode("utf-8"))
+        terminal.fail(str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
+        terminal.note("interrupted")
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -46,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         from runner.writing import in_words
 
-        sys.stderr.write(f"error: {in_words(error, 'a file')}\n")
+        terminal.fail(in_words(error, "a file"))
         return 3
     except Exception as error:
         _tell(f"unexpected {unexpected(error)}", error)
@@ -55,9 +62,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _tell(message: str, error: BaseException) -> None:
     """Of a bug, one line, and where its traceback is. No run has a folder for it yet."""
+    from runner.writing import write_text
+
     log = Path(tempfile.mkdtemp(prefix="runner-")) / "error.log"
-    log.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="replace")
-    sys.stderr.write(f"error: {message}; {log} has the details\n".encode("utf-8", "replace").decode("utf-8"))
+    write_text(log, "".join(traceback.format_exception(error)))
+    terminal.fail(f"{message}; {log} has the details")
 
 
 def dispatch(words: Sequence[str]) -> int:
@@ -74,7 +83,7 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def run(words: Sequence[str]) -> int:
-    from runner import arguments, terminal
+    from runner import arguments
     from runner.compose import plan_of, unused
     from runner.report.wording import LANGUAGES
     from runner.sweep import launch
@@ -101,7 +110,7 @@ def _help(words: Sequence[str]) -> int:
     folders, asked = arguments.taken(words, arguments.CONFIG_FOLDER)
     arguments.check_folders(folders)
     asked = [word for word in asked if not word.startswith("-")]
-    sys.stdout.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual(folders))
+    terminal.write("\n".join(choice_manual(word, folders) for word in asked) if asked else manual(folders))
     return 0
 
 

@@ -19,6 +19,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from runner.doors import BY_KEY, made, missing_methods, open_doors
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
+from runner.redaction import as_it_is, marked, marking
 from runner.schema import Schema, load, misfit, schema_of
 from runner.sources import code_digest, data_digest, data_files, modules_of
 from runner.store import fingerprint
@@ -63,7 +64,8 @@ class Walk(Generic[T]):
     def component(self, node: DictConfig) -> T:
         if id(node) not in self.memo:
             key = str(node._get_full_key(None))
-            target = str(OmegaConf.select(node, "_target_"))
+            with as_it_is():
+                target = str(OmegaConf.select(node, "_target_"))
             arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
             self.memo[id(node)] = self.visit(key, target, arguments)
             self.keys[key] = id(node)
@@ -200,10 +202,11 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
         kept = {
             name: value for name, value in arguments.items() if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
         }
-        return fingerprint([target, kept, _source_of(target) if with_code else None])
+        return fingerprint([target, marked(kept), _source_of(target) if with_code else None])
 
     walk: Walk[str] = Walk(visit)
-    walk.component(node)
+    with marking():
+        walk.component(node)
     return walk.memo
 
 

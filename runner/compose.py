@@ -19,10 +19,13 @@ from runner.errors import ConfigError, InputError, Problem
 from runner.frozen import Frozen, unfolded
 from runner.metadata import without_credentials
 from runner.provider_files import placed
+from runner.redaction import learn, watch
 from runner.references import chosen, reference_overrides
 from runner.refused_overrides import composed, refused
 from runner.store import fingerprint
 from runner.vetting import Vetting
+
+watch()
 
 OPEN = ("provider.",)  # mappings in which any name may stand
 SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
@@ -194,6 +197,7 @@ def _composed(job: Sequence[str], vet: Callable[[DictConfig], None] | None) -> t
     try:
         cfg = composed([*groups, *values])
         problems += _of_sweeper(cfg.hydra)
+        learn(OmegaConf.to_container(cfg))
         plain = cfg.copy()
         OmegaConf.set_struct(plain, False)
         plain.pop("hydra")

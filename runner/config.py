@@ -14,6 +14,7 @@ from runner.components import NOT_A_MAPPING, check, got, identity, keys, violati
 from runner.errors import ConfigError, Problem, did_you_mean, not_a_mapping
 from runner.llm.names import name_problem
 from runner.llm.settings import Price, Prices, ProviderSettings
+from runner.redaction import marked, marking, unresolved
 from runner.store import fingerprint
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -162,8 +163,9 @@ def options_of(cfg: DictConfig) -> RunOptions:
 
 def run_fingerprint(cfg: DictConfig) -> str:
     """Hash over everything that changes results: what `evaluation` reaches, and the options that matter."""
-    options = {name: value for name, value in _options(cfg).items() if name not in NOT_IN_FINGERPRINT}
-    return fingerprint([__version__, identity(cfg.evaluation), options])
+    with marking():
+        options = {name: value for name, value in _options(cfg).items() if name not in NOT_IN_FINGERPRINT}
+    return fingerprint([__version__, identity(cfg.evaluation), marked(options)])
 
 
 def reached(cfg: DictConfig) -> set[str]:
@@ -172,8 +174,18 @@ def reached(cfg: DictConfig) -> set[str]:
 
 
 def resolved(cfg: DictConfig) -> dict[str, Any]:
-    """The configuration as plain values. conf holds names of environment variables, never their values."""
-    return {name: plain_value(cfg, name) for name in _names(cfg)}
+    """The configuration as plain values for files: what comes from the environment by the name of its variable, and
+    no password."""
+    values: dict[str, Any] = unresolved(lambda: {name: plain_value(cfg, name) for name in _names(cfg)})
+    return values
+
+
+def identified(cfg: DictConfig) -> dict[str, Any]:
+    """The configuration as plain values for hashes."""
+    with marking():
+        values = {name: plain_value(cfg, name) for name in _names(cfg)}
+    found: dict[str, Any] = marked(values)
+    return found
 
 
 def plain_value(cfg: DictConfig, name: str) -> Any:

@@ -38,8 +38,7 @@ def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:
     for line in _beyond(total, cfg):
         terminal.note(line)
     if _is_much(total, cfg) and sys.stdin.isatty() and sys.stderr.isatty():
-        sys.stderr.write(QUESTION[cfg.report.language])
-        sys.stderr.flush()
+        terminal.ask(QUESTION[cfg.report.language])
         if sys.stdin.readline().strip().casefold() not in ("y", "yes", "예", "네"):
             raise InputError("not started; budget.confirm_over=null asks nothing")
 

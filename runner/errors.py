@@ -19,10 +19,14 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from traceback import walk_tb
+
+from runner import DISTRIBUTION
 
 NAMED = 30  # known names in one message
 OURS = {"runner", "plugins", *sys.stdlib_module_names}
@@ -137,6 +141,15 @@ def text_of(error: BaseException) -> str:
         return " ".join(str(error).split())
     except Exception as again:
         return f"(its text cannot be read: {type(again).__name__})"
+
+
+def installing(extra: str) -> str:
+    """The command that installs an extra: into a clone by its folder, else by the name of the distribution."""
+    clone = Path(__file__).resolve().parent.parent
+    if not (clone / "pyproject.toml").is_file():
+        return f"pip install '{DISTRIBUTION}[{extra}]'"
+    place = f"'.[{extra}]'" if clone == Path.cwd() else shlex.quote(f"{clone}[{extra}]")
+    return f"pip install -e {place}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

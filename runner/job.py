@@ -12,7 +12,8 @@ from omegaconf import DictConfig
 from runner.config import evaluation_name, experiment_name, resolved, run_fingerprint
 from runner.engine import Stop
 from runner.frozen import source_of
-from runner.metadata import SCHEMA, git_state, now, read_json, versions, without_credentials, write_json
+from runner.metadata import SCHEMA, git_state, now, read_json, versions, write_json
+from runner.redaction import redacted_value
 from runner.report.wording import LANGUAGES, Wording
 from runner.waves import WAVES, Wave
 
@@ -101,10 +102,10 @@ def head_of(job: Job) -> dict[str, Any]:
         "k": job.cfg.get("k"),
         "fingerprint": run_fingerprint(job.cfg),
         "frozen": source_of(job.folder.parent if job.sweep_id else job.folder),
-        "overrides": list(job.overrides),
+        "overrides": redacted_value(list(job.overrides)),
         **({"config_folders": list(job.config_folders)} if job.config_folders else {}),
         "choices": dict(job.choices),
-        "config": without_credentials(resolved(job.cfg)),
+        "config": resolved(job.cfg),
         "versions": versions(),
         "git": git_state(),
         "identity": {},

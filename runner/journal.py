@@ -19,6 +19,7 @@ import orjson
 
 from runner.errors import StopRunError
 from runner.records import Row
+from runner.redaction import redacted_bytes
 from runner.writing import in_words, replacing
 
 UNFINISHED = ".unfinished.jsonl"
@@ -152,7 +153,7 @@ def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
 def _copied(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
     """Write a file of these rows of others, of itself perhaps, by one rename."""
     kept: Places = {}
-    with replacing(path) as scratch, scratch.open("wb") as new:
+    with replacing(path, redacts=False) as scratch, scratch.open("wb") as new:
         for source, places in sources:
             if places:
                 with source.open("rb") as old:
@@ -170,6 +171,7 @@ def encode(row: Row) -> bytes:
         text = orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:  # a lone surrogate in a text, or a key that is no text
         text = orjson.dumps(_cleaned(asdict(row)))
+    text = redacted_bytes(text)
     return text[:-1] + _seal(text[:-1])
 
 

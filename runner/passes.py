@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
-from runner import terminal, waves
+from runner import redaction, terminal, waves
 from runner.arguments import single_quoted
 from runner.compose import Plan, initialized
 from runner.engine import INTERRUPTED
@@ -23,7 +23,10 @@ from runner.metadata import read_json
 from runner.report.wording import LANGUAGES, Wording
 from runner.run import execute
 from runner.waves import Wave
-from runner.writing import from_here, in_words
+from runner.writing import from_here, in_words, replacing
+
+COMPOSED = ".hydra"
+LAUNCHED = "multirun.yaml"  # the launcher's own: what it was told
 
 
 def serve(plan: Plan, folder: Path) -> int:
@@ -78,6 +81,8 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> None:
         terminal.fail(in_words(error, folder))
     except Exception as error:  # a launcher that lost its workers; what they left tells which
         terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
+    finally:
+        redaction.redact_file(folder / LAUNCHED)
 
 
 def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
@@ -97,6 +102,13 @@ def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
 
 def task(cfg: DictConfig) -> None:
     """What Hydra runs for each job, here or in a worker process."""
+    redaction.learn_environment()
+    redaction.learn(OmegaConf.to_container(cfg))
+    with redaction.guarded_streams():
+        _task(cfg)
+
+
+def _task(cfg: DictConfig) -> None:
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 
@@ -110,6 +122,9 @@ def task(cfg: DictConfig) -> None:
     if before is not None and before.status == "failed":  # in an earlier wave
         return
     overrides = list(hydra.overrides.task)
+    redaction.learn(overrides)
+    _leave_configuration(cfg, hydra, folder)
+    redaction.redact_file(folder.parent / LAUNCHED)
     job = Job(
         cfg,
         folder,
@@ -128,6 +143,17 @@ def task(cfg: DictConfig) -> None:
         _leave(replace(outcome, wave=wave.number), folder)
     if outcome.exit_code == INTERRUPTED.exit_code and not wave.is_closing:
         raise KeyboardInterrupt
+
+
+def _leave_configuration(cfg: DictConfig, hydra: Any, folder: Path) -> None:
+    """What Hydra would write of a job, interpolations as they stand."""
+    place = folder / COMPOSED
+    place.mkdir(parents=True, exist_ok=True)
+    told = {"config": cfg, "hydra": OmegaConf.create({"hydra": hydra}), "overrides": hydra.overrides.task}
+    for name, node in told.items():
+        with replacing(place / f"{name}.yaml") as scratch:
+            values = redaction.redacted_value(OmegaConf.to_container(node))
+            OmegaConf.save(OmegaConf.create(values), scratch)
 
 
 def _leave(outcome: Outcome, folder: Path) -> None:

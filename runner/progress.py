@@ -60,7 +60,7 @@ class Bar:
         self.bar.update(self.task, advance=1, failed=self.failed, spent=self.spent())
 
     def note(self, text: str) -> None:
-        self.bar.console.print(text, markup=False, highlight=False)
+        self.bar.console.print(terminal.harmless(text))
 
 
 @contextmanager
@@ -69,11 +69,11 @@ def waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
     writes a line beside it."""
     started = time.monotonic()
     if sys.stderr.isatty():
-        from rich.console import Console
+        from rich.text import Text
 
-        console = Console(stderr=True)
-        with console.status(label):
-            yield lambda text: console.print(text, markup=False, highlight=False)
+        console = terminal.console(stderr=True)
+        with console.status(Text(terminal.harmless(label))):
+            yield lambda text: console.print(terminal.harmless(text))
     else:
         yield terminal.note
     seconds = time.monotonic() - started
@@ -86,19 +86,18 @@ def progress(total: int, label: str, spent: Spent, say: Wording) -> Iterator[Pro
     if total == 0 or not sys.stderr.isatty():
         yield Plain(total, label, spent, say)
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as RichProgress
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn(f"[red]{say('progress.failed', failed='{task.fields[failed]}')}"),
-        TextColumn("{task.fields[spent]}"),
+        TextColumn(say("progress.failed", failed="{task.fields[failed]}"), style="red", markup=False),
+        TextColumn("{task.fields[spent]}", markup=False),
         TimeElapsedColumn(),
         TextColumn(say("progress.eta")),
         TimeRemainingColumn(),
     )
-    with RichProgress(*columns, console=Console(stderr=True), refresh_per_second=8) as bar:
-        yield Bar(bar, bar.add_task(label, total=total, failed=0, spent=""), spent)
+    with RichProgress(*columns, console=terminal.console(stderr=True), refresh_per_second=8) as bar:
+        yield Bar(bar, bar.add_task(terminal.harmless(label), total=total, failed=0, spent=""), spent)

@@ -17,7 +17,7 @@ from runner import terminal
 from runner.aggregate import aggregate
 from runner.comparing import conclude
 from runner.components import Built, build
-from runner.config import RunOptions, options_of
+from runner.config import RunOptions, identified, options_of
 from runner.data.spool import Part
 from runner.doors import missing_methods
 from runner.engine import INTERRUPTED, Stop
@@ -37,13 +37,14 @@ from runner.llm.models import models_among
 from runner.metadata import now, read_json, write_json
 from runner.protocols import Case, Evaluation
 from runner.records import CaseSet, DataProblem, Preparation, Row
+from runner.redaction import redacted_value
 from runner.report.wording import Wording
 from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
 from runner.score_identity import score_identity
 from runner.serving import PREPARATION, Service, serve
 from runner.sources import code_digest
 from runner.store import fingerprint
-from runner.writing import in_words
+from runner.writing import in_words, write_text
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
 ROWS = "per_item.jsonl"
@@ -67,6 +68,7 @@ def execute(job: Job) -> Outcome:
         outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
     except (Exception, BaseExceptionGroup, SystemExit) as error:
         outcome = _unexpected(job.folder, error)
+    outcome = replace(outcome, error_message=redacted_value(outcome.error_message))
     if job.wave.sums_up or outcome.status == "failed":
         outcome = _close(job, head, outcome, summary)
     return outcome
@@ -104,7 +106,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     head["identity"] = dict(case_set.identity)
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
-    head |= score_identity(built, head["config"]) | _reference(built.parts.values())
+    head |= score_identity(built, identified(job.cfg)) | _reference(built.parts.values())
     code = fingerprint([code_digest(*ROWS_BY), built.identities[id(built.root)]])
     _claim(job, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
     write_json(job.folder / "run.json", head)
@@ -114,14 +116,14 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
             preparation, stop = serve(service)
         except FallsShortError as error:
             finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
-            summary = summary_of(job, head, options, built, finished, journal)
+            summary = redacted_value(summary_of(job, head, options, built, finished, journal))
             return _fallen_short(job, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
             return _passed(stop, elapsed_s), None
         journal.take_back()
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
-        summary = summary_of(job, head, options, built, finished, journal)
+        summary = redacted_value(summary_of(job, head, options, built, finished, journal))
         reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
         unfinished = sum(not is_finished(row) for row in journal.rows(service.ids))
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
@@ -223,7 +225,7 @@ def _log(folder: Path, tracebacks: Iterable[str]) -> None:
     """Of what components raised, whether it ended the run or only cases."""
     if text := "\n".join(tracebacks):
         with suppress(OSError):
-            (folder / LOG).write_text(text, encoding="utf-8")
+            write_text(folder / LOG, text)
 
 
 def _unexpected(folder: Path, error: BaseException) -> Outcome:
@@ -232,7 +234,7 @@ def _unexpected(folder: Path, error: BaseException) -> Outcome:
         return Outcome("failed", 3, in_words(error, folder))
     log = folder / LOG
     with suppress(OSError):
-        log.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+        write_text(log, "".join(traceback.format_exception(error)))
     if isinstance(error, ComponentError):
         return Outcome("failed", error.exit_code, f"{error}; {log} has the details")
     return Outcome("failed", 3, f"unexpected {unexpected(error)}; {log} has the details")

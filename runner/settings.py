@@ -16,6 +16,7 @@ from runner.config_folders import composable, search_path, with_search_path
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.metadata import without_credentials
 from runner.provider_files import placed
+from runner.redaction import learn
 
 
 def settings_of(command: str, words: Sequence[str], root: str) -> DictConfig:
@@ -36,6 +37,7 @@ def settings_of(command: str, words: Sequence[str], root: str) -> DictConfig:
             known = compose(command, with_search_path([], line.config_folders))
             chosen, problems = _sorted_out(command, overrides, known)
             cfg = compose(command, chosen)
+            learn(OmegaConf.to_container(cfg))
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise ConfigError([Problem("configuration", without_credentials(" ".join(str(error).split())))]) from None
         problems += placed(_problems(cfg, known, root), search_path(overrides))

@@ -105,7 +105,7 @@ class Store:
                 folder.rename(place)
 
     def _place(self, kind: str, key: Mapping[str, Any], module: str) -> tuple[Path, dict[str, Any]]:
-        key = {**key, "code": code_digest(module)}
+        key = marked({**key, "code": code_digest(module)})
         return self.root / kind / fingerprint([SCHEMA, kind, key])[:32], key
 
     def _usable(self, folder: Path, key: Mapping[str, Any]) -> bool:

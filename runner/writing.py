@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import csv
 import errno
+import io
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+from runner.redaction import redact_file, redacted, redacted_bytes
+from runner.terminal import harmless
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.A)
 GOES_ON = "finished cases stay, and the same command goes on from there"
+
+
+FORMULA = re.compile("[\\s\ufffd]*[=+\\-@\\t＝＋－＠]")  # what a spreadsheet takes for one, after what it skips
+
+
+def csv_of(rows: Iterable[Iterable[Any]]) -> str:
+    """A table that a spreadsheet runs nothing of: a text that begins as a formula does has an apostrophe before it;
+    numbers, and texts that are numbers (-0.5), stay. No character that steers a terminal is left in."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([_cell(value) if isinstance(value, str) else value for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    if NUMBER.fullmatch(text):
+        return text
+    return f"'{harmless(text)}" if FORMULA.match(harmless(text)) else harmless(text)
 
 
 def from_here(path: Path) -> Path:
@@ -31,13 +57,26 @@ def no_place_for_a_file(path: Path) -> str | None:
     return None
 
 
+def write_text(path: Path, text: str) -> None:
+    """In place, without the secrets of this process."""
+    path.write_text(redacted(text), encoding="utf-8")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """In place, without the secrets of this process."""
+    path.write_bytes(redacted_bytes(data))
+
+
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A file beside `path` to write into. It takes the place of `path` at the end: a reader sees the old file or the
-    new one, and the old one stays where something is raised. An OSError names `path`."""
+def replacing(path: Path, *, redacts: bool = True) -> Iterator[Path]:
+    """A file beside `path` to write into. It takes the place of `path` at the end, without the secrets of this
+    process: a reader sees the old file or the new one, and the old one stays where something is raised. An OSError
+    names `path`. `redacts`: not where what is written was redacted before and must stay as it is."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield scratch
+        if redacts:
+            redact_file(scratch)
         scratch.replace(path)
     except BaseException as error:
         with suppress(OSError):

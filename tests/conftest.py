@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from runner import redaction
 from tests.services.models_server import ModelsServer, serving_models
 from tests.services.ports import free_port
 from tests.services.redis_server import RedisServer, serving_redis
@@ -54,6 +55,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture(autouse=True)
+def no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process knows its secrets to its end: those of one test would be hidden from what the next one prints."""
+    monkeypatch.setattr(redaction, "_known", redaction._Known())
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
-    ("runner", "runner.errors", "runner.records", "runner.trajectory"),
+    ("runner", "runner.errors", "runner.records", "runner.trajectory", "runner.redaction"),
     (
         "runner.protocols",
         "runner.text",
@@ -78,7 +78,7 @@ LAYERS = (
     ("runner.__main__",),
 )
 FOR_PLUGINS = (
-    *("errors", "records", "protocols", "text", "store", "threads", "stopwatch", "metrics"),
+    *("errors", "records", "protocols", "text", "store", "threads", "stopwatch", "metrics", "redaction"),
     *("data", "embeddings", "report", "retrieval", "tracking", "llm", "health", "memory", "trace"),
     *("agent", "vault", "trajectory"),
 )
@@ -157,6 +157,25 @@ def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             heavy = {module.split(".")[0] for module in imports(statement)} & HEAVY
             assert not heavy, f"{name_of(path)} imports {heavy} on import"
+
+
+# What writes by itself: each redacts what it writes, or writes nothing that comes from outside.
+OWN_FILES = {
+    "runner.redaction", "runner.writing", "runner.journal", "runner.frozen", "runner.store", "runner.ranking_files",
+    "runner.agent.coverage", "plugins.retriever.semantic", "plugins.tracking.mlflow", "runner.memory.embedded_server",
+}  # fmt: skip
+WRITES = re.compile(r"""\.write_(text|bytes)\(|open\(\s*["'][wax]""")
+PRINTS = re.compile(r"(?<![.\w])print\(|sys\.std(out|err)\.write|\bConsole\((?!\)\.\w)")
+OWN_PRINTS = {"runner.terminal", "runner.redaction", "runner.chat.lines"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_files_and_terminal_are_written_through_one_door(path: Path) -> None:
+    """runner.writing and runner.terminal, which let no secret through."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        scratch = re.search(r"scratch\.(open|write_)", line)  # of runner.writing.replacing
+        assert name_of(path) in OWN_FILES or scratch or not WRITES.search(line), line
+        assert name_of(path) in OWN_PRINTS or not PRINTS.search(line), line
 
 
 def test_functions_stay_readable() -> None:

@@ -95,3 +95,20 @@ def test_it_runs_from_any_folder(wheel: Path, tmp_path: Path) -> None:
         check=True,
     )
     assert where.stdout.startswith(str(installed))
+
+
+def test_an_extra_is_installed_by_the_name_of_the_distribution(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    code = (
+        "import sys; from importlib.metadata import version; from runner import DISTRIBUTION; "
+        "from runner.errors import installing; print(version(DISTRIBUTION), installing('kiwi'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "0.1.0 pip install 'runner-rag-experiments[kiwi]'\n"

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from runner.agent.pydantic_messages import function_of, response, sent
 from runner.agent.told import told
 from runner.agent.toolbox import CallsSpentError, Toolbox
-from runner.errors import EvaluationError, InputError, Problem, StopRunError
+from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
 from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatReply, Function, Message
 from runner.llm.metering import metering
@@ -70,7 +70,7 @@ class PydanticAiAgent:
     """The model calls tools as it likes, several in a turn perhaps; those over the number that the toolbox allows are
     answered with the advice to end, and are hidden in the next turn. It ends with a verdict, which counts where the
     reranker only orders. A model that goes on asking, or whose requests fail, is stopped: what was found until then
-    is what there is. A plan takes it to call one tool. Needs the extra `runner[agent]`.
+    is what there is. A plan takes it to call one tool. Needs the extra `agent`.
 
     `max_result_tokens`: of each result that the model is shown. `prompt`: a file like runner/llm/prompts/agent.yaml;
     None: that one.
@@ -257,6 +257,5 @@ def _check_is_installed() -> None:
         import pydantic_ai  # noqa: F401
     except ImportError as error:
         raise InputError(
-            f"agent=pydantic_ai needs the package pydantic-ai-slim ({error}); install the extra: "
-            "pip install 'runner[agent]'"
+            f"agent=pydantic_ai needs the package pydantic-ai-slim ({error}); install the extra: {installing('agent')}"
         ) from error

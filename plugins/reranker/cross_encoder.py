@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from runner.agent.candidate import Candidate
-from runner.errors import InputError, Problem
+from runner.errors import InputError, Problem, installing
 from runner.protocols import Workspace
 from runner.records import Corpus, Query
 from runner.trajectory import Assessment
@@ -28,7 +28,7 @@ FORM = f"a folder with {TOKENIZER} and {' or '.join(MODELS)}, as cross-encoders 
 
 class CrossEncoderReranker:
     """`model`: a folder with a cross-encoder in the form in which they are exported, such as those of
-    BAAI/bge-reranker-v2-m3 or cross-encoder/ms-marco-MiniLM-L6-v2. Needs the extra `runner[cross-encoder]`.
+    BAAI/bge-reranker-v2-m3 or cross-encoder/ms-marco-MiniLM-L6-v2. Needs the extra `cross-encoder`.
 
     Candidates are ordered by the probability that they are relevant (the logistic function of the model's output, or
     softmax of two), ties in the order in which they were found. Confidence is that of the best; they are sufficient
@@ -177,6 +177,6 @@ def _packages() -> tuple[Any, Any]:
     except ImportError as error:
         raise InputError(
             f"reranker=cross_encoder needs the packages onnxruntime and tokenizers ({error}); install the extra: "
-            "pip install 'runner[cross-encoder]'"
+            f"{installing('cross-encoder')}"
         ) from error
     return onnxruntime, tokenizers

@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
-from runner.errors import InputError
+from runner.errors import InputError, installing
 from runner.text.tokens import HANGUL, by_script
 
 CONTENT = ("NN", "NR", "VV", "VA", "XR", "MAG")  # nouns, numerals, verbs, adjectives, roots, adverbs
@@ -20,7 +20,7 @@ class KiwiTokenizer:
     """Content morphemes of Korean, without particles and endings, and the terms of `auto` for the rest.
 
     With `bigrams` the letter pairs of Korean are terms too: they find what the analysis gets wrong.
-    Needs the extra `runner[kiwi]`.
+    Needs the extra `kiwi`.
     """
 
     def __init__(self, *, bigrams: bool = True) -> None:
@@ -56,6 +56,6 @@ def _kiwipiepy() -> Any:
         import kiwipiepy
     except ImportError as error:
         raise InputError(
-            f"tokenizer=kiwi needs the package kiwipiepy ({error}); install the extra: pip install 'runner[kiwi]'"
+            f"tokenizer=kiwi needs the package kiwipiepy ({error}); install the extra: {installing('kiwi')}"
         ) from error
     return kiwipiepy

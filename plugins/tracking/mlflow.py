@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from runner.redaction import redacted
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
 from runner.tracking.mlflow_client import connect, reported, shown, sqlite_file
 
@@ -57,7 +58,7 @@ class MlflowTracking:
             client = connect(self.uri, self.timeout_s)
             client.search_experiments(max_results=1)
             if self.experiment is not None:
-                _experiment_id(client, self.uri, self.experiment)
+                _experiment_id(client, self.uri, redacted(self.experiment))
 
     def upload(self, folder: Path) -> str | None:
         return self._upload(folder, run_entry(folder, slices=self.slices))
@@ -83,7 +84,7 @@ class MlflowTracking:
 
     def _run_id(self, client: Any, folder: Path, entry: Entry, params: Mapping[str, str]) -> str:
         """The run of an earlier upload of this folder with its tags brought up to date, or a new one."""
-        experiment_id = _experiment_id(client, self.uri, self.experiment or entry.experiment)
+        experiment_id = _experiment_id(client, self.uri, redacted(self.experiment or entry.experiment))
         tags = _tags(entry)
         earlier = _earlier(client, folder, self.uri, experiment_id)
         if earlier is not None and all(params.get(name) == value for name, value in earlier.data.params.items()):
@@ -95,7 +96,7 @@ class MlflowTracking:
             return str(earlier.info.run_id)
         if earlier is not None:
             client.delete_run(earlier.info.run_id)
-        run_id = str(client.create_run(experiment_id, entry.created_ms, tags, entry.name).info.run_id)
+        run_id = str(client.create_run(experiment_id, entry.created_ms, tags, redacted(entry.name)).info.run_id)
         _mark(folder, {"uri": shown(self.uri), "experiment_id": experiment_id, "run_id": run_id})
         return run_id
 
@@ -136,8 +137,8 @@ def _log_dataset(client: Any, run_id: str, entry: DatasetEntry) -> None:
     from mlflow.entities import Dataset, DatasetInput, InputTag
     from mlflow.exceptions import MlflowException
 
-    source, profile = json.dumps(dict(entry.source)), json.dumps({"cases": entry.n_cases})
-    dataset = Dataset(entry.name, entry.digest, "local", source, profile=profile)
+    source, profile = redacted(json.dumps(dict(entry.source))), json.dumps({"cases": entry.n_cases})
+    dataset = Dataset(redacted(entry.name), entry.digest, "local", source, profile=profile)
     inputs = [DatasetInput(dataset, [InputTag("mlflow.data.context", "eval")])]
     for attempts_left in (2, 1, 0):
         try:
@@ -171,6 +172,7 @@ def _name(name: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
+    text = redacted(text)
     if len(text) <= limit:
         return text
     end = f" … ({len(text)} characters; the files of the run hold all of them)"

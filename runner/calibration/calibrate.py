@@ -28,7 +28,7 @@ from runner.judging import judging_of
 from runner.llm import ledger
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Rehearsal
-from runner.metadata import SCHEMA, git_state, now, versions, without_credentials, write_json
+from runner.metadata import SCHEMA, git_state, now, versions, write_json
 from runner.planning import CellPlan, Planned, rehearse
 from runner.progress import progress
 from runner.protocols import Preflight
@@ -37,6 +37,7 @@ from runner.rehearsal_workspace import scratch_for
 from runner.report.folder import RunFolder
 from runner.report.wording import LANGUAGES
 from runner.store import Store
+from runner.writing import replacing
 
 CELL = "calibrate"
 SHOWN = ("judge", "provider", "report", "seed", "cache", "budget", "max_concurrency", "timeout_ms", "deterministic")
@@ -81,7 +82,7 @@ def calibrate(calibration: Calibration) -> dict[str, Any]:
     rows: dict[str, Row] = {}
     stop = asyncio.run(_judged(calibration, rows))
     items = [item_of(answer, rows[answer.id]) for answer in calibration.labels.answers if answer.id in rows]
-    with (calibration.folder / "items.jsonl").open("wb") as file:
+    with replacing(calibration.folder / "items.jsonl") as scratch, scratch.open("wb") as file:
         file.writelines(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE) for item in items)
     result = {
         "schema": SCHEMA,
@@ -170,7 +171,7 @@ def _error(item: Mapping[str, Any]) -> str | None:
 
 def _head(calibration: Calibration) -> dict[str, Any]:
     labels, settings, root = calibration.labels, calibration.settings, calibration.built.root
-    config = without_credentials(resolved(calibration.cfg))
+    config = resolved(calibration.cfg)
     config["judge"] = without_models(config["judge"])
     errors = sum(problem.severity == "error" for problem in labels.problems)
     return {

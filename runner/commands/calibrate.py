@@ -23,7 +23,6 @@ command goes on in the newest such folder until every answer is judged; a budget
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +37,7 @@ from runner.calibration.calibrate import Calibration, calibrate
 from runner.calibration.correction import demand_same_judge
 from runner.components import build, identity
 from runner.compose import plan_of
-from runner.config import RunOptions, plain_value, validate
+from runner.config import RunOptions, resolved, validate
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, listed
 from runner.data.ratings import Scale, Wanted
@@ -61,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
     """Raises ConfigError for wrong options, DataError for labels that cannot be used, InputError and
     NotComparableError for a run that tells nothing about this judge."""
     if not argv or argv[0] in ("-h", "--help"):
-        sys.stdout.write(f"{__doc__}\n")
+        terminal.write(f"{__doc__}\n")
         return 0
     path, *words = argv
     own = Own.read({key: value for key, _, value in (word.partition("=") for word in words) if key in OWN})
@@ -158,7 +157,7 @@ def _run(folder: Path, cfg: DictConfig) -> RunFolder:
     if not run.summary:
         raise InputError(f"run: {folder} has no results ({run.run.get('status')})")
     with legible(folder):
-        demand_same_judge(run, plain_value(cfg, "judge"))
+        demand_same_judge(run, resolved(cfg)["judge"])
     return run
 
 

@@ -33,7 +33,7 @@ TOO_LATE = "no answer in time"
 def main(argv: Sequence[str]) -> int:
     """Raises ConfigError with everything that is wrong or missing, and StopRunError for what ends the chat."""
     if {"-h", "--help"} & set(argv):
-        sys.stdout.write(_manual())
+        terminal.write(_manual())
         return 0
     from runner.components import build
     from runner.llm.models import models_among
@@ -111,7 +111,7 @@ class _Chat:
     def show(self, text: str) -> None:
         from runner.chat.lines import harmless
 
-        sys.stdout.write(f"{harmless(text)}\n")
+        terminal.write(f"{harmless(text)}\n")
         sys.stdout.flush()
 
     def _say(self, text: str) -> None:

@@ -11,7 +11,6 @@ not used for so long, --tenant NAME looks at one tenant only, --dry-run deletes 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -34,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     from runner.settings import settings_of, told
 
     if {"-h", "--help"} & set(argv):
-        sys.stdout.write(f"{__doc__}\n{told(CONFIG).partition(chr(10) + 'clean:')[0].rstrip()}\n")
+        terminal.write(f"{__doc__}\n{told(CONFIG).partition(chr(10) + 'clean:')[0].rstrip()}\n")
         return 0
     from runner.components import build
     from runner.protocols import Preflight
@@ -70,6 +69,6 @@ async def _clean(cleaning: Cleaning) -> None:
     counts: Counter[str] = Counter()
     async for key, reason in cleaning.deleted():
         counts[reason] += 1
-        sys.stdout.write(f"{verb} {key.tenant!r} {key.session!r}, {reason}\n")
+        terminal.write(f"{verb} {key.tenant!r} {key.session!r}, {reason}\n")
     parts = "".join(f"\n  {count} {reason}" for reason, count in sorted(counts.items()))
-    sys.stdout.write(f"{verb} {counts.total()} of {terminal.counted(cleaning.n_seen, 'session')}{parts}\n")
+    terminal.write(f"{verb} {counts.total()} of {terminal.counted(cleaning.n_seen, 'session')}{parts}\n")

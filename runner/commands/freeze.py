@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,6 +40,6 @@ def main(argv: Sequence[str]) -> int:
         terminal.note("note: it ran from code with uncommitted changes, which its commit does not tell")
     size = sum(map(len, contents.files.values())) / 2**20
     counts = f"{terminal.counted(len(source.runs), 'run')}, {terminal.counted(len(contents.files), 'file')}"
-    sys.stdout.write(f"{place}: {counts}, {size:.1f} MB\n")
-    sys.stdout.write(f"again: python -m runner reproduce {place}\n")
+    terminal.write(f"{place}: {counts}, {size:.1f} MB\n")
+    terminal.write(f"again: python -m runner reproduce {place}\n")
     return 0

@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     from runner.components import build
 
     if {"-h", "--help"} & set(argv):
-        sys.stdout.write(_manual())
+        terminal.write(_manual())
         return 0
     cfg = settings(argv)
     out = expanded(cfg.out)
@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
             f"no question is left of {made.n_ordered} ordered, so nothing is written: {_dropped(made)}"
         )
     write(made, maker, out)
-    sys.stdout.write(_summary(made, maker, out))
+    terminal.write(_summary(made, maker, out))
     shutil.rmtree(spent, ignore_errors=True)
     return 0
 
@@ -72,8 +72,7 @@ async def _ask(maker: QuestionMaker, made: Made, confirm_over: float | None) -> 
     terminal.note(f"{maker.model.name}: about {found.live:,} requests, {tokens:,} tokens, {cost}")
     is_much = usd is not None and confirm_over is not None and usd > confirm_over
     if is_much and sys.stdin.isatty() and sys.stderr.isatty():
-        sys.stderr.write(QUESTION["en"])
-        sys.stderr.flush()
+        terminal.ask(QUESTION["en"])
         if sys.stdin.readline().strip().casefold() not in ("y", "yes", "예", "네"):
             raise InputError("not started; budget.confirm_over=null asks nothing")
     await maker.make(made)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -53,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     expected = sum(len(row["expected_links"]) for row in rows)
     sources = len({row["source_note"] for row in rows})
     where = f"{terminal.counted(len(rows), 'place')} in {sources} of {terminal.counted(len(notes), 'note')}"
-    sys.stdout.write(f"{out}: {where}, {terminal.counted(expected, 'link')} expected\n")
+    terminal.write(f"{out}: {where}, {terminal.counted(expected, 'link')} expected\n")
     return 0
 
 

@@ -6,7 +6,6 @@ Data are loaded, indexed and ranked as the run would do it; nothing of it is kep
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from runner import arguments, terminal
@@ -21,7 +20,7 @@ from runner.report.wording import LANGUAGES
 def main(argv: Sequence[str]) -> int:
     """Raises ConfigError for a command that would not run, and what loading raises."""
     if "-h" in argv or "--help" in argv:
-        sys.stdout.write(f"{__doc__}\n")
+        terminal.write(f"{__doc__}\n")
         return 0
     line = arguments.read(argv)
     if line.asks_hydra:

@@ -12,7 +12,6 @@ shown, and nothing is run. --trust runs it with all of them.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +29,7 @@ HAS_RESULTS = (0, 4, 5)  # exit codes of runs that can be compared
 def main(argv: Sequence[str]) -> int:
     """Raises InputError for what is no record or no run of it, ConfigError for wrong overrides."""
     if not argv or argv[0] in ("-h", "--help"):
-        sys.stdout.write(f"{__doc__}\n")
+        terminal.write(f"{__doc__}\n")
         return 0
     from runner.freezing.record import open_record
     from runner.report.folder import legible

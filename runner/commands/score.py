@@ -10,14 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import trec
+from runner import terminal, trec
 from runner.commands import Parser
 from runner.errors import DataError
 from runner.metrics.ranking import ranked, score_rankings
@@ -43,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
         }
     else:
         result = {"queries": len(relevant)} | {name: math.fsum(column) / len(column) for name, column in values.items()}
-    sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
+    terminal.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
     return 0
 
 
@@ -70,11 +69,11 @@ def _note_differences(relevant: trec.Qrels, qrels: trec.Qrels, run: Mapping[byte
     unknown = sum(query not in qrels for query in run)
     if len(relevant) < len(qrels):
         left_out = f"{len(qrels) - len(relevant)} of {len(qrels)} judged queries"
-        sys.stderr.write(f"note: {left_out} have no relevant document and are left out\n")
+        terminal.note(f"note: {left_out} have no relevant document and are left out")
     if missing:
-        sys.stderr.write(f"note: {missing} of {len(relevant)} queries are not in the run and count 0\n")
+        terminal.note(f"note: {missing} of {len(relevant)} queries are not in the run and count 0")
     if unknown:
-        sys.stderr.write(f"note: {unknown} queries of the run have no judgements and are left out\n")
+        terminal.note(f"note: {unknown} queries of the run have no judgements and are left out")
 
 
 def _parser() -> argparse.ArgumentParser:

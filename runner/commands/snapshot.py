@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, data)
     counts = terminal.counted(len(snapshot.cases), "case"), terminal.counted(len(snapshot.cases.values), "metric")
-    sys.stdout.write(f"{path}: {', '.join(counts)}\n")
+    terminal.write(f"{path}: {', '.join(counts)}\n")
     return 0
 
 

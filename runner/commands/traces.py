@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
     write_traces(traces, out)
     _tell(log, traces, *(QUESTIONS if of_run else CONVERSATIONS), told)
     steps = sum(len(trace.steps) for trace in traces)
-    sys.stdout.write(f"{out}: {terminal.counted(len(traces), 'trace')}, {terminal.counted(steps, 'step')}\n")
+    terminal.write(f"{out}: {terminal.counted(len(traces), 'trace')}, {terminal.counted(steps, 'step')}\n")
     return 0
 
 

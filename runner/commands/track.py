@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import report
+from runner import report, terminal
 from runner.commands import Parser
 from runner.errors import ConfigError, InputError
 from runner.protocols import Tracking
@@ -32,11 +31,11 @@ def main(argv: Sequence[str]) -> int:
     tracking.prepare()
     for run in runs:
         with legible(run):
-            sys.stdout.write(f"{run}: {tracking.upload(run)}\n")
+            terminal.write(f"{run}: {tracking.upload(run)}\n")
     if is_sweep(folder):
         with legible(folder):
             report.write_sweep(folder)
-            sys.stdout.write(f"{folder}: {tracking.upload_sweep(folder)}\n")
+            terminal.write(f"{folder}: {tracking.upload_sweep(folder)}\n")
     return 0
 
 

@@ -30,6 +30,7 @@ SELECT experiments.name, experiments.experiment_id FROM experiments JOIN runs US
 WHERE experiments.lifecycle_stage = 'active' AND runs.lifecycle_stage = 'active'
 GROUP BY experiments.experiment_id ORDER BY max(runs.start_time) DESC LIMIT ?
 """
+STORE = "MLFLOW_BACKEND_STORE_URI"  # as an option, every user of the machine would see it among the processes
 NO_JOBS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}  # four more processes that browsing does not need
 
 
@@ -42,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     uri = options.uri or configured_uri()
     if uri.startswith(("http://", "https://")):
-        sys.stdout.write(f"runs are tracked on a server that has a UI of its own: {shown(uri)}\n")
+        terminal.write(f"runs are tracked on a server that has a UI of its own: {shown(uri)}\n")
         return 0
     _demand_store(uri)
     _demand_port(options.host, options.port)
@@ -67,10 +68,10 @@ def newest_experiments(uri: str) -> list[tuple[str, str]]:
 
 def _become_server(uri: str, host: str, port: int) -> NoReturn:
     """In place of this process, so that signals reach MLflow and nothing outlives it."""
-    options = ["--backend-store-uri", uri, "--host", host, "--port", str(port), "--workers", "1"]
+    options = ["--host", host, "--port", str(port), "--workers", "1"]
     command = [sys.executable, "-m", "mlflow", "ui", *options]
     sys.stdout.flush()
-    os.execve(command[0], command, {**os.environ, **environment(), **NO_JOBS})  # noqa: S606
+    os.execve(command[0], command, {**os.environ, **environment(), **NO_JOBS, STORE: uri})  # noqa: S606
 
 
 def _demand_store(uri: str) -> None:

@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, distribution, entry_points
 from pathlib import Path
 from typing import Any
 
+from runner import DISTRIBUTION
 from runner.choices import ENTRY_POINTS
 from runner.errors import InputError
 from runner.freezing.source import Run
@@ -17,6 +18,7 @@ SCHEMA = 1
 KIND = "runner.environment"
 FILE = "environment.json"
 NOT_DISTRIBUTIONS = ("runner", "python", "platform")
+OURS = {DISTRIBUTION, *NOT_DISTRIBUTIONS}
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[(?P<extras>[^\]]*)\])?[^;]*(?:;(?P<marker>.*))?", re.S)
 EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 FOR_TESTS = ("test",)
@@ -80,7 +82,7 @@ def distributions() -> dict[str, str]:
     found: dict[str, str] = {}
     seen: set[tuple[str, str]] = set()
     extended = [point.dist.name for point in entry_points(group=ENTRY_POINTS) if point.dist is not None]
-    pending = [(name, extra) for name in ("runner", *extended) for extra in ("", *_extras(name))]
+    pending = [(name, extra) for name in (DISTRIBUTION, *extended) for extra in ("", *_extras(name))]
     while pending:
         name, extra = pending.pop()
         key = _normal(name), extra
@@ -93,7 +95,7 @@ def distributions() -> dict[str, str]:
             continue
         found[key[0]] = installed.version
         pending += _required(installed.requires or (), extra)
-    return {name: version for name, version in sorted(found.items()) if name not in NOT_DISTRIBUTIONS}
+    return {name: version for name, version in sorted(found.items()) if name not in OURS}
 
 
 def _extras(name: str) -> list[str]:

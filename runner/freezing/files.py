@@ -26,11 +26,11 @@ from runner.freezing.readme import Told, readme
 from runner.freezing.source import Run, Source
 from runner.frozen import FILE as FROZEN
 from runner.frozen import Frozen
-from runner.metadata import without_credentials
 from runner.report.document import Document
 from runner.report.summary import render
 from runner.snapshot import FILE as SNAPSHOT
 from runner.snapshot import encoded
+from runner.writing import write_bytes
 
 SHORTEST_SECRET = 8  # characters; shorter values are words
 
@@ -77,7 +77,7 @@ def write(files: Mapping[str, bytes], place: Path) -> bool:
         for name, content in files.items():
             path = scratch / name
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(content)
+            write_bytes(path, content)
         scratch.chmod(0o755)
         os.rename(scratch, place)  # noqa: PTH104  of folders: onto nothing, or onto an empty one
     except OSError as error:
@@ -111,7 +111,7 @@ def _snapshot(run: Run, cell: Cell) -> str:
     data = path.read_bytes() if path.is_file() else encoded(run.opened)
     parse_snapshot(data, str(path))
     snapshot = orjson.loads(data)
-    snapshot["config"] = without_credentials(resolved(cell.cfg))
+    snapshot["config"] = resolved(cell.cfg)
     told = [word for word in snapshot["run"].get("overrides") or () if not word.lstrip("+").startswith(WHERE)]
     snapshot["run"] = portable({**snapshot["run"], "overrides": [portable_text(typed(word)) for word in told]})
     return orjson.dumps(snapshot, option=orjson.OPT_APPEND_NEWLINE).decode()

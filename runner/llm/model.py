@@ -29,6 +29,7 @@ from runner.llm.settings import Price
 from runner.llm.structured import Ask, structured
 from runner.llm.tokens import PER_MESSAGE, count_tokens
 from runner.llm.toll import Toll
+from runner.redaction import marked, marked_bytes
 
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ REHEARSED_DIM = 16
 class Model:
     def __init__(self, door: Door, retry: Retry, own_name: str, role: Role) -> None:
         self.provider, self.role = retry.provider, role
-        self.name = f"{self.provider.name}:{own_name}"
+        self.name = str(marked(f"{self.provider.name}:{own_name}"))  # as it is shown and kept
         self._door, self._retry, self._own_name = door, retry, own_name
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Model:
@@ -51,7 +52,9 @@ class Model:
     def provenance(self) -> Mapping[str, Any]:
         """What a reply depends on besides the request: model, server, and what conf leaves out and adds."""
         changes = self.provider.changes(self._own_name)
-        return {"model": self.name, "url": self.provider.address, **({"changes": changes} if changes else {})}
+        told = {"model": self.name, "url": self.provider.address, **({"changes": changes} if changes else {})}
+        found: Mapping[str, Any] = marked(told)
+        return found
 
     @property
     def is_rehearsed(self) -> bool:
@@ -158,9 +161,8 @@ class Model:
     def _key(self, body: Mapping[str, Any], request: ChatRequest) -> bytes:
         """All that a reply depends on."""
         asked = {"provider": self.provider.name, "url": self.provider.address, "body": body}
-        return orjson.dumps(
-            {**asked, "repeat": request.repeat, "attempt": request.attempt}, option=orjson.OPT_SORT_KEYS
-        )
+        whole = {**asked, "repeat": request.repeat, "attempt": request.attempt}
+        return marked_bytes(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS))
 
     def _check_may_ask(self) -> None:
         if self._door.cache.mode == "replay":

@@ -20,6 +20,7 @@ from runner.llm.loose_json import loosely
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.settings import ProviderSettings
 from runner.llm.verdict import UnsendableError
+from runner.redaction import learn_variable, redacted, redacted_bytes
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -53,6 +54,7 @@ class Provider:
     @property
     def _key(self) -> str:
         """Empty where there is none."""
+        learn_variable(self.settings.get("api_key_env") or "")
         return os.environ.get(self.settings.get("api_key_env") or "", "").strip()
 
     @property
@@ -187,12 +189,12 @@ class Provider:
 
     def readable(self, message: str) -> str:
         """One line of a server without the key, which some repeat."""
-        message = message.replace(self._key, "***") if len(self._key) > 3 else message
+        message = redacted(message.replace(self._key, "***") if len(self._key) > 3 else message)
         return re.sub(r"\b(sk-[\w-]{4})[\w*-]{8,}", r"\1***", message)[:500]
 
     def _keyless(self, said: bytes) -> bytes:
         """An answer, which is kept, without the key. What is given as one where none is needed may be any word."""
-        return said.replace(self._key.encode(), b"***") if len(self._key) >= SECRET else said
+        return redacted_bytes(said.replace(self._key.encode(), b"***") if len(self._key) >= SECRET else said)
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal
 
-from runner.errors import ConfigError, Problem
+from runner.errors import ConfigError, Problem, installing
 
 Counter = Callable[[str], int]  # the tokens of a text
 Encoding = Literal["auto", "o200k_base", "cl100k_base", "estimate"]
@@ -26,13 +26,13 @@ _INVISIBLE = re.compile(r"[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 
 
 def count_tokens(text: str) -> int:
-    """By the encoding of OpenAI's models (o200k_base) where `runner[tokens]` is installed, else estimated."""
+    """By the encoding of OpenAI's models (o200k_base) where the extra `tokens` is installed, else estimated."""
     encoding = _encoding()
     return estimated(text) if encoding is None else int(encoding.count(text))
 
 
 def counter(encoding: Encoding) -> Counter:
-    """`auto` is `count_tokens`. Raises ConfigError for an encoding by name without `runner[tokens]`."""
+    """`auto` is `count_tokens`. Raises ConfigError for an encoding by name without the extra `tokens`."""
     if encoding == "auto":
         return count_tokens
     if encoding == "estimate":
@@ -47,7 +47,7 @@ def encoding_problem(encoding: Encoding, key: str) -> Problem | None:
     """By the key of the setting, where what it asks for is not installed."""
     if encoding in ("auto", "estimate") or _encoding(encoding) is not None:
         return None
-    return Problem(key, f"{encoding} needs the extra `tokens`: pip install 'runner[tokens]'")
+    return Problem(key, f"{encoding} needs the extra `tokens`: {installing('tokens')}")
 
 
 def is_exact() -> bool:

@@ -87,7 +87,7 @@ class _Part:
 
 
 class ContextBuilder:
-    """Budgets are in tokens; 0 leaves a section out. `encoding`: auto (o200k_base where `runner[tokens]` is installed,
+    """Budgets are in tokens; 0 leaves a section out. `encoding`: auto (o200k_base with the extra `tokens`,
     else an estimate) | o200k_base | cl100k_base | estimate. A section has as many tokens as each of its texts has
     alone: the summary, the list of entities, every turn and its date, every chunk and its title. What fences them in a
     prompt comes on top."""

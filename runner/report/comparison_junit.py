@@ -13,8 +13,8 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from runner.report.comparison_sections import RULE_HEADERS, rule_cells
 from runner.report.comparison_words import Record, gate_lines, headline, own, reason_text, rule_name, warnings
-from runner.report.markdown import visible
 from runner.report.wording import Wording
+from runner.terminal import visible
 from runner.writing import no_place_for_a_file, replacing
 
 START = b"<?xml"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
+
+from runner.terminal import visible
 
 # An underscore inside a word is harmless.
 _PUNCTUATION = re.compile(r"([\\`*\[\]|~#$]|(?<![^\W_])_|_(?![^\W_]))")
@@ -64,13 +65,6 @@ def code_block(text: str, language: str = "") -> str:
 
 def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(escape(cell) for cell in cells) + " |"
-
-
-def visible(character: str) -> str:
-    """The character, or U+FFFD where it would show nothing or turn the direction of what follows."""
-    category = unicodedata.category(character)
-    hidden = category in ("Cc", "Cs", "Co") or (category == "Cf" and character not in "\u200c\u200d")
-    return "\ufffd" if hidden else character
 
 
 def _no_block(match: re.Match[str]) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from runner.report.markdown import Markdown, bold, escape, quote, table
 from runner.report.metric_sections import slice_cell
 from runner.report.summary import replace_text
 from runner.report.sweep import Cell, Sweep, View, read_sweep
+from runner.writing import csv_of
 
 SCHEMA = 1
 
@@ -109,14 +108,13 @@ def _csv(sweep: Sweep) -> str:
     """One row a cell; `NAME`, `NAME_ci_low`, `NAME_ci_high` and `NAME_n_scored` of every metric of any cell, over
     the cases that the cell has finished; what the models cost, where there are any."""
     names = list(dict.fromkeys(name for cell in sweep.cells for name in cell.metrics))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    rows: list[Sequence[Any]] = []
     heads = [f"{name}{part}" for name in names for part in ("", "_ci_low", "_ci_high", "_n_scored")]
     cost = sweep_cost.COLUMNS if sweep_cost.has_cost(sweep) else ()
-    writer.writerow(["folder", "status", *sweep.params, *heads, *cost])
+    rows.append(["folder", "status", *sweep.params, *heads, *cost])
     for cell in sweep.cells:
         found = [metric.value_of(cell.metrics, name) for name in names]
         numbers = [number for value in found for number in (value.value, value.low, value.high, value.n_scored)]
         row = [cell.folder, cell.status, *(cell.params.get(name, "") for name in sweep.params), *numbers]
-        writer.writerow([*row, *(sweep_cost.numbers(cell) if cost else ())])
-    return out.getvalue()
+        rows.append([*row, *(sweep_cost.numbers(cell) if cost else ())])
+    return csv_of(rows)

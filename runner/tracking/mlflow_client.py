@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError, TrackingError
-from runner.metadata import CREDENTIALS
+from runner.redaction import redacted
 
 STORES = "sqlite:///FILE, another database, or http://ADDRESS"
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
@@ -57,7 +57,7 @@ def demand_store(uri: str) -> None:
         raise InputError(f"'{shown(uri)}' is no MLflow store; expected {STORES}")
     database = sqlite_file(uri)
     if scheme and scheme[0] == "sqlite" and (database is None or database.name == ":memory:"):
-        raise InputError(f"'{uri}' names no file that would keep the runs; expected {STORES}")
+        raise InputError(f"'{shown(uri)}' names no file that would keep the runs; expected {STORES}")
     if database is not None and os.path.lexists(database):
         _demand_sqlite(database)
 
@@ -103,7 +103,7 @@ def sqlite_file(uri: str) -> Path | None:
 
 def shown(uri: str) -> str:
     """The URI without user and password."""
-    return CREDENTIALS.sub("", uri)
+    return redacted(uri)
 
 
 def default_settings() -> dict[str, Any]:

@@ -84,6 +84,8 @@ def test_a_module_of_an_installed_package_counts(python: Path, tmp_path: Path) -
         row = json.loads((tmp_path / "x" / "per_item.jsonl").read_text("utf-8").splitlines()[0])
         found.append((row["output"]["retrieved"][0]["id"], "the code changed" in done.stderr))
     assert found == [("해", False), ("해", False), ("moon", True)]
+
+
 # --- wrong components of somebody else ------------------------------------------------------------------
 
 JUDGE = (

@@ -1,11 +1,15 @@
 import json
+import shlex
 import sys
+import tomllib
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from runner.errors import unexpected
+from runner import DISTRIBUTION
+from runner.errors import installing, unexpected
 
 
 def raised(call: Callable[[], object]) -> BaseException:
@@ -30,3 +34,17 @@ def test_an_error_of_a_component_from_elsewhere_tells_its_line(tmp_path: Path, m
 def test_an_error_of_the_library_tells_none() -> None:
     assert unexpected(raised(lambda: json.loads("{"))).startswith("JSONDecodeError: ")
     assert unexpected(ValueError("a\n b")) == "ValueError: a b"
+
+
+def test_an_extra_of_a_clone_is_installed_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).resolve().parents[2]
+    monkeypatch.chdir(root)
+    assert installing("kiwi") == "pip install -e '.[kiwi]'"
+    monkeypatch.chdir(tmp_path)
+    assert shlex.split(installing("kiwi")) == ["pip", "install", "-e", f"{root}[kiwi]"]
+
+
+def test_the_distribution_is_named_once() -> None:
+    told = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert told["project"]["name"] == DISTRIBUTION != "runner"
+    version(DISTRIBUTION)  # as it is installed here

@@ -1,10 +1,12 @@
+import csv
 import errno
+import io
 import os
 from pathlib import Path
 
 import pytest
 
-from runner.writing import in_words, no_place_for_a_file, replacing
+from runner.writing import csv_of, in_words, no_place_for_a_file, replacing
 
 
 def test_a_file_takes_the_place_of_the_old_one_at_the_end(tmp_path: Path) -> None:
@@ -61,3 +63,28 @@ def test_errors_that_name_no_file_or_have_no_number() -> None:
     quota = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
     assert in_words(quota, "out").startswith(f"out: {os.strerror(errno.EDQUOT)}; finished cases stay")
     assert in_words(OSError("the model cannot be loaded"), "cache") == "cache: the model cannot be loaded"
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+        ("-2+3+cmd", "'-2+3+cmd"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        (" =1", "' =1"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\ufffd=1"),
+        ("＝1+1", "'＝1+1"),
+        ("\ufeff=1", "'\ufffd=1"),
+        ("\x1b[2J", "\ufffd[2J"),
+        ("-0.5", "-0.5"),
+        ("+1e-3", "+1e-3"),
+        ("-", "'-"),
+        ("a=1", "a=1"),
+        ("{a: -1}", "{a: -1}"),
+    ],
+)
+def test_a_spreadsheet_runs_nothing_of_a_table(cell: str, written: str) -> None:
+    (row,) = csv.reader(io.StringIO(csv_of([[cell, -0.5, None, 3]]), newline=""))
+    assert row == [written, "-0.5", "", "3"]

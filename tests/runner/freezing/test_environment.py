@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runner import DISTRIBUTION
 from runner.errors import InputError
 from runner.freezing.environment import changes, distributions, environment, read_environment
 from runner.freezing.source import Run
@@ -26,7 +27,7 @@ def test_distributions_are_those_of_this_program_and_what_they_need() -> None:
     assert found["pydantic-core"] == version("pydantic-core")  # needed by pydantic
     assert found["antlr4-python3-runtime"] == version("antlr4-python3-runtime")  # by hydra-core, by another spelling
     assert found["aiohttp"] == version("aiohttp")  # by an extra that is asked for
-    assert {"pytest", "ruff", "mypy", "runner", "pip"}.isdisjoint(found)
+    assert {"pytest", "ruff", "mypy", "runner", DISTRIBUTION, "pip"}.isdisjoint(found)
 
 
 def test_a_run_as_it_was(tmp_path: Path) -> None:

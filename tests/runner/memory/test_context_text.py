@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from runner.errors import installing
 from runner.llm.tokens import count_tokens, estimated
 from runner.memory.context import ContextBuilder, rendered
 from runner.memory.records import Entity, Remembered
@@ -79,7 +80,7 @@ ContextBuilder(encoding="o200k_base").build(Remembered(), "?")
 
 def test_an_encoding_that_is_not_installed() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_EXTRA], capture_output=True, text=True, check=False)
-    needs = "needs the extra `tokens`: pip install 'runner[tokens]'"
+    needs = f"needs the extra `tokens`: {installing('tokens')}"
     assert done.stdout == f"context.encoding: cl100k_base {needs}\n{{'encoding': 'estimate'}} [] 2\n"
     assert done.stderr.endswith(f"1 problem in the configuration:\n  encoding: o200k_base {needs}\n")
     assert ContextBuilder().provenance == {"encoding": "o200k_base"}
