@@ -23,6 +23,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "agent": ("runner.metrics.agent",),
 }
 PACKAGES = ("runner.metrics.", "runner.text.")
+RECORDS = "runner.metrics.metric"  # what metrics are: names, ranges and words, which make no value
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -34,7 +35,7 @@ def metric_code() -> dict[str, str]:
 
 def code_of(modules: Iterable[str]) -> str:
     """SHA-256 over the syntax of modules and of what they import from PACKAGES. Comments, docstrings and layout
-    do not count, nor does the version of Python."""
+    do not count, nor do the records of metrics (assigned to a name that ends in METRICS) and the version of Python."""
     return fingerprint([[name, _module(name)[1]] for name in sorted(_closure(modules))])
 
 
@@ -60,7 +61,11 @@ def _imports(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
-            yield from (name for name in names if name.startswith(PACKAGES) and _source(name).is_file())
+            yield from (name for name in names if name.startswith(PACKAGES) and _is_code(name))
+
+
+def _is_code(name: str) -> bool:
+    return name != RECORDS and _source(name).is_file()
 
 
 def _source(name: str) -> Path:
@@ -77,7 +82,7 @@ def _path(name: str) -> Path:
 def _shape(node: Any) -> Any:
     """Names of nodes with what they hold, empty fields left out: newer versions of Python know more of them."""
     if isinstance(node, list):
-        return [_shape(item) for item in node if not _is_docstring(item)]
+        return [_shape(item) for item in node if not _is_docstring(item) and not _is_record(item)]
     if not isinstance(node, ast.AST):
         return node
     fields = [(name, _shape(value)) for name, value in ast.iter_fields(node) if value is not None and value != []]
@@ -87,3 +92,12 @@ def _shape(node: Any) -> Any:
 def _is_docstring(node: Any) -> bool:
     """A text that is a statement by itself."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _is_record(node: Any) -> bool:
+    """The records of metrics, and the import of what they are made of."""
+    if isinstance(node, ast.ImportFrom):
+        return node.module == RECORDS
+    return isinstance(node, ast.Assign) and any(
+        isinstance(target, ast.Name) and target.id.endswith("METRICS") for target in node.targets
+    )
