@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from runner.components import build
 from runner.compose import Cell
 from runner.errors import ConfigError, Problem
+from runner.metrics.catalogue import declared_by
 from runner.protocols import Preflight
 
 
@@ -15,7 +16,9 @@ def preflight(cells: Sequence[Cell]) -> None:
     problems: dict[Problem, None] = {}
     for cell in cells:
         try:
-            parts = build(cell.cfg.evaluation).parts.values()
+            built = build(cell.cfg.evaluation)
+            parts = built.parts.values()
+            declared_by(built.root)
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
             continue

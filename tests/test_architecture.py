@@ -12,6 +12,7 @@ LAYERS = (
     ("runner", "runner.errors", "runner.records", "runner.trajectory"),
     (
         "runner.protocols",
+        "runner.metrics.metric",
         "runner.text",
         "runner.store",
         "runner.stopwatch",

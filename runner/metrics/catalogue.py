@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from runner.errors import ConfigError, Problem
 from runner.metrics import agent, answers, diagnosis, judged, links, memory, ranking, trace
-from runner.metrics.metric import Catalogue
+from runner.metrics.metric import Catalogue, Metric
 
 DECLARED = "declared"  # the key of run.json, snapshot.json and the like that holds the records
 
@@ -29,6 +31,21 @@ def built_in() -> Catalogue:
             *answers.METRICS,
         ]
     )
+
+
+def declared_by(evaluation: object) -> Catalogue:
+    """The `metrics` of an evaluation (runner.protocols.Measuring), nothing where it has none. Raises ConfigError for
+    what are no records, and for two of one name."""
+    found = getattr(evaluation, "metrics", ())
+    if not isinstance(found, Sequence) or not all(isinstance(each, Metric) for each in found):
+        what = type(found).__name__ if not isinstance(found, Sequence) else "a sequence of something else"
+        needs = f"expected a sequence of runner.metrics.metric.Metric, found {what}"
+        raise ConfigError([Problem("evaluation", f"{type(evaluation).__name__}.metrics: {needs}")])
+    names = Counter(name for each in found for name in {each.name, each.in_summaries})
+    if twice := [name for name, count in names.items() if count > 1]:
+        problem = f"{type(evaluation).__name__}.metrics: declared more than once: {', '.join(sorted(twice))}"
+        raise ConfigError([Problem("evaluation", problem)])
+    return Catalogue(found)
 
 
 def declared_in(file: Mapping[str, Any]) -> Catalogue:

@@ -123,6 +123,7 @@ MEMORY_METRICS = (
         shown=frozenset(),
     ),
 )
+ANSWER_MEANS = tuple(metric.in_summaries for metric in ANSWER_METRICS)  # they stand at the top of run.json as well
 
 OnFailure = Literal["zero", "exclude"]
 Judged = tuple[dict[str, float | None], tuple[str, ...]]  # values by name, and the names that failed

@@ -189,6 +189,11 @@ class Variant:
         return high - low if math.isfinite(high - low) else 0.0
 
     @property
+    def is_share(self) -> bool:
+        """Whether it goes from 0 to 1."""
+        return self.metric is not None and self.metric.range == (0.0, 1.0)
+
+    @property
     def is_graded(self) -> bool:
         return self.metric is not None and self.metric.grades is not None
 
