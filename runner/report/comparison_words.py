@@ -83,6 +83,11 @@ def of_role(record: Record, role: str) -> list[Record]:
     return [entry for entry in metrics_of(record) if entry["role"] == role]
 
 
+def nothing(record: Record, say: Wording) -> str:
+    """Why there is no main metric to show."""
+    return say("compare.say.not_judged" if record["verdict"] == "not_judged" else "compare.none")
+
+
 def differs(entry: Record) -> bool:
     """Whether any case differs."""
     return not entry["ci_low"] == entry["ci_high"] == 0
