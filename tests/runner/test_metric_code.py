@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.metric_code import FAMILIES, _shape, code_of, metric_code
+from runner.metric_code import FAMILIES, _closure, _shape, code_of, metric_code
 
 SOURCE = '''
 """A module."""
@@ -56,6 +56,20 @@ def test_every_version_of_python_sees_the_same() -> None:
         "['Module', ('body', [['Expr', ('value', ['Call', ('func', ['Name', ('id', 'f'), ('ctx', ['Load'])]), "
         "('args', [['Constant', ('value', 1)]])])]])]"
     )
+
+
+def test_records_of_metrics_do_not_count() -> None:
+    """They say what a value means, and make none."""
+    record = """
+from runner.metrics.metric import Grades, Metric
+
+METRICS = (Metric(name="double", better="lower", label={"en": "Double"}),)
+SIZE_METRICS = ()
+"""
+    assert shape(SOURCE + record) == shape(SOURCE)
+    assert shape(SOURCE + "OTHER = ()") != shape(SOURCE)
+    closure = _closure(["runner.metrics.ranking"])
+    assert "runner.metrics.recall" in closure and "runner.metrics.metric" not in closure
 
 
 def test_families() -> None:
