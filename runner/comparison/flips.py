@@ -84,9 +84,7 @@ def decided_by(baseline: Snapshot, candidate: Snapshot) -> str | None:
     telling = [each for each in both if each.metric is not None and each.metric.tells_right and each.is_whole]
     usable = [each for each in telling if each.fixed in (None, CUTOFF)]
     usable = [each for each in usable if not each.is_own_k or baseline.k == candidate.k]
-    found = min(
-        usable, key=lambda each: (each.is_own_k or each.fixed is not None, each.place, each.fixed or 0), default=None
-    )
+    found = min(usable, key=lambda each: (each.is_own_k or each.fixed is not None, each.priority), default=None)
     return None if found is None else found.name
 
 

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.comparison.flips import decided_by
+from runner.comparison.verdicts import main_metrics
 from runner.errors import ConfigError
 from runner.metrics.catalogue import built_in, declared_by, declared_in
 from runner.metrics.metric import Catalogue, Grades, Metric, word
+from tests.comparison_runs import cases, snapshot
 
 BUILT_IN = built_in()
 TOXICITY = Metric(name="toxicity", better="lower", label={"en": "Toxicity", "ko": "유해성"}, main=True)
@@ -206,3 +209,26 @@ def test_a_word_is_there_in_one_language_at_least() -> None:
     assert word({"en": "Tone", "ko": "어조"}, "ko") == "어조"
     assert word({"en": "Tone"}, "ko") == "Tone" and word({"ko": "어조"}, "en") == "어조"
     assert word({}, "en") == ""
+
+
+def test_a_new_metric_is_one_record() -> None:
+    """Wherever there is room for few it is the first, and it decides verdicts, because its record says so."""
+    right = Metric(
+        name="right",
+        better="higher",
+        label={"en": "Right", "ko": "정답"},
+        grades=Grades(),
+        main=True,
+        group="answers",
+        headline=0,
+        quality=0,
+        tells_right=True,
+    )
+    catalogue = Catalogue([*BUILT_IN.metrics, right])
+    names = ["recall_at_k", "mean_faithfulness", "token_f1", "right"]
+    assert catalogue.headlines(names) == ["right", "recall_at_k", "mean_faithfulness"]
+    assert catalogue.shown(names, "sweeps") == ["right", "recall_at_k", "mean_faithfulness", "token_f1"]
+    assert main_metrics(names, catalogue) == ["right", "recall_at_k", "mean_faithfulness", "token_f1"]
+    values = {"right": [0.0, 1.0], "exact_match": [1.0, 0.0], "hit_rate_at_k": [1.0, 1.0]}
+    run = snapshot(cases(["a", "b"], values), catalogue=catalogue)
+    assert decided_by(run, run) == "right"
