@@ -122,7 +122,7 @@ class _Table:
     """What is kept of the rows."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
+        self._names = catalogue.summary_names
         self.n_rows = 0
         self.n_unscored = 0
         self.statuses: Counter[str] = Counter()
@@ -134,7 +134,7 @@ class _Table:
         status, metrics = _field(row, "status", "ok"), _field(row, "metrics", {})
         unscored, weights = _field(row, "unscored", ()), _field(row, "weights", {})
         for name in dict.fromkeys((*metrics, *unscored)):
-            column = self.columns[self._catalogue.summary_name(name)]
+            column = self.columns[self._names.get(name, name)]
             column.put(self.n_rows, metrics.get(name), name in unscored, weights.get(name, 1.0))
         for label, category in _field(row, "labels", {}).items():
             self.counts[label][category] += 1

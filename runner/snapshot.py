@@ -153,7 +153,7 @@ class _Columns:
     """Rows as columns, each value kept in as many bytes as it needs. Metrics are called as in summary.json."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._named = catalogue.summary_name
+        self._names = catalogue.summary_names
         self._ids: dict[str, int] = {}
         self._texts: dict[str, list[Any]] = {
             name: [] for name in ("content", "gold", "status", "language", "difficulty", "tags")
@@ -209,7 +209,7 @@ class _Columns:
         for name, texts in self._texts.items():
             yield name, [texts[place] for place in order]
         yield "latency_ms", np.array(self._latency, dtype=np.float64)[order]
-        yield "values", ((self._named(name), np.array(column)[order]) for name, column in numbers.items())
+        yield "values", ((self._names.get(name, name), np.array(column)[order]) for name, column in numbers.items())
         for kind, columns in self._sparse.items():
             yield kind, self._placed(columns, places)
         yield "labels", ((name, [column[place] for place in order]) for name, column in labels.items())
@@ -220,7 +220,9 @@ class _Columns:
     ) -> dict[str, dict[str, float]]:
         """Metric -> place in the order of ids, as JSON writes it -> number."""
         return {
-            self._named(name): {str(place): n for place, n in sorted((places[row], column[row]) for row in column)}
+            self._names.get(name, name): {
+                str(place): n for place, n in sorted((places[row], column[row]) for row in column)
+            }
             for name, column in sorted(columns.items())
         }
 

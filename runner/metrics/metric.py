@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 Direction = Literal["higher", "lower"]
@@ -287,10 +288,24 @@ class Catalogue:
         headlines = self.headlines(names)
         return self.in_order({*headlines, *(name for name in names if self.variant(name).is_shown(view))})
 
-    def summary_name(self, name: str) -> str:
-        """How summaries call a metric of a row."""
-        metric = self._metrics.get(name)
-        return name if metric is None else metric.in_summaries
+    @cached_property
+    def summary_names(self) -> Mapping[str, str]:
+        """How summaries call metrics of rows, where they call them otherwise."""
+        return {metric.name: metric.summary for metric in self.metrics if metric.summary}
+
+    @cached_property
+    def deciding(self) -> Sequence[tuple[str, float, float]]:
+        """What decides which cases went worst, what matters most first: (name in rows, a, b), where a + b * value is
+        the goodness of a value."""
+        names = [
+            name
+            for metric in self.metrics
+            if "worst" in metric.shown
+            for name in ([f"{metric.name}_at_{K}", metric.name] if metric.has_cutoffs else [metric.name])
+        ]
+        ends = [(name, self.variant(name).goodness(0.0), self.variant(name).goodness(1.0)) for name in names]
+        lines = {name: (zero, one - zero) for name, zero, one in ends if zero is not None and one is not None}
+        return [(name, *lines[name]) for name in self.in_order(lines)]
 
     def row_name(self, name: str) -> str:
         """How rows call a metric of a summary."""

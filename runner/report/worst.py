@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 from zlib import crc32
 
-from runner.metrics.metric import Catalogue, Variant
+from runner.metrics.metric import Catalogue
 
 RIGHT = ("true_positive", "true_negative")
 
@@ -32,13 +32,8 @@ def lost_at(row: Mapping[str, Any]) -> str | None:
 def scores(row: Mapping[str, Any], catalogue: Catalogue) -> dict[str, float | None]:
     """The scores by which cases are compared; None where a score applies and is missing."""
     metrics, unscored = row.get("metrics") or {}, row.get("unscored") or ()
-    names = dict.fromkeys([*(name for name, value in metrics.items() if value is not None), *unscored])
-    deciding = [name for name in names if _decides(catalogue.variant(name))]
-    return {name: metrics.get(name) for name in catalogue.in_order(deciding)}
-
-
-def _decides(variant: Variant) -> bool:
-    return variant.is_shown("worst") and variant.direction is not None
+    names = (name for name, _, _ in catalogue.deciding)
+    return {name: metrics.get(name) for name in names if metrics.get(name) is not None or name in unscored}
 
 
 def merit(row: Mapping[str, Any], catalogue: Catalogue) -> tuple[bool, float, bool, int, str]:
@@ -58,16 +53,17 @@ def _mean(row: Mapping[str, Any], catalogue: Catalogue) -> float:
     any, that of all metrics whose worst and best value are known."""
     if row.get("status") != "ok":
         return 0.0
+    metrics, unscored = row.get("metrics") or {}, row.get("unscored") or ()
     found = [
-        0.0 if value is None else (catalogue.variant(name).goodness(value) or 0.0)
-        for name, value in scores(row, catalogue).items()
+        0.0 if value is None else zero + slope * value
+        for name, zero, slope in catalogue.deciding
+        if (value := metrics.get(name)) is not None or name in unscored
     ]
     called = (row.get("labels") or {}).get("answerability")
     if called is not None:
         found.append(1.0 if called in RIGHT else 0.0)
     if not found:
-        values = (row.get("metrics") or {}).items()
-        shares = [catalogue.variant(name).goodness(value) for name, value in values if value is not None]
+        shares = [catalogue.variant(name).goodness(value) for name, value in metrics.items() if value is not None]
         found = [share for share in shares if share is not None]
     return sum(found) / len(found) if found else 1.0
 

@@ -13,6 +13,7 @@ from runner.comparison.flips import decided_by
 from runner.comparison.verdicts import main_metrics
 from runner.errors import ConfigError
 from runner.metrics.catalogue import built_in, declared_by, declared_in
+from runner.metrics.judged import ANSWER_METRICS
 from runner.metrics.metric import Catalogue, Grades, Metric, word
 from tests.comparison_runs import cases, snapshot
 
@@ -96,10 +97,10 @@ def test_main_metrics_are_headlines_where_nobody_says_which_are() -> None:
 
 
 def test_rows_and_summaries_call_it_each_in_their_way() -> None:
-    assert BUILT_IN.summary_name("faithfulness") == "mean_faithfulness"
+    assert BUILT_IN.summary_names == {metric.name: f"mean_{metric.name}" for metric in ANSWER_METRICS}
     assert BUILT_IN.row_name("mean_faithfulness") == "faithfulness"
     for name in ("recall_at_5", "token_f1", "toxicity"):
-        assert BUILT_IN.summary_name(name) == BUILT_IN.row_name(name) == name
+        assert BUILT_IN.row_name(name) == name
 
 
 @given(st.floats(0, 10))
