@@ -27,9 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner import statistics
+from runner.metrics.metric import Catalogue
 from runner.records import Estimate, Row
-
-SUMMARY_NAMES = {"faithfulness": "mean_faithfulness", "answer_relevancy": "mean_answer_relevancy"}
 
 Floats = NDArray[np.float64]
 
@@ -41,15 +40,21 @@ Estimates = dict[str, dict[str, float | int | None]]
 
 
 def aggregate(
-    rows: Rows, *, seed: int, total: int | None = None, resamples: int = statistics.RESAMPLES
+    rows: Rows,
+    catalogue: Catalogue,
+    *,
+    seed: int,
+    total: int | None = None,
+    resamples: int = statistics.RESAMPLES,
 ) -> dict[str, Any]:
     """`cases`, `metrics`, `slices` and `counts` of summary.json from rows in case order.
 
-    `total` is the number of cases that there should be (default: all are there); the rest is pending.
+    `catalogue` knows how summaries call what a row names. `total` is the number of cases that there should be (default:
+    all are there); the rest is pending.
     Every metric that a row names appears. Those with a `/` in the name (legs of a fusion, chunks) are not
     sliced. `cases.unscored` counts cases that ended well but name a metric in `unscored`.
     """
-    table = _Table()
+    table = _Table(catalogue)
     for row in rows:
         table.add(row)
     estimates = _Estimator(table, seed, resamples)
@@ -139,7 +144,8 @@ class _Column:
 class _Table:
     """What is kept of the rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._names = catalogue.summary_names
         self.n_rows = 0
         self.n_unscored = 0
         self.statuses: Counter[str] = Counter()
@@ -151,7 +157,7 @@ class _Table:
         status, metrics = _field(row, "status", "ok"), _field(row, "metrics", {})
         unscored, weights = _field(row, "unscored", ()), _field(row, "weights", {})
         for name in dict.fromkeys((*metrics, *unscored)):
-            column = self.columns[SUMMARY_NAMES.get(name, name)]
+            column = self.columns[self._names.get(name, name)]
             column.put(self.n_rows, metrics.get(name), name in unscored, weights.get(name, 1.0))
         for label, category in _field(row, "labels", {}).items():
             self.counts[label][category] += 1

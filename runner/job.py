@@ -13,6 +13,7 @@ from runner.config import evaluation_name, experiment_name, resolved, run_finger
 from runner.engine import Stop
 from runner.frozen import source_of
 from runner.metadata import SCHEMA, git_state, now, read_json, versions, write_json
+from runner.metrics.judged import ANSWER_MEANS
 from runner.redaction import redacted_value
 from runner.report.wording import LANGUAGES, Wording
 from runner.waves import WAVES, Wave
@@ -109,8 +110,7 @@ def head_of(job: Job) -> dict[str, Any]:
         "versions": versions(),
         "git": git_state(),
         "identity": {},
-        "mean_faithfulness": None,
-        "mean_answer_relevancy": None,
+        **dict.fromkeys(ANSWER_MEANS),
         "created_at": before.get("created_at") or now(),
         "updated_at": now(),
     }

@@ -7,11 +7,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from runner.components import build, keys
+from runner.components import Built, build, keys
 from runner.compose import Cell
 from runner.errors import ConfigError, Problem
 from runner.llm.address import server_of
 from runner.llm.models import models_among
+from runner.metrics.catalogue import declared_by
 from runner.protocols import Preflight
 from runner.vetting import ADDRESS_KEY
 
@@ -23,15 +24,13 @@ def preflight(cells: Sequence[Cell]) -> None:
     problems: dict[Problem, None] = {}
     for cell in cells:
         try:
-            parts = build(cell.cfg.evaluation).parts.values()
+            built = build(cell.cfg.evaluation)
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
             continue
         except Exception:  # noqa: S112 - a bug of one component: its own run tells, with a log
             continue
-        for part in parts:
-            if isinstance(part, Preflight):
-                problems |= dict.fromkeys(part.preflight())
+        problems |= dict.fromkeys(_problems(built))
     if problems:
         raise ConfigError(list(problems))
 
@@ -56,3 +55,14 @@ def _servers(node: Any) -> Iterator[str]:
         value = node[name]
         if isinstance(value, str) and ADDRESS_KEY.fullmatch(str(name)) and not value.startswith(FILES):
             yield f"{server_of(value)} ({str(node._get_full_key(None)).partition('.')[0]})"
+
+
+def _problems(built: Built) -> Iterator[Problem]:
+    """What components miss, and what is wrong with the metrics that the evaluation declares."""
+    for part in built.parts.values():
+        if isinstance(part, Preflight):
+            yield from part.preflight()
+    try:
+        declared_by(built.root)
+    except ConfigError as error:
+        yield from error.problems

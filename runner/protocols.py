@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.errors import Problem
+from runner.metrics.metric import Metric
 from runner.records import (
     Answer,
     CaseSet,
@@ -203,6 +204,27 @@ class Evaluation(Protocol[CaseT, OutputT]):
 
     def score(self, case: CaseT, output: OutputT | None, judgements: Judgements) -> Scores:
         """Pure. `output` is None for a case that failed: all names that would apply are `unscored`."""
+
+
+@runtime_checkable
+class Measuring(Protocol):
+    """An evaluation that says what its metrics are. One that does not declare a metric of its cases has it shown
+    without a grade, and nothing is called better or worse by it.
+
+        class Tone:
+            metrics = (
+                Metric(
+                    name="toxicity",
+                    better="lower",
+                    label={"en": "Toxicity", "ko": "유해성"},
+                    meaning={"en": "Share of insulting words.", "ko": "모욕적인 단어의 비율"},
+                    main=True,
+                ),
+            )
+    """
+
+    @property
+    def metrics(self) -> Sequence[Metric]: ...
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Required
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from runner.metrics.direction import Direction, direction
+from runner.metrics.metric import Direction
 
 Margin = Annotated[float, Field(ge=0, le=1e100)]
 Dimension = Literal["language", "difficulty", "tag"]
@@ -32,10 +32,11 @@ class RuleSettings(TypedDict, total=False):
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A loss of more than `margin`, absolute or as a share of the baseline, over the cases of `slice` (all cases
-    where it is empty). `significant`: and the loss is more than chance."""
+    where it is empty). `direction`: None where it is the metric's own. `significant`: and the loss is more than
+    chance."""
 
     metric: str
-    direction: Direction
+    direction: Direction | None
     margin: float
     relative: bool = False
     slice: Mapping[str, str] = field(default_factory=dict)
@@ -79,4 +80,4 @@ def margins_of(config: Mapping[str, Any]) -> Mapping[str, float]:
 def _rule(settings: RuleSettings) -> Rule:
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     margin = float(given["margin"])  # a whole number of any size is one, too, which no file of results can hold
-    return Rule(**{"direction": direction(given["metric"]), **given, "margin": margin})
+    return Rule(**{"direction": None, **given, "margin": margin})

@@ -19,11 +19,12 @@ from runner.journal import Journal
 from runner.judging import judging_of
 from runner.llm.models import models_among
 from runner.metadata import SCHEMA
+from runner.metrics.catalogue import declared_in
+from runner.metrics.judged import ANSWER_MEANS
 from runner.protocols import Summing
 from runner.records import DataProblem, Preparation
 from runner.writing import replacing
 
-GENERATION = ("mean_faithfulness", "mean_answer_relevancy")
 SHOWN_CHARS = 300  # of an error, where it is one of many
 
 
@@ -43,7 +44,7 @@ def summary_of(
     job: Job, head: Mapping[str, Any], options: RunOptions, built: Built, finished: Finished, journal: Journal
 ) -> dict[str, Any]:
     ids = finished.ids
-    numbers = aggregate(journal.rows(ids), seed=options.seed, total=len(ids))
+    numbers = aggregate(journal.rows(ids), declared_in(head), seed=options.seed, total=len(ids))
     idle = {f"{key}.{name}" for key, part in built.parts.items() for name in getattr(part, "idle", ())}
     baselines = [
         f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
@@ -64,7 +65,7 @@ def summary_of(
         "k": options.k,
         "fingerprint": head["fingerprint"],
         **numbers,
-        **{name: numbers["metrics"].get(name, {}).get("value") for name in GENERATION},
+        **{name: numbers["metrics"].get(name, {}).get("value") for name in ANSWER_MEANS},
         **({"judging": judging} if judging else {}),
         **({"cost": spent} if spent else {}),
         **more,

@@ -20,9 +20,10 @@ from runner.data.identity import (
 )
 from runner.errors import EvaluationError
 from runner.llm.metering import charge
-from runner.metrics import diagnosis
+from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
-from runner.metrics.ranking import ranking_metrics
+from runner.metrics.metric import Metric
+from runner.metrics.ranking import METRICS, ranking_metrics
 from runner.protocols import Dataset, Retriever, Workspace
 from runner.rankings import Documents, Rankings, documents, rank_all
 from runner.records import CaseSet, Context, Corpus, Preparation, Query, Ranking, Scores, Timing
@@ -199,6 +200,11 @@ class Retrieval:
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """What agents did for all questions together, for summary.json."""
         return AgentSums(self.k).over(rows)
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """Those of `scores`."""
+        return (*METRICS, *agent.METRICS, *diagnosis.METRICS)
 
     def names(self, query: Query) -> tuple[str, ...]:
         """Metrics that apply to a query, scored or not."""

@@ -35,11 +35,13 @@ from runner.job import Job, Outcome, head_of
 from runner.journal import UNFINISHED, Journal, is_finished
 from runner.llm.models import models_among
 from runner.metadata import now, read_json, write_json
+from runner.metrics.catalogue import DECLARED, declared_by, declared_in
+from runner.metrics.judged import ANSWER_MEANS
 from runner.protocols import Case, Evaluation
 from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.redaction import redacted_value
 from runner.report.wording import Wording
-from runner.results import GENERATION, Finished, outcome_of, summary_of, write_errors
+from runner.results import Finished, outcome_of, summary_of, write_errors
 from runner.score_identity import score_identity
 from runner.serving import PREPARATION, Service, serve
 from runner.sources import code_digest
@@ -104,6 +106,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     write_errors(errors, case_set.problems, ())
     cases = selected(case_set.cases, options)
     head["identity"] = dict(case_set.identity)
+    head[DECLARED] = declared_by(built.root).record()
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
     head |= score_identity(built, identified(job.cfg)) | _reference(built.parts.values())
@@ -117,7 +120,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         except FallsShortError as error:
             finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
             summary = redacted_value(summary_of(job, head, options, built, finished, journal))
-            return _fallen_short(job, error, cases, summary)
+            return _fallen_short(job, head, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
             return _passed(stop, elapsed_s), None
@@ -127,21 +130,21 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
         unfinished = sum(not is_finished(row) for row in journal.rows(service.ids))
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
-    head.update({name: summary[name] for name in GENERATION})
+    head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
 
 
 def _fallen_short(
-    job: Job, error: FallsShortError, cases: Iterable[Case], summary: Mapping[str, Any]
+    job: Job, head: Mapping[str, Any], error: FallsShortError, cases: Iterable[Case], summary: Mapping[str, Any]
 ) -> tuple[Outcome, dict[str, Any]]:
     """What was measured before the first case, by which it was decided that none is run."""
     rows = (
         Row(case.id, "ok", error.measured[case.id], None, None, case.language, case.difficulty, case.tags)
         for case in cases
     )
-    numbers = aggregate(rows, seed=job.cfg.seed)
+    numbers = aggregate(rows, declared_in(head), seed=job.cfg.seed)
     measured = {"measured": "retrieval", "metrics": numbers["metrics"], "slices": numbers["slices"]}
     summary = {**summary, **measured, "status": "failed"}
     write_json(job.folder / "summary.json", summary)

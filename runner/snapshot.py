@@ -1,8 +1,9 @@
 """snapshot.json: what comparing a run with another one needs, without a text of the data in it.
 
     {"schema": 1, "kind": "runner.snapshot", "run": {...}, "config": {...}, "identity": {name: hash},
-     "depends": {metric: [names of identity]}, "metrics", "slices", "counts", "cases_count", "cost",
-     "timing", "cases": {"ids": [...], "content": [...], "gold": [...], …, "values": {metric: [number or null]}}}
+     "depends": {metric: [names of identity]}, "declared": [records of metrics], "metrics", "slices", "counts",
+     "cases_count", "cost", "timing",
+     "cases": {"ids": [...], "content": [...], "gold": [...], …, "values": {metric: [number or null]}}}
 
 Columns of `cases` have one entry for each finished case, by ascending id. `content` and `gold` are hashes of the
 question and of its labels (null where a case failed before it told them). `latency_ms` is null for what came from
@@ -23,9 +24,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from runner.aggregate import SUMMARY_NAMES
 from runner.journal import is_whole
 from runner.judging import noise_of
+from runner.metrics.catalogue import DECLARED, declared_in
+from runner.metrics.metric import Catalogue
 from runner.report.folder import RunFolder, open_run
 from runner.writing import replacing
 
@@ -39,32 +41,6 @@ RUN = (
     "overrides", "sweep_id", "fingerprint", "models",
 )  # fmt: skip
 
-# What a metric hangs on, by the first of these that its name begins with.
-RANKING = ("queries", "gold", "documents", "metric_code.ranking")
-JUDGED = ("queries", "judge")
-MEMORY = ("conversations", "queries", "gold", "metric_code.memory")
-REMEMBERED = (
-    "facts_present", "facts_current", "summary_current", "stale_present", "evidence_recall", "leakage", "answer_facts",
-    "answer_stale", "memory_sentences", "memory_tokens", "documents_tokens",
-    "context_tokens",
-)  # fmt: skip
-TRACE = ("tasks", "metric_code.trace")
-TRACED = ("complexity", "novelty", "diversity", "outcome")
-DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("chunk/", (*RANKING, "chunks")),
-    ("unanswerable_", ("queries", "gold", "metric_code.diagnosis")),
-    ("exact_match", ("queries", "gold", "metric_code.answers")),
-    ("token_f1", ("queries", "gold", "metric_code.answers")),
-    ("mean_faithfulness", (*JUDGED, "judge_prompt.faithfulness")),
-    ("mean_answer_relevancy", (*JUDGED, "judge_prompt.answer_relevancy")),
-    *((name, MEMORY) for name in REMEMBERED),
-    ("score", (*TRACE, "trace_weights")),
-    *((name, TRACE) for name in TRACED),
-    ("memory_overall", (*MEMORY, "judge", "judge_prompt.memory", "memory_weights")),
-    ("memory_", (*MEMORY, "judge", "judge_prompt.memory")),
-    *((name, ("queries", "gold", "documents", "metric_code.agent")) for name in ("tool_calls", "sufficiency_")),
-    *((name, RANKING) for name in ("precision", "recall", "hit_rate", "mrr", "ndcg", "map")),
-)
 # What an experiment varies. Every other metric hangs on all identities but these.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
@@ -96,7 +72,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 def _parts(opened: RunFolder) -> Iterator[bytes]:
     """The columns of cases are encoded one at a time."""
     yield orjson.dumps(_head(opened)).removesuffix(b"}") + b',"cases":'
-    yield from _object(_cases(opened.rows()))
+    yield from _object(_cases(opened.rows(), declared_in(opened.run)))
     yield b"}\n"
 
 
@@ -116,7 +92,7 @@ def _head(opened: RunFolder) -> dict[str, Any]:
     """Everything but the cases."""
     run, summary = opened.run, opened.summary
     identity = _identity(run)
-    metrics = summary.get("metrics") or {}
+    metrics, catalogue = summary.get("metrics") or {}, declared_in(run)
     timing = summary.get("timing") or {}
     return {
         "schema": SCHEMA,
@@ -125,7 +101,8 @@ def _head(opened: RunFolder) -> dict[str, Any]:
         | {"k": summary.get("k", run.get("k"))},  # evaluation.topk of links
         "config": run.get("config") or {},
         "identity": identity,
-        "depends": {name: list(depends_on(name, identity)) for name in metrics},
+        "depends": {name: list(depends_on(name, identity, catalogue)) for name in metrics},
+        DECLARED: catalogue.record(metrics),
         "metrics": metrics,
         "slices": summary.get("slices") or {},
         "counts": summary.get("counts") or {},
@@ -135,11 +112,10 @@ def _head(opened: RunFolder) -> dict[str, Any]:
     }
 
 
-def depends_on(metric: str, identity: Iterable[str]) -> tuple[str, ...]:
+def depends_on(metric: str, identity: Iterable[str], catalogue: Catalogue) -> tuple[str, ...]:
     """Names of identity that must be equal for two values of a metric to be comparable."""
     known = set(identity)
-    measure = metric.rpartition("/")[2] if not metric.startswith("chunk/") else metric
-    found = next((names for prefix, names in DEPENDS if measure.startswith(prefix)), None)
+    found = catalogue.variant(metric).depends
     if found is None:
         found = tuple(sorted(known - TREATMENTS))
     return tuple(name for name in found if name in known)
@@ -166,18 +142,19 @@ def _identity(run: Mapping[str, Any]) -> dict[str, str]:
 # --- cases ----------------------------------------------------------------------------------------
 
 
-def _cases(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
+def _cases(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[tuple[str, Any]]:
     """(name, column); a column of columns is an iterator of such pairs."""
-    columns = _Columns()
+    columns = _Columns(catalogue)
     for row in rows:
         columns.add(row)
     return columns.by_id()
 
 
 class _Columns:
-    """Rows as columns, each value kept in as many bytes as it needs."""
+    """Rows as columns, each value kept in as many bytes as it needs. Metrics are called as in summary.json."""
 
-    def __init__(self) -> None:
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._names = catalogue.summary_names
         self._ids: dict[str, int] = {}
         self._texts: dict[str, list[Any]] = {
             name: [] for name in ("content", "gold", "status", "language", "difficulty", "tags")
@@ -233,11 +210,22 @@ class _Columns:
         for name, texts in self._texts.items():
             yield name, [texts[place] for place in order]
         yield "latency_ms", np.array(self._latency, dtype=np.float64)[order]
-        yield "values", ((_named(name), np.array(column)[order]) for name, column in numbers.items())
+        yield "values", ((self._names.get(name, name), np.array(column)[order]) for name, column in numbers.items())
         for kind, columns in self._sparse.items():
-            yield kind, _placed(columns, places)
+            yield kind, self._placed(columns, places)
         yield "labels", ((name, [column[place] for place in order]) for name, column in labels.items())
         yield "chunk_gold", {str(places[row]): found for row, found in self._chunk_gold.items()}
+
+    def _placed(
+        self, columns: Mapping[str, Mapping[int, float]], places: Sequence[int] | Any
+    ) -> dict[str, dict[str, float]]:
+        """Metric -> place in the order of ids, as JSON writes it -> number."""
+        return {
+            self._names.get(name, name): {
+                str(place): n for place, n in sorted((places[row], column[row]) for row in column)
+            }
+            for name, column in sorted(columns.items())
+        }
 
     @staticmethod
     def _fill(column: Any, n: int, nothing: Any) -> Any:
@@ -264,16 +252,3 @@ def _latency(row: Mapping[str, Any]) -> float:
     if ms is None or row.get("status") != "ok" or not all(timing.get("live", True) for timing in timings):
         return float("nan")
     return float(ms)
-
-
-def _named(metric: str) -> str:
-    """As summary.json calls it."""
-    return SUMMARY_NAMES.get(metric, metric)
-
-
-def _placed(columns: Mapping[str, Mapping[int, float]], places: Sequence[int] | Any) -> dict[str, dict[str, float]]:
-    """Metric -> place in the order of ids, as JSON writes it -> number."""
-    return {
-        _named(name): {str(place): number for place, number in sorted((places[row], column[row]) for row in column)}
-        for name, column in sorted(columns.items())
-    }

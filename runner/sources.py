@@ -28,6 +28,7 @@ from typing import Any
 
 OWN = ("runner", "plugins")
 NOT_BUILDING = ("runner.errors", "runner.interrupts", "runner.protocols", "runner.report", "runner.terminal")
+RECORDS = "runner.metrics.metric"  # what metrics are: names, ranges and words, which make no value
 SCORING = ("runner.metrics", "runner.text")  # of this program; settings and prompts say the rest of a judge
 
 IMPORT = re.compile(
@@ -50,7 +51,8 @@ def code_digest(*modules: str) -> str:
 
 def syntax_digest(modules: Iterable[str]) -> str:
     """SHA-256 over the syntax of the closure of modules, for what must stay comparable: comments, docstrings and layout
-    do not count, nor does the version of Python. Of this program only what scores does (SCORING)."""
+    do not count, nor do the records of metrics (assigned to a name that ends in METRICS) and the version of Python.
+    Of this program only what scores does (SCORING)."""
     shapes = ((name, _syntax(name)) for name in sorted(_closure(modules, scores)))
     return _digest([[name, shape] for name, shape in shapes if shape is not None])
 
@@ -88,7 +90,7 @@ def builds(name: str) -> bool:
 
 
 def scores(name: str) -> bool:
-    return _is_within(name, SCORING)
+    return _is_within(name, SCORING) and name != RECORDS
 
 
 def _closure(modules: Iterable[str], counts: Callable[[str], bool]) -> set[str]:
@@ -254,7 +256,7 @@ def _syntax(name: str) -> str | None:
 def _shape(node: Any) -> Any:
     """Names of nodes with what they hold, empty fields left out: newer versions of Python know more of them."""
     if isinstance(node, list):
-        return [_shape(item) for item in node if not _is_docstring(item)]
+        return [_shape(item) for item in node if not _is_docstring(item) and not _is_record(item)]
     if not isinstance(node, ast.AST):
         return node
     fields = [(name, _shape(value)) for name, value in ast.iter_fields(node) if value is not None and value != []]
@@ -264,3 +266,12 @@ def _shape(node: Any) -> Any:
 def _is_docstring(node: Any) -> bool:
     """A text that is a statement by itself."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _is_record(node: Any) -> bool:
+    """The records of metrics, and the import of what they are made of."""
+    if isinstance(node, ast.ImportFrom):
+        return node.module == RECORDS
+    return isinstance(node, ast.Assign) and any(
+        isinstance(target, ast.Name) and target.id.endswith("METRICS") for target in node.targets
+    )

@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from runner.redaction import marked
 from runner.sources import code_digest
 
 MANIFEST = "manifest.json"
@@ -104,7 +105,7 @@ class Store:
             if not place.exists():
                 folder.rename(place)
 
-    def _place(self, kind: str, key: Mapping[str, Any], module: str) -> tuple[Path, dict[str, Any]]:
+    def _place(self, kind: str, key: Mapping[str, Any], module: str) -> tuple[Path, Mapping[str, Any]]:
         key = marked({**key, "code": code_digest(module)})
         return self.root / kind / fingerprint([SCHEMA, kind, key])[:32], key
 

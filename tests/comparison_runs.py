@@ -12,6 +12,7 @@ import numpy as np
 from runner.comparison.differences import PairedRuns
 from runner.comparison.sides import Side
 from runner.comparison.snapshots import Cases, Snapshot
+from runner.metrics.catalogue import built_in
 from runner.snapshot import depends_on, write_snapshot
 from tests.run_folders import METRICS, dump, merged, row, write_run
 
@@ -50,19 +51,21 @@ def cases(ids: Sequence[str], values: Mapping[str, Sequence[float | None]] | Non
 
 
 def snapshot(found: Cases, **changes: Any) -> Snapshot:
-    """A run of retrieval with k = 5; `changes` to its run, identity, config, timing and cost."""
+    """A run of retrieval with k = 5; `changes` to its run, identity, config, catalogue, timing and cost."""
     identity = {**IDENTITY, **changes.get("identity", {})}
+    catalogue = changes.get("catalogue", built_in())
     metrics = {name: {"value": 0.5, "n": len(found)} for name in changes.get("metrics", found.values)}
     return Snapshot(
         run={"id": "run", "evaluation_type": "retrieval_only", "k": 5, "status": "completed", **changes.get("run", {})},
         config=changes.get("config", {}),
         identity=identity,
-        depends={name: depends_on(name, identity) for name in metrics},
+        depends={name: depends_on(name, identity, catalogue) for name in metrics},
         metrics=metrics,
         counts={},
         cases_count={},
         timing=changes.get("timing", {}),
         cases=found,
+        catalogue=catalogue,
         cost=changes.get("cost", {}),
     )
 

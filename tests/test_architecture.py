@@ -12,6 +12,7 @@ LAYERS = (
     ("runner", "runner.errors", "runner.records", "runner.trajectory", "runner.redaction"),
     (
         "runner.protocols",
+        "runner.metrics.metric",
         "runner.text",
         "runner.sources",
         "runner.store",

@@ -33,9 +33,10 @@ from runner.memory.replay import Moment
 from runner.memory.scoring import counted, facts_lost_at, names
 from runner.memory.sums import sums
 from runner.memory.walking import Moments, moments
-from runner.metrics import diagnosis, judged
+from runner.metrics import agent, answers, diagnosis, judged, memory, ranking
 from runner.metrics.agent import AgentSums
 from runner.metrics.answers import answer_matches
+from runner.metrics.metric import Metric
 from runner.protocols import Generator, Judge, Workspace
 from runner.records import (
     Answer,
@@ -136,6 +137,19 @@ class Copilot:
             "memory_weights": fingerprint(self.weights),
         }
         return CaseSet(cases, (*found.problems, *problems, *log.problems), {**identity, **asked})
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        return (
+            *ranking.METRICS,
+            *memory.METRICS,
+            *judged.MEMORY_METRICS,
+            *memory.SIZE_METRICS,
+            *agent.METRICS,
+            *diagnosis.METRICS,
+            *judged.ANSWER_METRICS,
+            *answers.METRICS,
+        )
 
     def opened(self) -> AbstractAsyncContextManager[None]:
         return self.memory.opened()

@@ -12,9 +12,10 @@ from typing_extensions import TypedDict
 from runner.errors import EvaluationError, FallsShortError
 from runner.health import check_health
 from runner.llm.votes import judge_missing
-from runner.metrics import diagnosis
+from runner.metrics import answers, diagnosis
 from runner.metrics.answers import answer_matches, exact_match, token_f1
-from runner.metrics.judged import judged
+from runner.metrics.judged import ANSWER_METRICS, judged
+from runner.metrics.metric import Metric
 from runner.metrics.required import shortfall
 from runner.protocols import Generator, Judge, Workspace
 from runner.records import (
@@ -100,6 +101,10 @@ class FullRag:
         parts = {"judge": self.judge_, "generator": self.generator}
         asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
         return replace(found, identity={**found.identity, **asked})
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        return (*self.retrieval.metrics, *ANSWER_METRICS, *answers.METRICS)
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         preparation = await self.retrieval.prepare(cases, workspace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -12,6 +12,7 @@ from runner.data.identity import documents_fingerprint
 from runner.errors import ConfigError, Problem
 from runner.health import check_health
 from runner.llm.metering import by_role, charge, metered
+from runner.metrics import links, ranking
 from runner.metrics.links import acceptance, first_rank, link_metrics, novelty
 from runner.protocols import Judge, Workspace
 from runner.records import CaseSet, Judgement, Judgements, Preparation, RoleCost, Scores, Timing
@@ -26,6 +27,10 @@ from runner.vault.making import window
 from runner.vault.suggesting import Place, Suggester, Suggestion, Suggestions
 
 RUBRIC = "link_reason"
+NO_GRADE = {
+    "en": "Precision@k has no grade: a place with fewer expected links than k cannot reach 1.",
+    "ko": "Precision@k에는 등급이 없습니다. 기대 링크가 k개보다 적은 자리는 1에 이를 수 없기 때문입니다.",
+}
 EXCERPT, SAYING = 3000, 10  # characters of a suggested note, and sentences that link to it, which a judge sees
 AHEAD = 64  # places that a suggester which asks a model is asked for at once
 
@@ -53,6 +58,11 @@ class LinkEvaluation:
     """One case is one place. `topk` suggestions are shown; those of less than `min_confidence` are none, in a leg
     either. What is linked in the note already is not suggested again, unless `skip_linked` is false. The reason of the
     first suggestion is judged where `judge_reason` says so."""
+
+    metrics = (
+        *(replace(metric, no_grade=NO_GRADE) if metric.no_grade else metric for metric in ranking.METRICS),
+        *links.METRICS,
+    )
 
     def __init__(
         self,

@@ -21,9 +21,10 @@ from runner.memory.records import Conversation, Probe
 from runner.memory.replay import Moment, Replay
 from runner.memory.scoring import counted, facts_lost_at, labelled, names
 from runner.memory.sums import sums
-from runner.metrics import diagnosis, judged
+from runner.metrics import answers, diagnosis, judged, memory
 from runner.metrics.answers import answer_matches
 from runner.metrics.memory import LostAt, lost_at
+from runner.metrics.metric import Metric
 from runner.protocols import Generator, Judge, Workspace
 from runner.records import (
     Answer,
@@ -124,6 +125,16 @@ class MemoryEvaluation:
         asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
         weighed = {"memory_weights": fingerprint(self.weights)}
         return CaseSet(tuple(_cases(conversations)), tuple(problems), {**_identity(conversations), **asked, **weighed})
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        return (
+            *memory.METRICS,
+            *judged.MEMORY_METRICS,
+            *memory.SIZE_METRICS,
+            *diagnosis.METRICS,
+            *answers.METRICS,
+        )
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:

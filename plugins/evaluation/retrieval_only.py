@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runner.metrics.judged import ANSWER_METRICS
+from runner.metrics.metric import Metric
 from runner.protocols import Workspace
 from runner.records import CaseSet, Judgements, Preparation, Query, Scores, Timing
 from runner.retrieval import Retrieval, Retrieved, record_of
 
 # There is no answer to judge; the summary says so instead of leaving the names out.
-NOT_JUDGED = {"faithfulness": None, "answer_relevancy": None}
+NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,10 @@ class RetrievalOnly:
 
     def load(self) -> CaseSet[Query]:
         return self.retrieval.load()
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        return (*self.retrieval.metrics, *ANSWER_METRICS)
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         return await self.retrieval.prepare(cases, workspace)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.errors import ConfigError, Problem
-from runner.metrics.trace import DIMENSIONS
+from runner.metrics.trace import DIMENSIONS, METRICS
 from runner.protocols import Workspace
 from runner.records import CaseSet, Judgements, Preparation, Scores, Timing
 from runner.store import fingerprint
@@ -19,7 +19,7 @@ from runner.trace.records import Trace, TraceScore
 from runner.trace.scoring import dimensions_of, scored
 from runner.trace.sums import sums
 
-METRICS = ("score", *DIMENSIONS)
+NAMES = tuple(metric.name for metric in METRICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,8 @@ class TraceOutput:
 class TraceQuality:
     """One case is one trace. Novelty, which hangs on the order of traces, is settled before the first case."""
 
+    metrics = METRICS
+
     def __init__(
         self, *, dataset: Traces, profile: ProfileChoice, profiles: dict[str, Profile], novelty: Novelty
     ) -> None:
@@ -106,7 +108,7 @@ class TraceQuality:
 
     def score(self, case: TraceCase, output: TraceOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            return Scores({}, unscored=METRICS)
+            return Scores({}, unscored=NAMES)
         result = output.result
         dimensions = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
         labels = {"rule": "+".join(result.rules) or "none", "domain": output.trace.domain}

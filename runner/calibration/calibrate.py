@@ -29,6 +29,8 @@ from runner.llm import ledger
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Rehearsal
 from runner.metadata import SCHEMA, git_state, now, versions, write_json
+from runner.metrics.catalogue import DECLARED, built_in, declared_in
+from runner.metrics.metric import Catalogue
 from runner.planning import CellPlan, Planned, rehearse
 from runner.progress import progress
 from runner.protocols import Preflight
@@ -189,7 +191,14 @@ def _head(calibration: Calibration) -> dict[str, Any]:
             "problems": {"errors": errors, "warnings": len(labels.problems) - errors},
         },
         "threshold": {"judge": settings.judge_from, "human": settings.human_from},
+        DECLARED: _catalogue(calibration).record(labels.rubrics),
     }
+
+
+def _catalogue(calibration: Calibration) -> Catalogue:
+    """What the run declared whose means are corrected, and the built-in metrics."""
+    run = calibration.run
+    return built_in() if run is None else declared_in(run.run).beside(built_in())
 
 
 def _cases(calibration: Calibration, items: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -44,6 +44,7 @@ from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.folders import is_locked, locked
 from runner.metadata import read_json
+from runner.metrics.judged import ANSWER_METRICS
 from runner.report import calibration as report
 from runner.report.calibration_panels import panels
 from runner.report.folder import RunFolder, legible, open_run
@@ -52,7 +53,7 @@ from runner.run import selected
 from runner.store import fingerprint
 from runner.writing import from_here
 
-RUBRICS = ("faithfulness", "answer_relevancy")
+RUBRICS = tuple(metric.name for metric in ANSWER_METRICS)
 OWN = ("scale", "threshold", "ratings", "run")
 
 

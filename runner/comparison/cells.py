@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from runner.comparison.pairing import pair
 from runner.comparison.sides import Place, open_place
 from runner.comparison.snapshots import Bools, Snapshot
 from runner.errors import InputError
+from runner.metrics.metric import Catalogue
 from runner.paired import Paired
 from runner.report.folder import case_counts, open_run
 from runner.statistics import Floats
@@ -49,6 +51,14 @@ class Cells:
         self._places, self.n_rows = _places([snapshot.cases.ids for snapshot in snapshots.values()])
         self._places_of = dict(zip(snapshots, self._places, strict=True))
         self._runs: dict[tuple[str, str], PairedRuns] = {}
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """What any of the runs declared; the first that did counts."""
+        first, *others = (snapshot.catalogue for snapshot in self.snapshots.values())
+        for other in others:
+            first = first.beside(other)
+        return first
 
     def runs(self, one: str, other: str) -> PairedRuns:
         if (one, other) not in self._runs:

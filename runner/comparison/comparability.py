@@ -7,7 +7,6 @@ the question or its labels. Metrics at the run's own k are those of another cuto
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,9 +16,8 @@ import numpy as np
 from runner.comparison.differences import PairedRuns
 from runner.comparison.snapshots import Bools
 
-Kind = Literal["k", "missing", "pairs", "identity", "question", "gold"]
+Kind = Literal["k", "missing", "pairs", "identity", "question", "gold", "direction"]
 PER_CASE = {"queries": "question", "gold": "gold"}  # identities that are held against each other case by case
-AT_OWN_K = re.compile(r"(.+_at_k|mrr)")
 NAMED = 20  # cases that are named
 
 
@@ -33,6 +31,7 @@ class Reason:
     identity   `names` of the identity differ
     question   `cases` ask something else
     gold       `cases` have other labels
+    direction  nothing says whether more of it is better (rules of the gate)
     """
 
     kind: Kind
@@ -73,7 +72,7 @@ def _missing(runs: PairedRuns, metric: str) -> Iterator[Reason]:
 
 
 def _other_k(runs: PairedRuns, metric: str) -> Iterator[Reason]:
-    if AT_OWN_K.fullmatch(metric.rpartition("/")[2]) and runs.baseline.k != runs.candidate.k:
+    if runs.catalogue.variant(metric).is_own_k and runs.baseline.k != runs.candidate.k:
         yield Reason("k", (str(runs.baseline.k), str(runs.candidate.k)))
 
 

@@ -18,7 +18,8 @@ from runner.comparison.sides import Side
 from runner.comparison.slices import slices_of
 from runner.comparison.snapshots import Bools
 from runner.comparison.texts import with_texts
-from runner.comparison.verdicts import Overall, Role, Verdict, adjusted, is_test, main_metrics, overall, verdict
+from runner.comparison.verdicts import ALPHA, Overall, Role, Verdict, adjusted, is_test, main_metrics, overall, verdict
+from runner.metrics.metric import Catalogue
 from runner.paired import Paired
 from runner.regression import Regression, margins_of
 
@@ -33,8 +34,13 @@ class Compared:
     numbers: Paired
     role: Role
     p_holm: float
-    verdict: Verdict
+    verdict: Verdict | None
     caveats: tuple[Reason, ...] = ()
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the difference is more than chance, whichever way it goes."""
+        return self.p_holm < ALPHA and not self.numbers.low <= 0 <= self.numbers.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,7 @@ class Comparison:
     gate: Gate
     margin: float
     family: int
+    catalogue: Catalogue
     allow_incomparable: bool
 
     @property
@@ -127,7 +134,8 @@ class _Numbers:
         self._reasons = {name: tuple(comparability.reasons(self._runs, name)) for name in names if name in valued}
         self._differences = self._differing(self._usable())
         self.numbers = {name: found.numbers for name, found in self._differences.items() if found.numbers is not None}
-        self.main = main_metrics(self.numbers, self._reasons)
+        self.catalogue = self._runs.catalogue
+        self.main = main_metrics(self.numbers, self.catalogue, self._reasons)
 
     def _usable(self) -> list[str]:
         """Metrics that are comparable, or looked at anyway."""
@@ -168,7 +176,7 @@ class _Numbers:
             candidate=self._sides[1],
             pairing=self._runs.pairing,
             anchored=self._runs.anchored,
-            verdict=overall(each.verdict for each in metrics if each.role == "main"),
+            verdict=self._verdict(metrics),
             metrics=metrics,
             not_comparable=list(self._not_comparable()),
             config_difference=config_difference(one, other),
@@ -179,12 +187,18 @@ class _Numbers:
             gate=gate_of(rules, self._runs, [*latency, *cost], allow_incomparable=self._allow),
             margin=regression.margin,
             family=family,
+            catalogue=self.catalogue,
             allow_incomparable=self._allow,
         )
 
+    def _verdict(self, metrics: Sequence[Compared]) -> Overall:
+        if self.numbers and not any(self.catalogue.direction(name) for name in self._reasons):
+            return "not_judged"
+        return overall(each.verdict for each in metrics if each.role == "main" and each.verdict is not None)
+
     def _compared(self, difference: Difference, numbers: Paired, p_holm: float, margin: float) -> Compared:
         name = difference.metric
-        found = verdict(name, numbers, p_holm, margin)
+        found = verdict(self.catalogue.variant(name), numbers, p_holm, margin)
         return Compared(difference, numbers, self._role(name), p_holm, found, self._reasons[name])
 
     def _not_comparable(self) -> Iterator[NotComparable]:

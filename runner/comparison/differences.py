@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from runner import paired
 from runner.comparison.anchoring import Anchored, anchored
 from runner.comparison.pairing import Pairing, Places, pair
 from runner.comparison.snapshots import Bools, Cases, Snapshot
+from runner.metrics.metric import Catalogue
 from runner.paired import Paired
 from runner.statistics import Floats
 
@@ -61,6 +63,11 @@ class PairedRuns:
     def of(cls, baseline: Snapshot, candidate: Snapshot, *, seed: int) -> PairedRuns:
         pairing = pair(baseline.cases, candidate.cases)
         return cls(baseline, candidate, pairing, seed, anchored(baseline, candidate, pairing))
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """What either run declared; where both did, what the candidate did."""
+        return self.candidate.catalogue.beside(self.baseline.catalogue)
 
     def differences(self, metrics: Iterable[str], chosen: Bools | None = None) -> dict[str, Difference]:
         """Over all pairs, or those that are `chosen`, bool [n_pairs]. Metrics that count for the same pairs share

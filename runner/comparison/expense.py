@@ -20,9 +20,11 @@ import numpy as np
 
 from runner import statistics
 from runner.comparison.snapshots import Snapshot
+from runner.metrics.metric import Direction
 from runner.statistics import Floats
 
 STAGE = "case"
+DIRECTION: Direction = "lower"  # which way latency and cost are better
 PERCENTILES = {"p50_ms": 50.0, "p95_ms": 95.0}
 
 
@@ -45,6 +47,11 @@ class Expense:
         if self.baseline is None or self.candidate is None:
             return None
         return self.candidate - self.baseline
+
+
+def is_expense(name: str) -> bool:
+    """Whether a rule of the gate names a latency or a cost, which is no metric of cases."""
+    return name.startswith(("latency.", "cost."))
 
 
 def latencies(baseline: Snapshot, candidate: Snapshot, *, seed: int) -> list[Expense]:

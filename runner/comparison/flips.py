@@ -1,7 +1,8 @@
 """Questions that went from right to wrong, and back.
 
 A question is right where the run lost it nowhere (label `lost_at` is `none`), and wrong where its case failed.
-Where the two runs are of different evaluations, or have no such label, the first of FALLBACK that both have decides.
+Where the two runs are of different evaluations, or have no such label, the first metric that both have decides of those
+that tell right from wrong, at k where both have the same, else at 10.
 Pairs whose question or labels are not the same count nowhere: they were not asked or not judged alike.
 Flips are ordered by their weight: the mean change of the main metrics of the case.
 """
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from runner.comparison.differences import CONFIDENCE, PairedRuns
 from runner.comparison.snapshots import Cases, Snapshot
 
-FALLBACK = ("exact_match", "hit_rate_at_k", "hit_rate_at_10")
+CUTOFF = 10
 LABEL = "lost_at"
 RIGHT, WRONG, UNTOLD = 1, 0, -1
 States = NDArray[np.int8]
@@ -78,8 +79,13 @@ def decided_by(baseline: Snapshot, candidate: Snapshot) -> str | None:
     same = baseline.run.get("evaluation_type") == candidate.run.get("evaluation_type")
     if same and all(LABEL in run.cases.labels for run in (baseline, candidate)):
         return LABEL
-    usable = (name for name in FALLBACK if name != "hit_rate_at_k" or baseline.k == candidate.k)
-    return next((name for name in usable if all(name in run.cases.values for run in (baseline, candidate))), None)
+    catalogue = candidate.catalogue.beside(baseline.catalogue)
+    both = [catalogue.variant(name) for name in candidate.cases.values if name in baseline.cases.values]
+    telling = [each for each in both if each.metric is not None and each.metric.tells_right and each.is_whole]
+    usable = [each for each in telling if each.fixed in (None, CUTOFF)]
+    usable = [each for each in usable if not each.is_own_k or baseline.k == candidate.k]
+    found = min(usable, key=lambda each: (each.is_own_k or each.fixed is not None, each.priority), default=None)
+    return None if found is None else found.name
 
 
 def states(cases: Cases, by: str) -> States:

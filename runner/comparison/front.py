@@ -27,7 +27,8 @@ NOT_ANSWERING = ("judge", "testset")  # roles
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """`cost` is 0 where it is not known for all runs; `live_ms` are the times of cases that were live."""
+    """`quality` is better the higher it is, `cost` is 0 where it is not known for all runs, and `live_ms` are the times
+    of cases that were live."""
 
     folder: str
     quality: float
@@ -46,14 +47,15 @@ def front(
     values: Mapping[str, float],
     near_best: Collection[str],
     *,
+    is_lower: bool = False,
     seed: int,
 ) -> dict[str, Any]:
     """Of the runs with a value, by folder; `near_best` are within noise of the best one. JSON values: `dominated_by`
-    is empty for the runs of the front, `latency` tells whether it counted."""
+    is empty for the runs of the front, `latency` tells whether it counted; `is_lower`: less of the metric is better."""
     found = {folder: snapshots[folder] for folder in values}
     unit, cost = _cost(found)
     runs = [
-        _Run(folder, value, folder in near_best, cost.get(folder, 0.0), _live(found[folder]))
+        _Run(folder, -value if is_lower else value, folder in near_best, cost.get(folder, 0.0), _live(found[folder]))
         for folder, value in values.items()
     ]
     timed = all(len(run.live_ms) for run in runs)
@@ -64,7 +66,7 @@ def front(
         "cells": [
             {
                 "folder": run.folder,
-                "quality": run.quality,
+                "quality": values[run.folder],
                 "cost": run.cost if unit else None,
                 "p95_ms": run.p95_ms,
                 "dominated_by": [

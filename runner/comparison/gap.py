@@ -1,6 +1,6 @@
 """How much of the gap between floor and ceiling each run of a sweep closes.
 
-Floor: what the generator reaches without context or with random chunks, whichever is higher. Ceiling: what it
+Floor: what the generator reaches without context or with random chunks, whichever is better. Ceiling: what it
 reaches with the gold documents. Share: (score - floor) / (ceiling - floor), over the cases that all of these runs
 have finished; below 0 for a run that is worse than the floor, above 1 for one that beats the ceiling. There is no
 share where the gap is not significant (p of ceiling against floor at .05, its interval excludes 0).
@@ -39,11 +39,12 @@ def _gap(cells: Cells, systems: Sequence[str], references: Sequence[str], metric
     floors = [folder for folder in FLOORS if folder in known]
     if not floors or CEILING not in known:
         return None
-    floor = max(floors, key=lambda folder: known[folder])
+    sign = -1.0 if cells.catalogue.direction(metric) == "lower" else 1.0
+    floor = max(floors, key=lambda folder: sign * known[folder])
     gap = cells.between(floor, CEILING, {metric: rows}).get(metric)
     if gap is None:
         return None
-    large = gap.p < ALPHA and gap.low > 0
+    large = gap.p < ALPHA and (gap.low > 0 if sign > 0 else gap.high < 0)
     scores = {folder: known[folder] for folder in able if folder in known}
     return {
         "name": metric,

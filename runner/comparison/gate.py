@@ -2,7 +2,8 @@
 
 A rule fires where the candidate lost more than the margin and, where it demands significance, p is below .05. A gate
 looks in one direction, so p is one-sided; it is adjusted (Holm) over the rules that demand significance. A rule that
-names a metric that a run does not have is an error. One whose metric has no value in a run (latency of a replayed
+names a metric that a run does not have is an error. One whose metric does not say which way it is better, nor does
+the rule, is not evaluated. One whose metric has no value in a run (latency of a replayed
 run) is not evaluated, one whose metric means something else in the two runs is not comparable; neither has passed.
 """
 
@@ -18,7 +19,7 @@ from runner import paired, statistics
 from runner.comparison import comparability
 from runner.comparison.comparability import Reason, comparable_pairs
 from runner.comparison.differences import PairedRuns
-from runner.comparison.expense import Expense
+from runner.comparison.expense import DIRECTION, Expense, is_expense
 from runner.comparison.flips import LABEL, RIGHT, UNTOLD, decided_by, states
 from runner.comparison.slices import slices_of
 from runner.comparison.snapshots import Bools, Cases, Snapshot
@@ -77,7 +78,7 @@ def gate_of(regression: Regression, runs: PairedRuns, expenses: Sequence[Expense
 def demand_known(regression: Regression, known: Mapping[str, object], side: str) -> None:
     """Raises InputError for the first rule whose metric is neither among those of a run nor a latency or cost."""
     for number, rule in enumerate(regression.rules):
-        if rule.metric not in known and not rule.metric.startswith(("latency.", "cost.")):
+        if rule.metric not in known and not is_expense(rule.metric):
             near = did_you_mean(rule.metric, known)
             hint = near if "did you mean" in near else NO_METRIC
             raise InputError(f"regression.rules.{number}: the {side} has no metric '{rule.metric}'{hint}")
@@ -104,13 +105,16 @@ class _Checked:
         self._runs, self._expenses, self._allow = runs, expenses, allow_incomparable
 
     def result(self, rule: Rule, key: str) -> RuleResult:
-        if rule.metric.startswith(("latency.", "cost.")):
+        if is_expense(rule.metric):
             return self._of_expense(rule, key)
         for side, run in (("baseline", self._runs.baseline), ("candidate", self._runs.candidate)):
             if rule.metric not in run.metrics:
                 near = did_you_mean(rule.metric, run.metrics)
                 hint = near if "did you mean" in near else NO_METRIC
                 raise InputError(f"{key}: the {side} has no metric '{rule.metric}'{hint}")
+        rule = replace(rule, direction=rule.direction or self._runs.catalogue.direction(rule.metric))
+        if rule.direction is None:
+            return RuleResult(rule, "not_evaluated", reasons=(Reason("direction"),))
         found = tuple(comparability.reasons(self._runs, rule.metric))
         if any(reason.kind == "missing" for reason in found):
             return RuleResult(rule, "not_evaluated")
@@ -132,6 +136,7 @@ class _Checked:
             raise InputError(f"{key}: neither run has '{rule.metric}'{did_you_mean(rule.metric, known)}")
         if rule.slice:
             raise InputError(f"{key}: '{rule.metric}' is that of all cases; leave out the slice")
+        rule = replace(rule, direction=rule.direction or DIRECTION)
         found = self._expenses.get(rule.metric)
         if found is None or found.baseline is None or found.candidate is None:
             return RuleResult(rule, "not_evaluated")

@@ -1,6 +1,7 @@
 """compare.json: a comparison as JSON. Reports are made from it.
 
 verdict, exit_code, baseline, candidate, pairing, config_difference, not_comparable
+declared    what the metrics are (runner.metrics.metric); one that nobody declared has no direction and no verdict
 metrics     name, role (main | other | leg), direction, n_paired, baseline, candidate, difference, ci_low, ci_high, p,
             p_holm, effect_size (d_z), mde (the difference that would be found with a power of 80 %), verdict,
             mcnemar {b: only the baseline is right, c: only the candidate, p}, judge_noise, left_out (pairs in
@@ -19,7 +20,8 @@ from runner.comparison.expense import Expense
 from runner.comparison.gate import RuleResult
 from runner.comparison.sides import Side
 from runner.comparison.verdicts import ALPHA
-from runner.metrics.direction import direction
+from runner.metrics.catalogue import DECLARED
+from runner.metrics.metric import Catalogue
 
 SCHEMA = 1
 KIND = "runner.comparison"
@@ -43,10 +45,12 @@ def record_of(comparison: Comparison, *, fail_on_regression: bool) -> dict[str, 
         "allow_incomparable": comparison.allow_incomparable,
         "pairing": _pairing(comparison),
         "config_difference": [asdict(setting) for setting in comparison.config_difference],
-        "metrics": [_metric(compared) for compared in comparison.metrics],
+        DECLARED: comparison.catalogue.record(_names(comparison)),
+        "metrics": [_metric(compared, comparison.catalogue) for compared in comparison.metrics],
         "not_comparable": [asdict(entry) for entry in comparison.not_comparable],
         "slices": [
-            {"dimension": row.dimension, "value": row.value, **_metric(row.compared)} for row in comparison.slices
+            {"dimension": row.dimension, "value": row.value, **_metric(row.compared, comparison.catalogue)}
+            for row in comparison.slices
         ],
         "latency": [_expense(expense) for expense in comparison.latency],
         "cost": [_expense(expense) for expense in comparison.cost],
@@ -64,6 +68,14 @@ def record_of(comparison: Comparison, *, fail_on_regression: bool) -> dict[str, 
             "won": [asdict(flip) for flip in flips.won],
         },
     }
+
+
+def _names(comparison: Comparison) -> list[str]:
+    """Of all metrics that the record names."""
+    compared = [each.difference.metric for each in comparison.metrics]
+    rules = [result.rule.metric for result in comparison.gate.rules]
+    by = [comparison.flips.by or ""]
+    return [*compared, *(entry.metric for entry in comparison.not_comparable), *rules, *by]
 
 
 def _side(side: Side) -> dict[str, Any]:
@@ -86,13 +98,13 @@ def _pairing(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _metric(compared: Compared) -> dict[str, Any]:
+def _metric(compared: Compared, catalogue: Catalogue) -> dict[str, Any]:
     found, numbers = compared.difference, compared.numbers
     chances = found.mcnemar
     return {
         "name": found.metric,
         "role": compared.role,
-        "direction": direction(found.metric),
+        "direction": catalogue.direction(found.metric),
         "n_paired": numbers.n,
         "baseline": numbers.baseline,
         "candidate": numbers.candidate,

@@ -16,6 +16,8 @@ from typing_extensions import TypedDict
 
 from runner.errors import DataError
 from runner.journal import LARGEST
+from runner.metrics.catalogue import DECLARED, declared_in
+from runner.metrics.metric import Catalogue
 from runner.snapshot import KIND, SCHEMA
 from runner.statistics import Floats
 
@@ -70,6 +72,7 @@ class Snapshot:
     cases_count: Mapping[str, int]
     timing: Mapping[str, Any]
     cases: Cases
+    catalogue: Catalogue
     cost: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -159,6 +162,7 @@ class _Head(BaseModel):
     counts: dict[str, dict[str, int]]
     cases_count: dict[str, int]
     timing: _Timing
+    declared: list[dict[str, Any]] | None = None  # not in a file that is older than the key
     cases: dict[str, Any]
     cost: _Cost = {}
 
@@ -190,8 +194,12 @@ def parse_snapshot(data: bytes, name: str) -> Snapshot:
         cases = _Columns(head.cases).read()
     except _DamagedError as problem:
         raise DataError(f"{name}: damaged: cases.{problem}; {AGAIN}") from None
-    kept = {field: getattr(head, field) for field in _Head.model_fields if field != "cases"}
-    return Snapshot(**kept, cases=cases)
+    try:
+        catalogue = declared_in({} if head.declared is None else {DECLARED: head.declared})
+    except ValueError as problem:
+        raise DataError(f"{name}: damaged: {problem}; {AGAIN}") from None
+    kept = {field: getattr(head, field) for field in _Head.model_fields if field not in ("cases", DECLARED)}
+    return Snapshot(**kept, cases=cases, catalogue=catalogue)
 
 
 def _demand_ours(value: Any, name: str) -> None:

@@ -21,13 +21,12 @@ from typing import Any
 
 from runner import paired
 from runner.comparison.cells import Cells, open_cells
-from runner.comparison.comparability import AT_OWN_K, Reason
+from runner.comparison.comparability import Reason
 from runner.comparison.front import front
 from runner.comparison.gap import gaps
 from runner.comparison.snapshots import Bools, Snapshot
 from runner.comparison.verdicts import ALPHA, Verdict, adjusted, is_test, main_metrics, verdict
-from runner.metrics.direction import direction, span
-from runner.metrics.trace import DIMENSIONS
+from runner.metrics.metric import Catalogue
 from runner.paired import Paired
 from runner.references import NAMES
 
@@ -86,7 +85,7 @@ def compare_sweep(
         "apart": [name for name in compared if name not in cells.snapshots],
         "left_out": [name for name in statuses if name not in compared and name not in NAMES],
         "metrics": [_record(found) for found in metrics],
-        "timing": {"pareto": _front(cells, quality, seed) if (quality := _quality(metrics)) else None},
+        "timing": {"pareto": _front(cells, quality, seed) if (quality := _quality(metrics, cells.catalogue)) else None},
         **({"gaps": gaps(cells.snapshots, beside, names, seed=seed)} if beside else {}),
     }
 
@@ -100,13 +99,15 @@ def _beside(snapshots: Mapping[str, Snapshot], baseline: str) -> dict[str, Snaps
 def _main(cells: Cells, baseline: str) -> list[str]:
     """Main metrics of those that the baseline shares with another run, or of all where there is no other."""
     others = [other for other in cells.snapshots if other != baseline] or [baseline]
+    catalogue = cells.catalogue
     one_k = len({snapshot.k for snapshot in cells.snapshots.values()}) == 1
     names = [
         name
         for name in cells.snapshots[baseline].cases.values
-        if (one_k or not AT_OWN_K.fullmatch(name)) and not all(cells.reasons(baseline, other, name) for other in others)
+        if (one_k or not catalogue.variant(name).is_own_k)
+        and not all(cells.reasons(baseline, other, name) for other in others)
     ]
-    return main_metrics(names, cells.snapshots[baseline].cases.values)
+    return main_metrics(names, catalogue, cells.snapshots[baseline].cases.values)
 
 
 def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetric | None:
@@ -118,7 +119,8 @@ def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetri
     values = {folder: value for folder, value in means.items() if value is not None}
     if baseline not in values or len(values) < 2:
         return None
-    best = (max if direction(name) == "higher" else min)(values, key=lambda folder: values[folder])
+    variant = cells.catalogue.variant(name)
+    best = (max if variant.direction == "higher" else min)(values, key=lambda folder: values[folder])
     differences = _differences(cells, baseline, list(values), name, rows)
     p_holm = dict(zip(differences, adjusted(list(differences.values())), strict=True))
     leads = _differences(cells, best, list(values), name, rows)
@@ -126,14 +128,14 @@ def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetri
     entries = []
     for folder, value in values.items():
         found, lead = differences.get(folder), leads.get(folder)
-        is_far = lead is not None and _is_far(lead, p_best[folder], margin * span(name))
+        is_far = lead is not None and _is_far(lead, p_best[folder], margin * variant.span)
         entries.append(
             Against(
                 folder,
                 value,
                 found,
                 p_holm.get(folder, 1.0),
-                None if found is None else verdict(name, found, p_holm[folder], margin),
+                None if found is None else verdict(variant, found, p_holm[folder], margin),
                 0.0 if lead is None else lead.difference,
                 p_best.get(folder, 1.0),
                 near_best=not is_far,
@@ -163,23 +165,21 @@ def _is_far(lead: Paired, p: float, matters: float) -> bool:
     return p < ALPHA and not lead.low <= 0 <= lead.high and abs(lead.difference) >= matters
 
 
-def _quality(metrics: Sequence[SweptMetric]) -> SweptMetric | None:
-    """Faithfulness, else nDCG, else recall, else the first; one in which the runs differ before any other. The
-    dimensions of a trace are no qualities by themselves."""
-    order = ("mean_faithfulness", "ndcg", "recall")
-
-    def rank(found: SweptMetric) -> tuple[bool, int]:
-        places = [place for place, name in enumerate(order) if found.name.startswith(name)]
-        return found.same, places[0] if places else len(order)
-
-    return min((found for found in metrics if found.name not in DIMENSIONS), key=rank, default=None)
+def _quality(metrics: Sequence[SweptMetric], catalogue: Catalogue) -> SweptMetric | None:
+    """The one that says of itself that it stands for quality before the others; one in which the runs differ before
+    any other."""
+    found = {each.name: record.quality for each in metrics if (record := catalogue.variant(each.name).metric)}
+    ranks = {name: rank for name, rank in found.items() if rank is not None}
+    usable = (each for each in metrics if each.name in ranks)
+    return min(usable, key=lambda each: (each.same, ranks[each.name]), default=None)
 
 
 def _front(cells: Cells, quality: SweptMetric, seed: int) -> dict[str, Any] | None:
     """None where nothing sets the runs apart: all would be on it."""
     values = {cell.folder: cell.value for cell in quality.cells}
     near_best = {cell.folder for cell in quality.cells if cell.near_best}
-    found = front(cells.snapshots, quality.name, values, near_best, seed=seed)
+    is_lower = cells.catalogue.direction(quality.name) == "lower"
+    found = front(cells.snapshots, quality.name, values, near_best, is_lower=is_lower, seed=seed)
     return None if quality.same and not any(cell["dominated_by"] for cell in found["cells"]) else found
 
 

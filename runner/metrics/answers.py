@@ -27,7 +27,40 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from runner.metrics.metric import Grades, Metric
 from runner.text.citations import without_citations
+
+METRICS = (
+    Metric(
+        name="exact_match",
+        better="higher",
+        label={"en": "Exact Match", "ko": "정확 일치 (EM)"},
+        meaning={
+            "en": "Share of answers that are a known answer and nothing else; a whole sentence is not.",
+            "ko": "알려진 답과 똑같은 답변의 비율(온전한 문장은 해당하지 않음)",
+        },
+        grades=Grades(),
+        main=True,
+        depends=("queries", "gold", "metric_code.answers"),
+        group="answers",
+        shown=frozenset({"sweeps"}),
+        tells_right=True,
+    ),
+    Metric(
+        name="token_f1",
+        better="higher",
+        label={"en": "Token F1", "ko": "토큰 F1"},
+        meaning={
+            "en": "Words shared with the closest known answer; a whole sentence has many others.",
+            "ko": "가장 가까운 알려진 답과 겹치는 단어(온전한 문장에는 다른 단어가 많음)",
+        },
+        grades=Grades(),
+        main=True,
+        depends=("queries", "gold", "metric_code.answers"),
+        group="answers",
+        shown=frozenset({"sweeps", "cases", "worst"}),
+    ),
+)
 
 _CJK = r"\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 _MARKS = re.compile(r"(?:[^\w\s]|_)+")

@@ -4,6 +4,50 @@ from __future__ import annotations
 
 from typing import Literal
 
+from runner.metrics.metric import Grades, Metric
+
+METRICS = (
+    Metric(
+        name="unanswerable_precision",
+        better="higher",
+        label={"en": "Unanswerable Precision", "ko": "답변 불가 Precision"},
+        meaning={
+            "en": "Of the questions called unanswerable, the share that are.",
+            "ko": "답변 불가로 본 질문 중 실제로 답이 없는 비율",
+        },
+        grades=Grades(),
+        depends=("queries", "gold", "metric_code.diagnosis"),
+        group="unanswerable",
+        shown=frozenset(),
+    ),
+    Metric(
+        name="unanswerable_recall",
+        better="higher",
+        label={"en": "Unanswerable Recall", "ko": "답변 불가 Recall"},
+        meaning={
+            "en": "Of the unanswerable questions, the share that were called so.",
+            "ko": "답이 없는 질문 중 답변 불가로 본 비율",
+        },
+        grades=Grades(),
+        depends=("queries", "gold", "metric_code.diagnosis"),
+        group="unanswerable",
+        shown=frozenset(),
+    ),
+    Metric(
+        name="unanswerable_f1",
+        better="higher",
+        label={"en": "Unanswerable F1", "ko": "답변 불가 F1"},
+        meaning={"en": "Harmonic mean of precision and recall.", "ko": "Precision과 Recall의 조화 평균"},
+        grades=Grades(),
+        main=True,
+        main_beside="unanswerable_recall",
+        depends=("queries", "gold", "metric_code.diagnosis"),
+        group="unanswerable",
+        shown=frozenset({"sweeps", "slices"}),
+        aggregation="weighted_mean",
+    ),
+)
+
 Answerability = Literal["true_positive", "false_positive", "false_negative", "true_negative"]
 LostAt = Literal[
     "none",

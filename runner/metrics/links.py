@@ -4,7 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from runner.metrics.metric import Grades, Metric
 from runner.metrics.ranking import ranking_metrics
+
+METRICS = (
+    Metric(
+        name="link_acceptance",
+        better="higher",
+        label={"en": "Acceptance", "ko": "수락률"},
+        grades=Grades(),
+        group="links",
+        shown=frozenset({"cases"}),
+    ),
+    Metric(
+        name="link_novelty",
+        better="higher",
+        label={"en": "Novelty", "ko": "새 링크 비율"},
+        group="links",
+        shown=frozenset({"cases"}),
+    ),
+    Metric(
+        name="link_reason",
+        better="higher",
+        label={"en": "Quality of reasons", "ko": "제안 이유의 품질"},
+        grades=Grades(),
+        group="links",
+        shown=frozenset({"cases"}),
+    ),
+)
 
 
 def link_metrics(

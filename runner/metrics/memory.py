@@ -7,9 +7,160 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
+from runner.metrics.metric import Grades, Metric
 from runner.text.sentences import split_sentences
 from runner.text.shown import shows as shows
 from runner.text.shown import shows_inside
+
+METRICS = (
+    Metric(
+        name="facts_present",
+        better="higher",
+        label={"en": "Facts Present", "ko": "사실 보존율"},
+        meaning={
+            "en": "Share of the expected facts that the context shows.",
+            "ko": "필요한 사실 중 컨텍스트에 보이는 비율",
+        },
+        grades=Grades(),
+        main=True,
+        headline=6,
+        shown=frozenset({"cases", "worst"}),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+    Metric(
+        name="facts_current",
+        better="higher",
+        label={"en": "Facts Up to Date", "ko": "사실 최신율"},
+        meaning={
+            "en": "Share of probes after a change whose context shows all that is true and nothing that no longer is.",
+            "ko": "사실이 바뀐 뒤의 질문 중 컨텍스트에 지금 맞는 것만 모두 보이는 비율",
+        },
+        grades=Grades(),
+        shown=frozenset({"cases"}),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+    Metric(
+        name="summary_current",
+        better="higher",
+        label={"en": "Summary Up to Date", "ko": "요약 최신율"},
+        meaning={
+            "en": "Share of changed facts of which summary and entities hold the new value and no earlier one.",
+            "ko": "바뀐 사실 중 요약과 엔티티에 새 값만 있고 옛 값은 없는 비율",
+        },
+        grades=Grades(),
+        shown=frozenset({"cases"}),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+    Metric(
+        name="stale_present",
+        better="lower",
+        label={"en": "Stale Facts Present", "ko": "낡은 사실 잔존율"},
+        meaning={
+            "en": "Share of the facts no longer true that the context still shows; lower is better.",
+            "ko": "이제 맞지 않는 사실 중 컨텍스트에 아직 보이는 비율(낮을수록 좋음)",
+        },
+        shown=frozenset({"sweeps", "cases"}),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+    Metric(
+        name="evidence_recall",
+        better="higher",
+        label={"en": "Evidence Recall", "ko": "근거 Recall"},
+        meaning={
+            "en": "Share of the turns with the answer that the context holds themselves, not in a summary.",
+            "ko": "답이 담긴 턴 중 요약이 아니라 턴 그대로 컨텍스트에 있는 비율",
+        },
+        grades=Grades(),
+        main=True,
+        shown=frozenset({"sweeps", "cases"}),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+    Metric(
+        name="leakage",
+        better="lower",
+        label={"en": "Leakage Between Tenants", "ko": "테넌트 간 누출"},
+        meaning={
+            "en": "Share of probes where a text of another tenant shows; lower is better.",
+            "ko": "다른 테넌트의 내용이 보인 질문의 비율(낮을수록 좋음)",
+        },
+        shown=frozenset({"cases"}),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+    Metric(
+        name="answer_facts",
+        better="higher",
+        label={"en": "Facts in Answer", "ko": "답변 속 사실"},
+        meaning={"en": "Share of the expected facts that the answer gives.", "ko": "필요한 사실 중 답변에 나온 비율"},
+        grades=Grades(),
+        main=True,
+        shown=frozenset({"sweeps", "worst"}),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+    Metric(
+        name="answer_stale",
+        better="lower",
+        label={"en": "Stale Facts in Answer", "ko": "답변 속 낡은 사실"},
+        meaning={
+            "en": "Share of the facts no longer true that the answer still gives; lower is better.",
+            "ko": "이제 맞지 않는 사실 중 답변에 아직 나온 비율(낮을수록 좋음)",
+        },
+        shown=frozenset(),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+)
+SIZE_METRICS = (
+    Metric(
+        name="memory_sentences",
+        better="lower",
+        label={"en": "Memory Sentences", "ko": "메모리 문장 수"},
+        meaning={"en": "In the summary.", "ko": "요약의 문장 수"},
+        range=(0.0, float("inf")),
+        shown=frozenset(),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+    Metric(
+        name="memory_tokens",
+        better="lower",
+        label={"en": "Memory Tokens", "ko": "메모리 토큰 수"},
+        meaning={
+            "en": "Of summary and entities, as the context shows them.",
+            "ko": "컨텍스트에 든 요약과 엔티티의 토큰 수",
+        },
+        range=(0.0, float("inf")),
+        shown=frozenset(),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+    Metric(
+        name="documents_tokens",
+        better="lower",
+        label={"en": "Document Tokens", "ko": "문서 토큰 수"},
+        meaning={"en": "Of documents in the context.", "ko": "컨텍스트에 든 문서의 토큰 수"},
+        range=(0.0, float("inf")),
+        shown=frozenset(),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+    Metric(
+        name="context_tokens",
+        better="lower",
+        label={"en": "Context Tokens", "ko": "컨텍스트 토큰 수"},
+        meaning={"en": "Of the whole context without the question.", "ko": "질문을 뺀 컨텍스트 전체의 토큰 수"},
+        range=(0.0, float("inf")),
+        shown=frozenset({"sweeps"}),
+        depends=("conversations", "queries", "gold", "metric_code.memory"),
+        group="memory",
+    ),
+)
 
 WEIGHTS = {"relevance": 0.35, "completeness": 0.30, "accuracy": 0.25, "noise": 0.10}
 CRITERIA = tuple(WEIGHTS)

@@ -17,11 +17,81 @@ from numpy.typing import NDArray
 from runner.metrics import ndcg
 from runner.metrics.average_precision import AVERAGE_PRECISION
 from runner.metrics.hit_rate import HIT_RATE
+from runner.metrics.metric import Grades, Metric
 from runner.metrics.precision import PRECISION
 from runner.metrics.recall import RECALL
 from runner.metrics.reciprocal_rank import RECIPROCAL_RANK
 
 MEASURES = (PRECISION, RECALL, HIT_RATE, ndcg.NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK)
+
+METRICS = (
+    Metric(
+        name="precision",
+        better="higher",
+        label={"en": "Precision", "ko": "Precision"},
+        no_grade={
+            "en": "Precision@k has no grade: a question with fewer relevant documents than k cannot reach 1.",
+            "ko": "Precision@k에는 등급이 없습니다. 관련 문서가 k개보다 적은 질문은 1에 이를 수 없기 때문입니다.",
+        },
+        depends=("k", "queries", "gold", "documents", "metric_code.ranking"),
+        group="retrieval",
+        shown=frozenset(),
+    ),
+    Metric(
+        name="recall",
+        better="higher",
+        label={"en": "Recall", "ko": "Recall"},
+        grades=Grades(),
+        depends=("k", "queries", "gold", "documents", "metric_code.ranking"),
+        group="retrieval",
+        main=True,
+        headline=1,
+        shown=frozenset({"worst"}),
+        quality=3,
+    ),
+    Metric(
+        name="hit_rate",
+        better="higher",
+        label={"en": "Hit Rate", "ko": "Hit Rate"},
+        grades=Grades(),
+        depends=("k", "queries", "gold", "documents", "metric_code.ranking"),
+        group="retrieval",
+        shown=frozenset(),
+        tells_right=True,
+    ),
+    Metric(
+        name="mrr",
+        better="higher",
+        label={"en": "MRR", "ko": "MRR"},
+        grades=Grades(),
+        depends=("k", "queries", "gold", "documents", "metric_code.ranking"),
+        group="retrieval",
+        main=True,
+        headline=3,
+        shown=frozenset(),
+    ),
+    Metric(
+        name="ndcg",
+        better="higher",
+        label={"en": "nDCG", "ko": "nDCG"},
+        grades=Grades(),
+        depends=("k", "queries", "gold", "documents", "metric_code.ranking"),
+        group="retrieval",
+        main=True,
+        headline=2,
+        shown=frozenset(),
+        quality=2,
+    ),
+    Metric(
+        name="map",
+        better="higher",
+        label={"en": "MAP", "ko": "MAP"},
+        grades=Grades(),
+        depends=("k", "queries", "gold", "documents", "metric_code.ranking"),
+        group="retrieval",
+        shown=frozenset(),
+    ),
+)
 
 Id = TypeVar("Id", str, bytes)
 

@@ -10,6 +10,56 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from runner.metrics.metric import Metric
+
+METRICS = (
+    Metric(
+        name="score",
+        better="higher",
+        label={"en": "Trace Score", "ko": "추론 추적 점수"},
+        depends=("tasks", "metric_code.trace", "trace_weights"),
+        group="traces",
+        headline=7,
+        shown=frozenset({"cases", "worst"}),
+    ),
+    Metric(
+        name="complexity",
+        better="higher",
+        label={"en": "Complexity", "ko": "복잡도"},
+        depends=("tasks", "metric_code.trace"),
+        group="traces",
+        shown=frozenset({"sweeps", "cases"}),
+        quality=None,
+    ),
+    Metric(
+        name="novelty",
+        better="higher",
+        label={"en": "Novelty", "ko": "참신성"},
+        depends=("tasks", "metric_code.trace"),
+        group="traces",
+        shown=frozenset({"sweeps", "cases"}),
+        quality=None,
+    ),
+    Metric(
+        name="diversity",
+        better="higher",
+        label={"en": "Tool Diversity", "ko": "도구 다양성"},
+        depends=("tasks", "metric_code.trace"),
+        group="traces",
+        shown=frozenset({"sweeps", "cases"}),
+        quality=None,
+    ),
+    Metric(
+        name="outcome",
+        better="higher",
+        label={"en": "Outcome", "ko": "결과"},
+        depends=("tasks", "metric_code.trace"),
+        group="traces",
+        shown=frozenset({"sweeps", "cases"}),
+        quality=None,
+    ),
+)
+
 DIMENSIONS = ("complexity", "novelty", "diversity", "outcome")
 
 TYPES = ("thought", "tool_call", "observation", "error_recovery")

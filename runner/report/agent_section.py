@@ -55,7 +55,7 @@ def panel(summary: Mapping[str, Any], say: Wording) -> RenderableType | None:
 
 
 def _brief(step: Mapping[str, Any], number: int, k: int | None, say: Wording) -> str:
-    recall = f"{say('metric.recall')}@{k} {metric.four(step['recall'], say)}"
+    recall = f"{metric.label('recall_at_k', k, say)} {metric.four(step['recall'], say)}"
     gain = "" if number == 1 or step["gain"] is None else f" ({step['gain']:+.4f})"
     spent = "" if not step["input_tokens"] else f", {say('agent.spent', tokens=_tokens(step))}"
     return f"{number}. n={step['n']}, {recall}{gain}{spent}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.report import judge_section, models_section
+from runner.report import judge_section, metric, models_section
 from runner.report.calibration_numbers import (
     Measure,
     correction_notes,
@@ -102,11 +102,11 @@ def _rubric(
     rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], items: Mapping[str, Any], say: Wording
 ) -> str:
     if not entry["n_judged"]:
-        return section(say.name("metric", rubric), escape(judged(entry, say)))
+        return section(metric.rubric(rubric, say), escape(judged(entry, say)))
     headers = [say(f"calibration.{name}") for name in ("measure", "value")]
     rows = [_measure_row(measure, say) for measure in measures(entry, result, say)]
     return section(
-        say.name("metric", rubric),
+        metric.rubric(rubric, say),
         escape(judged(entry, say)),
         "\n".join(f"- {bold(sentence)}" for sentence in findings(entry, say)),
         table([*headers, say("interval"), say("calibration.meaning")], rows, (1, 2)),
@@ -177,7 +177,7 @@ def _corrected(result: Mapping[str, Any], say: Wording) -> str:
     headers = [say("judge.rubric"), *(say(f"calibration.{name}") for name in names)]
     rows = [
         (
-            say.name("metric", rubric),
+            metric.rubric(rubric, say),
             four(entry["mean_judge"], say),
             _with_interval(entry["corrected"], say),
             _with_interval(entry["labels_alone"], say),

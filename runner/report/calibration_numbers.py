@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from runner.report import metric
 from runner.report.calibration_english import CALIBRATION_ENGLISH
 from runner.report.calibration_korean import CALIBRATION_KOREAN
 from runner.report.wording import Wording, wording_of
@@ -27,7 +28,7 @@ class Measure:
 
 def wording_of_calibration(result: Mapping[str, Any]) -> Wording:
     say = wording_of(result)
-    return Wording(say.language, {**say.texts, **TEXTS[say.language]})
+    return replace(say, texts={**say.texts, **TEXTS[say.language]})
 
 
 def measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) -> list[Measure]:
@@ -111,7 +112,7 @@ def correction_notes(found: Mapping[str, Any], say: Wording) -> Iterator[str]:
     n, shared = (max(entry[name] for entry in found.values()) for name in ("n_labelled", "n_shared"))
     yield say("calibration.corrected_shared", shared=shared, n=n) if shared else say("calibration.corrected_same")
     for rubric, entry in found.items():
-        name = say.name("metric", rubric)
+        name = metric.rubric(rubric, say)
         if entry["corrected"] is None:
             yield say("calibration.corrected_few", rubric=name)
         if entry["n_failed"]:

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from runner.report import judge_panel
+from runner.report import judge_panel, metric
 from runner.report.calibration_numbers import correction_notes, findings, judged, measures, wording_of_calibration
 from runner.report.metric import four, interval
 from runner.report.panels import WIDTH
@@ -33,7 +33,7 @@ def _panel(rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], say
         parts += _corrected(rubric, result, say)
     if result["baseline"]:
         parts += [Text(), Text(say("baselines", names=f"judge={result['judge']}"), style="dim")]
-    title = say("calibration.panel", judge=result["judge"], rubric=say.name("metric", rubric))
+    title = say("calibration.panel", judge=result["judge"], rubric=metric.rubric(rubric, say))
     return Panel(Group(*parts), title=Text(title, style="bold"), width=WIDTH)
 
 

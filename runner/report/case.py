@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from runner.report import metric
 from runner.report.document import Document
 from runner.report.folder import open_run
 from runner.report.wording import Wording
@@ -65,7 +66,7 @@ def judgements(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]
     """Each vote, each claim with its verdict, and whatever else a judge has left."""
     for rubric, judgement in (row.get("judgements") or {}).items():
         for name, value in (judgement.get("details") or {}).items():
-            title = f"{say.name('metric', rubric)}, {_title(name, say)}"
+            title = f"{metric.rubric(rubric, say)}, {_title(name, say)}"
             if name == "votes":
                 yield title, ", ".join(f"{label}: {_vote(score, say)}" for label, score in value.items())
             elif name == "scores":

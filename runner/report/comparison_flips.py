@@ -124,7 +124,7 @@ def _behind(texts: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]
         for side in SIDES:
             said = sides[side]
             told = f"{_number(said['score'], say)}: {shorten(str(said['reason']), REASON)}"
-            yield say("compare.flip.reason", rubric=say.name("metric", rubric), side=say(f"compare.{side}")), told
+            yield say("compare.flip.reason", rubric=metric.rubric(rubric, say), side=say(f"compare.{side}")), told
 
 
 def _chunk(chunk: Mapping[str, Any], say: Wording) -> str:

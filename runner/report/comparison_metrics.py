@@ -14,6 +14,7 @@ from runner.report.comparison_words import (
     label,
     listed,
     metrics_of,
+    nothing,
     of_role,
     shown_verdict,
     signed,
@@ -28,7 +29,7 @@ SAME = 24  # metrics without any difference that are named
 def main_metrics(record: Record, say: Wording, level: int = 2) -> str:
     found = of_role(record, "main")
     if not found:
-        return section(say("compare.head.main"), escape(say("compare.none")), level=level)
+        return section(say("compare.head.main"), escape(nothing(record, say)), level=level)
     notes = "\n\n".join(map(escape, notes_of(found, record, say)))
     return section(say("compare.head.main"), _table(found, record, say), notes, level=level)
 

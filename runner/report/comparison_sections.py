@@ -131,7 +131,7 @@ def rule_cells(rule: Record, record: Record, say: Wording) -> tuple[str, ...]:
     result = say.name("gate", rule["status"])
     if rule["status"] == "passed" and (rule["loss"] or 0) > rule["margin"] + ROUNDING:
         result = say("compare.chance")
-    if rule["reasons"] and rule["status"] == "not_comparable":
+    if rule["reasons"] and rule["status"].startswith("not_"):
         result = f"{result}: {'; '.join(reason_text(reason, say) for reason in rule['reasons'])}"
     return rule_name(rule, record, say), *numbers, loss.replace("-", "−"), allowed, chance(rule["p_holm"], say), result
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from runner.metrics.direction import span
+from runner.metrics.catalogue import declared_in
 from runner.report import metric
 from runner.report.markdown import Markdown
 from runner.report.wording import Wording
@@ -19,8 +19,8 @@ MARKS = {"better": "▲", "worse": "▼"}
 
 
 def own(say: Wording, record: Record) -> Wording:
-    """In the words of what was evaluated."""
-    return say.of(record["candidate"].get("evaluation_type"))
+    """In the words of what was evaluated, about the metrics that the runs declared."""
+    return say.of(record["candidate"].get("evaluation_type")).about(declared_in(record))
 
 
 def k_of(record: Record) -> int | None:
@@ -56,9 +56,12 @@ def chance(p: float | None, say: Wording) -> Markdown:
 
 
 def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
-    """A difference that is certain, but smaller than what matters, says so."""
+    """A difference that is certain, but smaller than what matters, says so. Nothing where nobody said which way the
+    metric is better."""
+    if entry["verdict"] is None:
+        return say("none")
     text = say.name("verdict", entry["verdict"])
-    margin = record["margin"] * span(entry["name"])
+    margin = record["margin"] * say.catalogue.span(entry["name"])
     if entry["verdict"] in MARKS and max(abs(entry["ci_low"]), abs(entry["ci_high"])) <= margin:
         return say("compare.small", verdict=text, margin=plain(margin))
     return text
@@ -78,6 +81,11 @@ def metrics_of(record: Record) -> list[Record]:
 
 def of_role(record: Record, role: str) -> list[Record]:
     return [entry for entry in metrics_of(record) if entry["role"] == role]
+
+
+def nothing(record: Record, say: Wording) -> str:
+    """Why there is no main metric to show."""
+    return say("compare.say.not_judged" if record["verdict"] == "not_judged" else "compare.none")
 
 
 def differs(entry: Record) -> bool:

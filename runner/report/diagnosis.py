@@ -14,6 +14,7 @@ PATTERNS = {
     (False, False): "overall_problem",
 }
 HIGH = 0.6
+JUDGED = ("faithfulness", "answer_relevancy")  # what a pattern is told from
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from runner.report.diagnosis import PATTERNS, Diagnosis, cross_name, diagnose
+from runner.report import metric
+from runner.report.diagnosis import JUDGED, PATTERNS, Diagnosis, cross_name, diagnose
 from runner.report.document import Document, section
 from runner.report.markdown import bold, escape, numbered, table
 from runner.report.wording import Wording
@@ -62,7 +63,7 @@ def _pattern_counts(found: Diagnosis, document: Document) -> list[str]:
         ]
         for (faithful, relevant), name in PATTERNS.items()
     ]
-    headers = [say("diagnosis.pattern"), say("metric.faithfulness"), say("metric.answer_relevancy")]
+    headers = [say("diagnosis.pattern"), *(metric.rubric(name, say) for name in JUDGED)]
     headers += [say("diagnosis.count"), say("diagnosis.share")]
     return [escape(say("diagnosis.cases")), table(headers, rows, right=(3, 4)), *map(escape, left_out(document))]
 

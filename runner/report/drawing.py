@@ -112,4 +112,6 @@ def drawable(text: str) -> str:
 
 def drawable_wording(say: Wording) -> Wording:
     """The wording of the report, in English where Hangul cannot be drawn."""
-    return LANGUAGES["en"] if say.language == "ko" and _hangul_font() is None else say
+    if say.language != "ko" or _hangul_font() is not None:
+        return say
+    return LANGUAGES["en"].about(say.catalogue)

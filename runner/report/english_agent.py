@@ -2,9 +2,6 @@
 # ruff: noqa: E501
 
 ENGLISH_AGENT: dict[str, str] = {
-    "metric.tool_calls": "Tool Calls",
-    "metric.sufficiency_precision": "Sufficiency Precision",
-    "metric.sufficiency_recall": "Sufficiency Recall",
     "part.base": "Base",
     "head.agent": "With and without the agent",
     "legs.agent": "with the agent",

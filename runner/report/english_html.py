@@ -5,6 +5,7 @@ ENGLISH_HTML: dict[str, str] = {
     "html.contents": "Contents",
     "html.more": "Settings, versions and the command",
     "html.retrieval": "Retrieval",
+    "html.own": "Metrics of this evaluation",
     "html.depth": "By depth and leg",
     "html.questions": "all questions",
     "html.right": "right",

@@ -2,9 +2,6 @@
 # ruff: noqa: E501
 
 ENGLISH_LINKS: dict[str, str] = {
-    "metric.link_novelty": "Novelty",
-    "metric.link_acceptance": "Acceptance",
-    "metric.link_reason": "Quality of reasons",
     "lost_at.not_a_note": "no such note",
     "lost_at.not_suggested": "not suggested",
     "lost_at.suggested_below_k": "suggested below k",
@@ -39,7 +36,6 @@ ENGLISH_LINKS: dict[str, str] = {
     "lost.title.links": "Where failing places were lost",
     "lost.total.links": "{failing:,} of {total:,} places fail",
     "lost.nothing.links": "No place failed.",
-    "metrics.ungraded.links": "Precision@k has no grade: a place with fewer expected links than k cannot reach 1.",
     "worst.order.links": "Failing places first, then by the mean of their scores.",
     "html.questions.links": "all places",
     "html.cases.explain.links": "The worst come first: failing places, then by the mean of their scores. A row opens to all that is known of the case.",

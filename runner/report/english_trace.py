@@ -2,11 +2,6 @@
 # ruff: noqa: E501
 
 ENGLISH_TRACE: dict[str, str] = {
-    "metric.score": "Trace Score",
-    "metric.complexity": "Complexity",
-    "metric.novelty": "Novelty",
-    "metric.diversity": "Tool Diversity",
-    "metric.outcome": "Outcome",
     "ran.profile": "Profile",
     "ran.novelty": "Novelty",
     "trace.title": "Reasoning traces",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runner.metrics.catalogue import declared_in
 from runner.report import memory_figures, metric, trace_figures, trace_sweep
 from runner.report.drawing import Draw, distances, drawable, drawable_wording, figure_of, finish, line, save
 from runner.report.folder import RunFolder, open_run, read_json
@@ -14,9 +15,7 @@ from runner.report.wording import LANGUAGES, Wording, wording_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CURVES = ("recall", "ndcg", "mrr")
-BARS = ("recall_at_k", "ndcg_at_k", "mean_faithfulness", "score")
-MAX_BARS = 30
+MAX_BARS, BARS = 30, 4  # tags, metrics
 
 
 def draw_run(folder: Path, target: Path) -> list[Path]:
@@ -42,7 +41,7 @@ def draw_sweep(folder: Path, target: Path) -> list[Path]:
     x = x_axis(sweep.get("params") or [], cells)
     if x is None:
         return []
-    say = drawable_wording(LANGUAGES.get(str(sweep.get("language")), LANGUAGES["en"]))
+    say = drawable_wording(LANGUAGES.get(str(sweep.get("language")), LANGUAGES["en"]).about(declared_in(sweep)))
     name = "".join(character if character.isalnum() else "_" for character in x)
     figures: dict[str, Draw] = {
         f"metrics_against_{name}": lambda: _against(x, cells, say),
@@ -64,7 +63,11 @@ def _told(cells: Iterable[Mapping[str, Any]], part: str) -> dict[str, Mapping[st
 
 def _curves(metrics: Mapping[str, Any], say: Wording) -> Figure | None:
     cutoffs = metric.cutoffs(metrics)
-    names = [name for name in CURVES if metric.scored(metrics, [f"{name}_at_{cutoff}" for cutoff in cutoffs])]
+    names = [
+        name
+        for name in say.catalogue.in_order(metric.families(metrics, say))
+        if metric.scored(metrics, [f"{name}_at_{cutoff}" for cutoff in cutoffs]) and _is_headline(name, say)
+    ]
     if not names:
         return None
     figure, (axes,) = figure_of(1)
@@ -73,7 +76,7 @@ def _curves(metrics: Mapping[str, Any], say: Wording) -> Figure | None:
             axes,
             cutoffs,
             [metric.value_of(metrics, f"{name}_at_{cutoff}") for cutoff in cutoffs],
-            say(f"metric.{name}"),
+            metric.label(name, None, say),
         )
     axes.set_xscale("log")
     axes.set_xticks(cutoffs, labels=[str(cutoff) for cutoff in cutoffs])
@@ -83,8 +86,14 @@ def _curves(metrics: Mapping[str, Any], say: Wording) -> Figure | None:
     return figure
 
 
+def _is_headline(name: str, say: Wording) -> bool:
+    record = say.catalogue.variant(name).metric
+    return record is not None and record.headline is not None
+
+
 def _bars(tags: Mapping[str, Any], k: int | None, say: Wording) -> Figure | None:
-    names = [name for name in BARS if any(metric.value_of(group, name).value is not None for group in tags.values())]
+    there = dict.fromkeys(value.name for group in tags.values() for value in metric.scored(group, group))
+    names = say.catalogue.headlines(there)[:BARS]
     if not names:
         return None
     largest = sorted(tags, key=lambda tag: (-metric.value_of(tags[tag], names[0]).n, tag))[:MAX_BARS][::-1]
@@ -97,7 +106,8 @@ def _bars(tags: Mapping[str, Any], k: int | None, say: Wording) -> Figure | None
         x, y = [value.value or 0.0 for _, value in scored], [y for y, _ in scored]
         axes.errorbar(x, y, xerr=[low, high], fmt="none", ecolor="#333333", capsize=2)
         axes.set_title(metric.label(name, k, say), fontsize=10)
-        axes.set_xlim(0, 1)
+        if say.catalogue.variant(name).is_share:
+            axes.set_xlim(0, 1)
     counts = [metric.value_of(tags[tag], names[0]).n for tag in largest]
     labels = [f"{drawable(tag)} (n={n})" for tag, n in zip(largest, counts, strict=True)]
     panels[0].set_yticks(range(len(largest)), labels=labels)
@@ -131,7 +141,8 @@ def _histogram(run: RunFolder, say: Wording) -> Figure | None:
 
 
 def _against(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure | None:
-    names = [name for name in metric.MAIN if any(metric.scored(cell.get("metrics") or {}, [name]) for cell in cells)]
+    there = [value for cell in cells if (found := cell.get("metrics")) for value in metric.scored(found, found)]
+    names = say.catalogue.headlines(dict.fromkeys(value.name for value in there))
     if not names:
         return None
     figure, panels = figure_of(len(names), height=2.9)
@@ -147,7 +158,8 @@ def _against(x: str, cells: Sequence[Mapping[str, Any]], say: Wording) -> Figure
         axes.set_xticks(positions if numeric else range(len(positions)), labels=labels)
         axes.set_xlabel(drawable(x))
         axes.set_title(metric.label(name, None, say), fontsize=10)
-        axes.set_ylim(-0.02, 1.02)
+        if say.catalogue.variant(name).is_share:
+            axes.set_ylim(-0.02, 1.02)
         axes.grid(alpha=0.3)
     if len(series_along(x, cells)) > 1:
         panels[-1].legend(frameon=False, fontsize=8)

@@ -19,7 +19,7 @@ def controls(summary: Mapping[str, Any], say: Wording) -> Table | None:
     """How many control items of each kind the judge got wrong, one row a rubric."""
     found = healths(summary)
     rows = [
-        [Text(f"  {say.name('metric', health.rubric)}"), *(_rate(rate) for rate in health.rates)] for health in found
+        [Text(f"  {metric.rubric(health.rubric, say)}"), *(_rate(rate) for rate in health.rates)] for health in found
     ]
     return _table([say("controls.panel"), *(say(f"controls.short.{name}") for name in RATES)], rows)
 

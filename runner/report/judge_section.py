@@ -31,7 +31,7 @@ def _controls(document: Document) -> str:
 def controls(document: Document) -> tuple[list[str], list[list[str]], list[str]]:
     """(headers, rows, notes)"""
     say, found = document.say, healths(document.summary)
-    rows = [[say.name("metric", health.rubric), *map(_rate, health.rates)] for health in found]
+    rows = [[metric.rubric(health.rubric, say), *map(_rate, health.rates)] for health in found]
     headers = [say("judge.rubric"), *(say(f"controls.{name}") for name in RATES)]
     wrong = [_items(health, say) for health in found if health.items]
     examples = [_examples(health, say) for health in found if health.off is not None]
@@ -39,7 +39,7 @@ def controls(document: Document) -> tuple[list[str], list[list[str]], list[str]]
 
 
 def _examples(health: Health, say: Wording) -> str:
-    rubric = say.name("metric", health.rubric)
+    rubric = metric.rubric(health.rubric, say)
     return say("controls.examples", rubric=rubric, n=health.n_examples, points=f"{health.off:.2f}")
 
 
@@ -51,7 +51,7 @@ def _items(health: Health, say: Wording) -> str:
     items = ", ".join(health.items[:MAX_ITEMS])
     if len(health.items) > MAX_ITEMS:
         items = say("controls.more", items=items, count=len(health.items) - MAX_ITEMS)
-    return say("controls.items", rubric=say.name("metric", health.rubric), items=items)
+    return say("controls.items", rubric=metric.rubric(health.rubric, say), items=items)
 
 
 def _votes(document: Document) -> str:

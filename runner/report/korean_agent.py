@@ -2,9 +2,6 @@
 # ruff: noqa: E501
 
 KOREAN_AGENT: dict[str, str] = {
-    "metric.tool_calls": "도구 호출 수",
-    "metric.sufficiency_precision": "충분성 Precision",
-    "metric.sufficiency_recall": "충분성 Recall",
     "part.base": "기본 검색",
     "head.agent": "에이전트가 있을 때와 없을 때",
     "legs.agent": "에이전트 사용",

@@ -5,6 +5,7 @@ KOREAN_HTML: dict[str, str] = {
     "html.contents": "목차",
     "html.more": "설정, 버전, 명령",
     "html.retrieval": "검색",
+    "html.own": "이 평가의 메트릭",
     "html.depth": "컷오프와 구성 요소별 결과",
     "html.questions": "전체 질문",
     "html.right": "맞음",

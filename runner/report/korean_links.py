@@ -2,9 +2,6 @@
 # ruff: noqa: E501
 
 KOREAN_LINKS: dict[str, str] = {
-    "metric.link_novelty": "새 링크 비율",
-    "metric.link_acceptance": "수락률",
-    "metric.link_reason": "제안 이유의 품질",
     "lost_at.not_a_note": "그런 노트가 없음",
     "lost_at.not_suggested": "제안되지 않음",
     "lost_at.suggested_below_k": "k위 밖에서 제안됨",
@@ -39,7 +36,6 @@ KOREAN_LINKS: dict[str, str] = {
     "lost.title.links": "실패한 자리를 놓친 단계",
     "lost.total.links": "자리 {total:,}곳 중 {failing:,}곳 실패",
     "lost.nothing.links": "실패한 자리가 없습니다.",
-    "metrics.ungraded.links": "Precision@k에는 등급이 없습니다. 기대 링크가 k개보다 적은 자리는 1에 이를 수 없기 때문입니다.",
     "worst.order.links": "실패한 자리가 먼저 오고, 그다음은 점수 평균 순입니다.",
     "html.questions.links": "전체 자리",
     "html.cases.explain.links": "나쁜 사례부터 표시합니다. 실패한 자리가 먼저 오고, 그다음은 점수 평균 순입니다. 행을 누르면 그 사례의 모든 내용을 볼 수 있습니다.",

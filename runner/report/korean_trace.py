@@ -2,11 +2,6 @@
 # ruff: noqa: E501
 
 KOREAN_TRACE: dict[str, str] = {
-    "metric.score": "추론 추적 점수",
-    "metric.complexity": "복잡도",
-    "metric.novelty": "참신성",
-    "metric.diversity": "도구 다양성",
-    "metric.outcome": "결과",
     "ran.profile": "프로필",
     "ran.novelty": "참신성",
     "trace.title": "추론 추적",

@@ -7,31 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runner.metrics.direction import direction
+from runner.metrics.metric import GROUPS, Grade, Group, Variant, word
 from runner.report.wording import Wording
 
-RETRIEVAL = ("precision_at_k", "recall_at_k", "hit_rate_at_k", "mrr", "ndcg_at_k", "map_at_k")
-GENERATION = (
-    "mean_faithfulness", "mean_answer_relevancy", "exact_match", "exact_match_patched", "token_f1", "token_f1_patched",
-)  # fmt: skip
-UNANSWERABLE = ("unanswerable_precision", "unanswerable_recall", "unanswerable_f1")
-MEMORY = (
-    "facts_present", "facts_current", "summary_current", "stale_present", "evidence_recall", "evidence_recall_patched",
-    "leakage", "answer_facts", "answer_stale", "memory_overall", "memory_relevance", "memory_completeness",
-    "memory_accuracy", "memory_noise", "memory_sentences", "memory_tokens", "documents_tokens", "context_tokens",
-)  # fmt: skip
-TRACE = ("score", "complexity", "novelty", "diversity", "outcome")
-AGENT = ("tool_calls", "sufficiency_precision", "sufficiency_recall")
-MAIN = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "facts_present", "score")
-
-# No grade: precision, whose ceiling is below 1 wherever a question has fewer relevant documents than k, and what
-# does not run from 0 to 1; of traces, whose dimensions are no qualities by themselves.
-UNGRADED = re.compile(r"(?:.*/)?(?:(?:precision_at|memory)_|(?:score|complexity|(?:link_)?novelty|diversity|outcome)$)")
-
-PATCHED = "_patched"  # scored by corrected labels
+RESULTS = GROUPS[: GROUPS.index("answers")]  # groups of the first table of a run; answers have one of their own
+CHUNK = "chunk"
 
 _ZERO = re.compile(r"(?<!\d)0\.")
-_AT = re.compile(r"(?P<name>[a-z_]+)_at_(?P<cutoff>k|\d+)")
+_AT = re.compile(r".+_at_(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +59,33 @@ def scored(metrics: Mapping[str, Any], names: Iterable[str]) -> list[Value]:
     return [value for value in values(metrics, names) if value.value is not None]
 
 
-def result_names(metrics: Mapping[str, Any]) -> list[str]:
-    """Retrieval metrics at k, those of chunks, those of a memory, of traces or of an agent, and whatever no other table
-    shows."""
-    elsewhere = {*RETRIEVAL, *GENERATION, *UNANSWERABLE, *MEMORY, *TRACE, *AGENT}
-    chunk = [f"chunk/{name}" for name in RETRIEVAL]
-    others = [name for name in metrics if name not in elsewhere and "/" not in name and cutoff_of(name) is None]
-    return [*RETRIEVAL, *chunk, *MEMORY, *TRACE, *AGENT, *sorted(others)]
+def of_groups(metrics: Iterable[str], say: Wording, *groups: Group) -> list[str]:
+    """Names in the order of a table: by group and as they were declared, those of chunks behind those of documents,
+    those that nobody declared at the end of `own`. Without legs and fixed cutoffs, which have tables of their own."""
+    found = [say.catalogue.variant(name) for name in metrics]
+    shown = [each for each in found if each.part in ("", CHUNK) and (each.fixed is None or each.metric is None)]
+    return [each.name for each in sorted(shown, key=_row) if group_of(each) in groups]
+
+
+def _row(variant: Variant) -> tuple[int, bool, int, bool, str]:
+    undeclared = variant.name if variant.metric is None else ""
+    return GROUPS.index(group_of(variant)), bool(variant.part), variant.place, variant.patched, undeclared
+
+
+def group_of(variant: Variant) -> Group:
+    return "own" if variant.metric is None else variant.metric.group
+
+
+def result_names(metrics: Iterable[str], say: Wording) -> list[str]:
+    """Whatever has no table of its own, as answers and the call on unanswerable questions have."""
+    return of_groups(metrics, say, *RESULTS)
+
+
+def families(metrics: Iterable[str], say: Wording) -> list[str]:
+    """Declared metrics of the whole that are there at fixed cutoffs, without the cutoff, in their order."""
+    found = [say.catalogue.variant(name) for name in metrics]
+    fixed = (each for each in found if each.metric is not None and each.is_whole and each.fixed is not None)
+    return list(dict.fromkeys(each.base for each in sorted(fixed, key=lambda each: each.place)))
 
 
 def legs(metrics: Mapping[str, Any]) -> list[str]:
@@ -97,32 +100,49 @@ def cutoffs(metrics: Mapping[str, Any]) -> list[int]:
 def cutoff_of(name: str) -> int | None:
     """5 of recall_at_5; None of recall_at_k and of mrr."""
     match = _AT.fullmatch(name.rpartition("/")[2])
-    return int(match["cutoff"]) if match and match["cutoff"] != "k" else None
+    return int(match.group(1)) if match else None
 
 
 def label(name: str, k: int | None, say: Wording) -> str:
     """`Recall@5` of recall_at_k with k = 5, `Chunk Recall@5` of chunk/recall_at_k."""
-    if name.endswith(PATCHED):
-        return say("memory.patched", metric=label(name.removesuffix(PATCHED), k, say))
-    part, _, metric = name.rpartition("/")
-    match = _AT.fullmatch(metric)
-    if match:
-        cutoff = k if match["cutoff"] == "k" and k is not None else match["cutoff"]
-        text = f"{say.name('metric', match['name'])}@{cutoff}"
-    else:
-        text = say.name("metric", metric)
-    if template := say.texts.get(f"of.{part}"):
-        return template.format(metric=text)
-    return f"{say.name('part', part)} {text}" if part else text
+    variant = say.catalogue.variant(name)
+    text = _words(variant, say)
+    if variant.cutoff:
+        text = f"{text}@{variant.cutoff if variant.fixed is not None or k is None else k}"
+    if template := say.texts.get(f"of.{variant.part}"):
+        text = template.format(metric=text)
+    elif variant.part:
+        text = f"{say.name('part', variant.part)} {text}"
+    return say("memory.patched", metric=text) if variant.patched else text
 
 
-def grade_of(value: Value) -> str | None:
-    """None for a metric that has none: less of it is better, or see UNGRADED."""
-    is_graded = direction(value.name) == "higher" and not UNGRADED.match(value.name)
-    return grade(value.value) if is_graded else None
+def _words(variant: Variant, say: Wording) -> str:
+    """Of one case it is called shorter where the mean has a name of its own."""
+    metric = variant.metric
+    if metric is None:
+        return variant.base
+    of_a_case = variant.base != metric.in_summaries and word(metric.short, say.language).replace("\n", " ")
+    return of_a_case or word(metric.label, say.language)
 
 
-def grade(value: float | None) -> str | None:
+def short(name: str, k: int | None, say: Wording) -> str:
+    """Its label where a column is narrow; may have line breaks."""
+    variant = say.catalogue.variant(name)
+    text = word(variant.metric.short, say.language) if variant.metric is not None and variant.is_whole else ""
+    return text or label(name, k, say)
+
+
+def rubric(name: str, say: Wording) -> str:
+    """What the judge is asked for; a rubric may be a metric."""
+    return say.texts.get(f"rubric.{name}") or short(name, None, say).replace("\n", " ")
+
+
+def grade_of(value: Value, say: Wording) -> Grade | None:
+    """None for a metric that has none, as its evaluation says."""
+    return grade(value.value) if say.catalogue.variant(value.name).is_graded else None
+
+
+def grade(value: float | None) -> Grade | None:
     """excellent above 0.8, good from 0.6, fair from 0.4, needs_work below; rounded first, so that a
     mean that is 0.6 but for the last bit is 0.6. None beyond 0..1, where nobody knows how far the metric goes."""
     if value is None or not 0 <= (value := round(value, 9)) <= 1:
@@ -134,21 +154,27 @@ def grade(value: float | None) -> str | None:
 
 def reading(value: Value, say: Wording) -> str:
     """What the grade of a metric means, where that can be said."""
-    return say.texts.get(f"reading.{value.name}.{grade_of(value)}", "")
+    variant, grade = say.catalogue.variant(value.name), grade_of(value, say)
+    if variant.metric is None or variant.metric.grades is None or grade is None or not variant.is_whole:
+        return ""
+    return word(variant.metric.grades.readings.get(grade, {}), say.language)
 
 
 def meaning(name: str, say: Wording) -> str:
-    """What a metric counts; empty for what is judged and for measures of rankings and of traces."""
-    return say.texts.get(f"meaning.{name}", "")
+    """What a metric counts; empty where nothing is said of it."""
+    variant = say.catalogue.variant(name)
+    is_one = variant.metric is not None and variant.is_whole and variant.fixed is None
+    return word(variant.metric.meaning, say.language) if is_one and variant.metric is not None else ""
 
 
 def grade_notes(values: Iterable[Value], say: Wording) -> list[str]:
     """What grades mean, and why one of the values has none; nothing where none has a grade."""
     found = list(values)
-    if not any(map(grade_of, found)):
+    if not any(grade_of(value, say) for value in found):
         return []
-    has_precision = any(value.name.startswith("precision_at_") for value in found)
-    return [" ".join([say("metrics.grades"), *[say("metrics.ungraded")] * has_precision])]
+    variants = [say.catalogue.variant(value.name) for value in found]
+    without = (word(each.metric.no_grade, say.language) for each in variants if each.metric and each.is_whole)
+    return [" ".join([say("metrics.grades"), *dict.fromkeys(filter(None, without))])]
 
 
 def slices(summary: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runner.metrics.metric import GROUPS
 from runner.report import metric
 from runner.report.document import Document, section
 from runner.report.markdown import Markdown, bold, escape, table
 from runner.report.metric import Value
 
-AT_CUTOFF = ("precision", "recall", "hit_rate", "mrr", "ndcg", "map")
 MAX_SLICES = 30
 
 
 def main(document: Document) -> str:
     say, metrics = document.say, document.metrics
-    names = [*metric.result_names(metrics), *metric.GENERATION, *metric.UNANSWERABLE]
+    names = metric.of_groups(metrics, say, *GROUPS)
     values = metric.values(metrics, names)
     if not values:
         return section(say("head.metrics"), escape(say("metrics.none")))
     counted = [value for value in values if value.partly_scored and value.scored_only != value.value]
     headers = [say("metrics.metric"), say("head.value"), say("interval"), say("scored")]
     headers += [say("metrics.scored_only")] * bool(counted)
-    graded = any(map(metric.grade_of, values))
+    graded = any(metric.grade_of(value, say) for value in values)
     headers += [say("metrics.grade"), say("metrics.reading")] if graded else []
     rows = [_key_row(document, value, bool(counted))[: len(headers)] for value in values]
     notes = metric.grade_notes(values, say)
@@ -35,7 +35,7 @@ def main(document: Document) -> str:
 
 def _key_row(document: Document, value: Value, counted: bool) -> list[str]:
     say = document.say
-    grade = metric.grade_of(value)
+    grade = metric.grade_of(value, say)
     cells: list[str] = [
         metric.label(value.name, document.k, say),
         bold(metric.four(value.value, say)),
@@ -72,7 +72,7 @@ def by_leg(document: Document) -> tuple[list[str], list[list[str]]]:
     """(headers, rows): each leg beside the fusion that was made of them."""
     say, metrics = document.say, document.metrics
     names = metric.legs(metrics)
-    shown = [name for name in metric.RETRIEVAL if metric.scored(metrics, [f"{leg}/{name}" for leg in names])]
+    shown = [name for name in _of_legs(document) if metric.scored(metrics, [f"{leg}/{name}" for leg in names])]
     rows = [
         [metric.label(name, document.k, say), *(_cell(document, prefix + name) for prefix in ["", *_prefixes(names)])]
         for name in shown
@@ -81,25 +81,34 @@ def by_leg(document: Document) -> tuple[list[str], list[list[str]]]:
     return [say("metrics.metric"), own, *(say.name("leg", name) for name in names)], rows
 
 
+def _of_legs(document: Document) -> list[str]:
+    """What legs were measured by, but at fixed cutoffs, in order."""
+    names = {name.partition("/")[2] for name in document.metrics if "/" in name}
+    found = (document.say.catalogue.variant(name) for name in names)
+    return [each.name for each in sorted(found, key=lambda each: (each.place, each.name)) if each.fixed is None]
+
+
 def _prefixes(names: Sequence[str]) -> list[str]:
     return [f"{name}/" for name in names]
 
 
 def cutoffs(document: Document) -> str:
     headers, rows = at_cutoffs(document)
-    return section(document.say("head.cutoffs"), table(headers, rows, right=range(7)) if rows else "", level=3)
+    return section(
+        document.say("head.cutoffs"), table(headers, rows, right=range(len(headers))) if rows else "", level=3
+    )
 
 
 def at_cutoffs(document: Document) -> tuple[list[str], list[list[str]]]:
     """(headers, rows)"""
-    say = document.say
+    say, names = document.say, metric.families(document.metrics, document.say)
     found = [
         cutoff
         for cutoff in metric.cutoffs(document.metrics)
-        if metric.scored(document.metrics, [f"{name}_at_{cutoff}" for name in AT_CUTOFF])
+        if metric.scored(document.metrics, [f"{name}_at_{cutoff}" for name in names])
     ]
-    rows = [[str(cutoff), *(_cell(document, f"{name}_at_{cutoff}") for name in AT_CUTOFF)] for cutoff in found]
-    return [say("cutoffs.cutoff"), *(say(f"metric.{name}") for name in AT_CUTOFF)], rows
+    rows = [[str(cutoff), *(_cell(document, f"{name}_at_{cutoff}") for name in names)] for cutoff in found]
+    return [say("cutoffs.cutoff"), *(metric.label(name, None, say) for name in names)], rows
 
 
 def _cell(document: Document, name: str) -> str:
@@ -127,7 +136,8 @@ def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> str
 
 def sliced(document: Document, dimension: str, groups: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """(metrics, groups to which any of them applies, largest first)"""
-    names = metric.MAIN if dimension == "tag" else (*metric.MAIN, "unanswerable_f1")
+    catalogue = document.say.catalogue
+    names = catalogue.headlines(document.metrics) if dimension == "tag" else catalogue.shown(document.metrics, "slices")
     shown = [value.name for value in metric.scored(document.metrics, names)]
     sizes = {name: max((value.n for value in metric.scored(groups[name], shown)), default=0) for name in groups}
     return shown, sorted((name for name in groups if sizes[name]), key=lambda name: (-sizes[name], name))

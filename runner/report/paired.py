@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.aggregate import SUMMARY_NAMES, aggregate
+from runner.aggregate import aggregate
+from runner.metrics.metric import Catalogue
 from runner.report.folder import lines
 
 
@@ -30,28 +31,32 @@ class Paired:
         return asdict(self)
 
 
-def paired(sweep: Path, folders: Iterable[str], names: Collection[str], seed: int) -> Paired | None:
+def paired(
+    sweep: Path, folders: Iterable[str], names: Collection[str], seed: int, catalogue: Catalogue
+) -> Paired | None:
     """`names` are metrics as summary.json calls them. None unless at least two of the runs have results."""
     files = {folder: sweep / folder / "per_item.jsonl" for folder in folders}
     ids = {folder: found for folder, path in files.items() if (found := {str(row.get("id")) for row in lines(path)})}
     if len(ids) < 2:
         return None
     shared = set.intersection(*ids.values())
+    wanted = {catalogue.row_name(name) for name in names}
     estimates = {
-        folder: aggregate(_rows(files[folder], shared, names), seed=seed)["metrics"] for folder in ids if shared
+        folder: aggregate(_rows(files[folder], shared, wanted), catalogue, seed=seed)["metrics"]
+        for folder in ids
+        if shared
     }
     return Paired(len(shared), {folder: len(found) for folder, found in ids.items()}, estimates)
 
 
 def _rows(path: Path, ids: Collection[str], names: Collection[str]) -> list[dict[str, Any]]:
-    """What the metrics `names` of these cases are made of, in the order of their ids, so that the order in which
+    """What the metrics `names`, as rows call them, of these cases are made of, in the order of their ids: that in which
     they came to their end does not matter."""
-    wanted = {short for short, name in SUMMARY_NAMES.items() if name in names} | set(names)
     kept = []
     for row in lines(path):
         if str(row.get("id")) in ids:
-            parts = {part: _only(row.get(part) or {}, wanted) for part in ("metrics", "weights")}
-            unscored = [name for name in row.get("unscored") or () if name in wanted]
+            parts = {part: _only(row.get(part) or {}, names) for part in ("metrics", "weights")}
+            unscored = [name for name in row.get("unscored") or () if name in names]
             kept.append({"id": row["id"], "status": row.get("status"), **parts, "unscored": unscored})
     return sorted(kept, key=lambda row: str(row["id"]))
 

@@ -24,7 +24,7 @@ from runner.report.trust import warnings
 from runner.report.wording import Wording, wording_of
 
 WIDTH = 78
-LEG_METRICS = ("recall_at_k", "ndcg_at_k")
+LEG_METRICS = 2  # at most
 
 
 def panels(run: Mapping[str, Any], summary: Mapping[str, Any]) -> list[RenderableType]:
@@ -33,8 +33,8 @@ def panels(run: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Renderabl
     metrics = summary.get("metrics") or {}
     k = k_of(summary, run)
     title = say("panel.results") if k is None else say("panel.results_k", k=k)
-    results = metric.values(metrics, [*metric.result_names(metrics), *_leg_names(metrics)])
-    generation = metric.values(metrics, metric.GENERATION)
+    results = metric.values(metrics, [*metric.result_names(metrics, say), *_leg_names(metrics, say)])
+    generation = metric.values(metrics, metric.of_groups(metrics, say, "answers"))
     reference = [Text(say(f"reference.{run['reference']}"), style="bold")] if run.get("reference") else []
     footnote = _footnote(summary, say)
     details = _details(run, summary, say)
@@ -57,8 +57,11 @@ def _footnote(summary: Mapping[str, Any], say: Wording) -> list[RenderableType]:
     return [Text(), *notes] if notes else []
 
 
-def _leg_names(metrics: Mapping[str, Any]) -> list[str]:
-    return [f"{leg}/{name}" for leg in metric.legs(metrics) for name in LEG_METRICS]
+def _leg_names(metrics: Mapping[str, Any], say: Wording) -> list[str]:
+    """The headlines that the legs have as well."""
+    legs = metric.legs(metrics)
+    names = [name for name in say.catalogue.headlines(metrics) if any(f"{leg}/{name}" in metrics for leg in legs)]
+    return [f"{leg}/{name}" for leg in legs for name in names[:LEG_METRICS]]
 
 
 def _panel(title: str, parts: Sequence[RenderableType], subtitle: str = "") -> Panel:
@@ -90,7 +93,7 @@ def _table(values: Iterable[Value], k: int | None, say: Wording) -> RenderableTy
 def _details(run: Mapping[str, Any], summary: Mapping[str, Any], say: Wording) -> list[RenderableType]:
     metrics, counts = summary.get("metrics") or {}, summary.get("counts") or {}
     blocks: list[list[RenderableType]] = [[_facts(run, summary, say)]]
-    unanswerable = metric.values(metrics, metric.UNANSWERABLE)
+    unanswerable = metric.values(metrics, metric.of_groups(metrics, say, "unanswerable"))
     if unanswerable:
         called = counts.get("answerability")
         blocks.append([_table(unanswerable, None, say), *([_two_by_two(called, say)] if called else [])])

@@ -121,7 +121,7 @@ def lost(document: Document) -> str:
 
 def unanswerable(document: Document) -> str:
     say, counts = document.say, document.counts.get("answerability")
-    if not counts or not metric.values(document.metrics, metric.UNANSWERABLE):
+    if not counts or not metric.values(document.metrics, metric.of_groups(document.metrics, say, "unanswerable")):
         return ""
     headers = [say(f"answerability.{name}") for name in ("corner", "predicted_yes", "predicted_no")]
     rows = [(say(f"answerability.{name}"), *map(str, cells)) for name, cells in two_by_two(counts)]

@@ -9,18 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError
-from runner.metrics.direction import direction
+from runner.metrics.catalogue import DECLARED, declared_in
+from runner.metrics.metric import Catalogue
 from runner.report import metric
 from runner.report.folder import case_counts, open_run, open_sweep, read_json
 from runner.report.paired import Paired, paired
 from runner.report.trust import warnings
 from runner.report.usage import Spent, Use, total, uses
 from runner.report.wording import LANGUAGES, Wording, wording_of
-
-SHOWN = (
-    *metric.MAIN, "stale_present", "evidence_recall", "answer_facts", "memory_overall", "context_tokens",
-    "complexity", "novelty", "diversity", "outcome", "unanswerable_f1", "exact_match", "token_f1",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +74,17 @@ class View:
     """Runs that can be compared, by their folders, with what there is to say of the cases behind their means."""
 
     metrics: Mapping[str, Mapping[str, Any]]
+    catalogue: Catalogue
     note: str = ""
 
     def best(self, name: str) -> float | None:
-        """The best value of a metric, where they differ."""
+        """The best value of a metric, where they differ and something says which one that is."""
         found = [metric.value_of(metrics, name).value for metrics in self.metrics.values()]
         numbers = [value for value in found if value is not None]
-        if len(set(numbers)) < 2:
+        direction = self.catalogue.direction(name)
+        if direction is None or len(set(numbers)) < 2:
             return None
-        return max(numbers) if direction(name) == "higher" else min(numbers)
+        return max(numbers) if direction == "higher" else min(numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +112,8 @@ class Sweep:
 
     @property
     def metrics(self) -> list[str]:
-        """Main metrics that at least one cell has."""
-        return [name for name in SHOWN if any(metric.values(cell.metrics, [name]) for cell in self.cells)]
+        """Those of the columns of a sweep that at least one cell has."""
+        return columns([cell.metrics for cell in self.cells], self.say.catalogue)
 
     @property
     def baselines(self) -> list[str]:
@@ -137,12 +135,13 @@ class Sweep:
     def views(self) -> list[View]:
         """Completed runs by their own means, and runs that stopped before their end beside them over what all
         have finished."""
-        own = View({cell.folder: cell.metrics for cell in self.cells if cell.status == "completed"})
+        catalogue = self.say.catalogue
+        own = View({cell.folder: cell.metrics for cell in self.cells if cell.status == "completed"}, catalogue)
         if self.paired is None:
             return [own]
-        together = View(self.paired.metrics, coverage(self, self.paired))
+        together = View(self.paired.metrics, catalogue, coverage(self, self.paired))
         if not self.paired.n:
-            return [View(own.metrics, together.note)]
+            return [View(own.metrics, catalogue, together.note)]
         return [own, together] if own.metrics else [together]
 
     def stands_out(self, view: View, folder: str, name: str) -> bool:
@@ -170,6 +169,14 @@ class Sweep:
         is_weighed = "profile" in self.params and any(cell.summary.get("trace") for cell in self.cells)
         found = [text for cell in self.cells for text in warnings(cell.summary, self.say)]
         return list(dict.fromkeys([*([self.say("trace.weighed")] if is_weighed else []), *found]))
+
+
+def columns(metrics: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> list[str]:
+    """The metrics that tables of several runs show: what is declared to stand there, then what nobody declared.
+    Without those that apply to no case of any run, and without legs and fixed cutoffs."""
+    names = dict.fromkeys(name for each in metrics for name in each if metric.values(each, [name]))
+    undeclared = [name for name in names if "/" not in name and catalogue.variant(name).metric is None]
+    return [*catalogue.shown(names, "sweeps"), *undeclared]
 
 
 def coverage(sweep: Sweep, found: Paired) -> str:
@@ -209,18 +216,31 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
     language = next((wording_of(cell.run).language for cell in cells if cell.run.get("config")), None)
     kinds = {cell.run.get("evaluation_type") for cell in cells}
     say = LANGUAGES[language or written.get("language") or "en"].of(kinds.pop() if len(kinds) == 1 else None)
+    say = say.about(_declared(cells, written))
     compared = comparison or written.get("comparison")
     references = [_cell(folder, listed, {}, records) for listed in head.get("references") or ()]
-    return Sweep(head, cells, say, _paired(folder, cells, written.get("paired")), compared, references)
+    return Sweep(head, cells, say, _paired(folder, cells, written.get("paired"), say.catalogue), compared, references)
 
 
-def _paired(folder: Path, cells: Sequence[Cell], written: Mapping[str, Any] | None) -> Paired | None:
+def _declared(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
+    """What the runs declared. Where their folders are gone, what an earlier summary.json says."""
+    there = [declared_in(cell.run) for cell in cells if cell.run.get("config")]
+    found, *others = [*there, declared_in(written)] if not there or DECLARED in written else there
+    for other in others:
+        found = found.beside(other)
+    return found
+
+
+def _paired(
+    folder: Path, cells: Sequence[Cell], written: Mapping[str, Any] | None, catalogue: Catalogue
+) -> Paired | None:
     """Where folders of runs are gone, what an earlier summary.json says."""
     compared = [cell for cell in cells if cell.status in ("completed", "partial")]
     if all(cell.status == "completed" for cell in compared):
         return None
     seed = next((cell.run["config"]["seed"] for cell in compared if "seed" in (cell.run.get("config") or {})), 0)
-    found = paired(folder, [cell.folder for cell in compared], SHOWN, seed)
+    names = columns([cell.metrics for cell in compared], catalogue)
+    found = paired(folder, [cell.folder for cell in compared], names, seed, catalogue)
     return Paired(**written) if found is None and written else found
 
 

@@ -19,9 +19,6 @@ from runner.report.markdown import Markdown, escape, table
 from runner.report.sweep import Sweep
 
 SHOWN = 5  # metrics in the terminal; more do not fit 80 columns
-FIRST = (
-    "recall", "ndcg", "mrr", "mean_", "facts_present", "evidence_recall", "memory_overall", "score", "unanswerable_f1",
-)  # fmt: skip
 EQUAL = "="
 NOT_WORDS = ("true", "false", "null", "none", "auto")
 
@@ -56,19 +53,17 @@ def label(sweep: Sweep, name: str) -> str:
 
 def compared(sweep: Sweep) -> list[Record]:
     """Metrics in which runs differ."""
-    return in_order(entry for entry in (sweep.comparison or {}).get("metrics", ()) if not entry["same"])
+    return in_order(sweep, (entry for entry in (sweep.comparison or {}).get("metrics", ()) if not entry["same"]))
 
 
-def in_order(entries: Iterable[Record]) -> list[Record]:
-    def rank(entry: Record) -> int:
-        return next((place for place, name in enumerate(FIRST) if entry["name"].startswith(name)), len(FIRST))
-
-    return sorted(entries, key=rank)
+def in_order(sweep: Sweep, entries: Iterable[Record]) -> list[Record]:
+    return sorted(entries, key=lambda entry: sweep.say.catalogue.variant(entry["name"]).priority)
 
 
 def heading(sweep: Sweep, name: str) -> Text:
     """Of a narrow column."""
-    return Text(sweep.say.texts.get(f"short.{name}") or label(sweep, name).replace(" ", "\n"))
+    short = metric.short(name, sweep.k, sweep.say)
+    return Text(short if short != label(sweep, name) else short.replace(" ", "\n"))
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -138,7 +133,7 @@ def warnings(sweep: Sweep) -> Iterator[str]:
         yield say("sweep.only_common", runs=names(sweep, record["left_out"]))
     if record["apart"]:
         yield say("sweep.apart", runs=names(sweep, record["apart"]), baseline=called(sweep, record["baseline"]))
-    at_own_k = [name for name in sweep.metrics if name in metric.RETRIEVAL]
+    at_own_k = [name for name in sweep.metrics if say.catalogue.variant(name).is_own_k]
     if sweep.k is None and at_own_k:
         yield say("sweep.no_winner", metrics=", ".join(label(sweep, name) for name in at_own_k))
     compared = {entry["name"] for entry in record["metrics"]}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from runner.metrics.catalogue import DECLARED
 from runner.report import html, metric, sweep_comparison, sweep_cost, sweep_gap, trace_sweep
 from runner.report.markdown import Markdown, bold, escape, quote, table
 from runner.report.metric_sections import slice_cell
@@ -27,6 +28,7 @@ def write_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> No
         **{name: sweep.head.get(name) for name in ("id", "experiment", "status")},
         "language": sweep.say.language,
         "params": sweep.params,
+        DECLARED: sweep.say.catalogue.record(name for cell in sweep.runs for name in cell.metrics),
         "cells": [cell.record() for cell in sweep.cells],
         **({"references": [cell.record() for cell in sweep.references]} if sweep.references else {}),
         **({"paired": sweep.paired.record()} if sweep.paired else {}),

@@ -19,7 +19,7 @@ Gap = Mapping[str, Any]
 
 
 def gaps(sweep: Sweep) -> list[Gap]:
-    return in_order((sweep.comparison or {}).get("gaps", ()))
+    return in_order(sweep, (sweep.comparison or {}).get("gaps", ()))
 
 
 def rows(sweep: Sweep) -> tuple[list[str], list[list[str]]]:

@@ -52,7 +52,7 @@ def _table(
 
 
 def _heading(sweep: Sweep, name: str) -> str:
-    return sweep.say.texts.get(f"short.{name}") or metric.label(name, sweep.k, sweep.say)
+    return metric.short(name, sweep.k, sweep.say)
 
 
 def _that_fit(sweep: Sweep, view: View) -> tuple[list[list[str]], list[str]]:

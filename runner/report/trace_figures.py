@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from runner.report import metric
 from runner.report.drawing import drawable, figure_of, line
 from runner.report.trace_section import points
 from runner.report.wording import Wording
@@ -27,7 +28,7 @@ def scores(runs: Mapping[str, Mapping[str, Any]], say: Wording) -> Figure | None
         places = [place + shift for place, domain in enumerate(domains) if domain in values]
         line(axes, places, [values[domain] for domain in domains if domain in values], name, style="")
     axes.set_xticks(range(len(domains)), labels=[drawable(domain) for domain in domains])
-    axes.set_ylabel(f"{say('metric.score')} ({say('trace.range')})")
+    axes.set_ylabel(f"{metric.label('score', None, say)} ({say('trace.range')})")
     axes.set_ylim(-0.02, 1.02)
     axes.grid(alpha=0.3)
     if len(found) > 1:

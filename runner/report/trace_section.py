@@ -95,7 +95,9 @@ def domains(found: Mapping[str, Any], say: Wording) -> Rows:
 
 def shares(found: Mapping[str, Any], say: Wording) -> Rows:
     headers = [say("trace.dimension"), say("trace.share")]
-    return headers, [[say.name("metric", name), f"{share:.1%}"] for name, share in (found.get("shares") or {}).items()]
+    return headers, [
+        [metric.label(name, None, say), f"{share:.1%}"] for name, share in (found.get("shares") or {}).items()
+    ]
 
 
 def rules(found: Mapping[str, Any], say: Wording) -> Rows:
@@ -154,7 +156,7 @@ def result(row: Mapping[str, Any], output: Mapping[str, Any], say: Wording) -> I
         return
     values = row.get("metrics") or {}
     terms = (
-        f"{say.name('metric', name)} {values[name]:.4g} × {weight:g}" for name, weight in output["weights"].items()
+        f"{metric.label(name, None, say)} {values[name]:.4g} × {weight:g}" for name, weight in output["weights"].items()
     )
     before = metric.four(output["before_rules"], say)
     yield say("trace.mixed", profile=output["profile"]), f"{' + '.join(terms)} = {before}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
+from runner.report import metric
 from runner.report.wording import Wording
 
 # Shares of control items above which a report warns.
@@ -71,7 +72,7 @@ class Agreement:
     margin: float | None
 
     def name(self, say: Wording) -> str:
-        rubric = say.name("metric", self.rubric)
+        rubric = metric.rubric(self.rubric, say)
         return rubric if self.judge is None else say("votes.of_judge", rubric=rubric, judge=self.judge)
 
     @property
@@ -120,7 +121,7 @@ def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
     found, checks = [], healths(summary)
     for name, limit in LIMITS.items():
         wrong = [check for check in checks if getattr(check, name).share > limit]
-        rates = [f"{say.name('metric', check.rubric)} {getattr(check, name)}" for check in wrong]
+        rates = [f"{metric.rubric(check.rubric, say)} {getattr(check, name)}" for check in wrong]
         if wrong:
             found.append(say(f"judge.warn.{name}", rates=", ".join(rates)))
     return found

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from runner.metrics.catalogue import DECLARED, built_in, declared_in
+from runner.metrics.metric import Catalogue
 from runner.report.english import ENGLISH
 from runner.report.english_agent import ENGLISH_AGENT
 from runner.report.english_comparison import ENGLISH_COMPARISON
@@ -30,10 +32,21 @@ from runner.report.korean_trace import KOREAN_TRACE
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """`say("key", name=value)` is the sentence of that key, its placeholders filled."""
+    """`say("key", name=value)` is the sentence of that key, its placeholders filled. `declared`: what a run said of its
+    metrics."""
 
     language: str
     texts: Mapping[str, str]
+    declared: Catalogue | None = None
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The metrics that are spoken of; those of the built-in evaluations where no run is."""
+        return built_in() if self.declared is None else self.declared
+
+    def about(self, declared: Catalogue) -> Wording:
+        """Of a run with these metrics."""
+        return replace(self, declared=declared)
 
     def of(self, evaluation: str | None) -> Wording:
         """In the words of one evaluation: the text of `lost.title.links` takes the place of that of `lost.title`."""
@@ -81,7 +94,8 @@ LANGUAGES = {
 
 def wording_of(run: Mapping[str, Any]) -> Wording:
     """The language that a run was configured with (`report.language`), English where it does not say, in the words
-    of its evaluation."""
+    of its evaluation and about the metrics that this declared. Raises ValueError where those are damaged."""
     options = (run.get("config") or {}).get("report") or {}
     say = LANGUAGES.get(options.get("language", "en"), LANGUAGES["en"])
-    return say.of(run.get("evaluation_type"))
+    say = say.of(run.get("evaluation_type"))
+    return say.about(declared_in(run)) if DECLARED in run else say

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 from zlib import crc32
 
-SCORES = ("recall_at_k", "faithfulness", "answer_relevancy", "facts_present", "answer_facts", "token_f1", "score")
+from runner.metrics.metric import Catalogue
+
 RIGHT = ("true_positive", "true_negative")
 
 
-def worst_cases(rows: Iterable[Mapping[str, Any]], count: int) -> list[Mapping[str, Any]]:
+def worst_cases(rows: Iterable[Mapping[str, Any]], count: int, catalogue: Catalogue) -> list[Mapping[str, Any]]:
     """The `count` worst rows: failing questions first, then by mean score ascending, cases that never
     ended after those that did. Ties stand in the order of a checksum of their ids, so that ten cases are
     not ten of one kind whose ids begin alike. Perfect cases and right refusals are left out. Independent of the order
     of `rows`, of which it holds `count` at a time."""
-    return heapq.nsmallest(count, (row for row in rows if not _perfect(row)), key=merit)
+    return heapq.nsmallest(
+        count, (row for row in rows if not _perfect(row, catalogue)), key=partial(merit, catalogue=catalogue)
+    )
 
 
 def lost_at(row: Mapping[str, Any]) -> str | None:
@@ -25,35 +29,49 @@ def lost_at(row: Mapping[str, Any]) -> str | None:
     return None if place == "none" else str(place)
 
 
-def scores(row: Mapping[str, Any]) -> dict[str, float | None]:
+def scores(row: Mapping[str, Any], catalogue: Catalogue) -> dict[str, float | None]:
     """The scores by which cases are compared; None where a score applies and is missing."""
     metrics, unscored = row.get("metrics") or {}, row.get("unscored") or ()
-    return {name: metrics.get(name) for name in SCORES if metrics.get(name) is not None or name in unscored}
+    names = (name for name, _, _ in catalogue.deciding)
+    return {name: metrics.get(name) for name in names if metrics.get(name) is not None or name in unscored}
 
 
-def merit(row: Mapping[str, Any]) -> tuple[bool, float, bool, int, str]:
+def merit(row: Mapping[str, Any], catalogue: Catalogue) -> tuple[bool, float, bool, int, str]:
     failing = row.get("status") != "ok" or lost_at(row) is not None
     case_id = str(row.get("id"))
-    return not failing, _mean(row), row.get("status") != "ok", crc32(case_id.encode("utf-8", "replace")), case_id
+    return (
+        not failing,
+        _mean(row, catalogue),
+        row.get("status") != "ok",
+        crc32(case_id.encode("utf-8", "replace")),
+        case_id,
+    )
 
 
-def _mean(row: Mapping[str, Any]) -> float:
-    """Mean of the scores; what is missing counts 0, and so does a wrong call on whether there is an answer."""
+def _mean(row: Mapping[str, Any], catalogue: Catalogue) -> float:
+    """Mean of the scores; what is missing counts 0, and so does a wrong call on whether there is an answer. Without
+    any, that of all metrics whose worst and best value are known."""
     if row.get("status") != "ok":
         return 0.0
-    found = [value or 0.0 for value in scores(row).values()]
+    metrics, unscored = row.get("metrics") or {}, row.get("unscored") or ()
+    found = [
+        0.0 if value is None else zero + slope * value
+        for name, zero, slope in catalogue.deciding
+        if (value := metrics.get(name)) is not None or name in unscored
+    ]
     called = (row.get("labels") or {}).get("answerability")
     if called is not None:
         found.append(1.0 if called in RIGHT else 0.0)
     if not found:
-        found = [value for value in (row.get("metrics") or {}).values() if value is not None]
+        shares = [catalogue.variant(name).goodness(value) for name, value in metrics.items() if value is not None]
+        found = [share for share in shares if share is not None]
     return sum(found) / len(found) if found else 1.0
 
 
-def _perfect(row: Mapping[str, Any]) -> bool:
+def _perfect(row: Mapping[str, Any], catalogue: Catalogue) -> bool:
     if row.get("status") != "ok" or lost_at(row) is not None:
         return False
-    return _mean(row) >= 1.0 or _rightly_refused(row)
+    return _mean(row, catalogue) >= 1.0 or _rightly_refused(row)
 
 
 def _rightly_refused(row: Mapping[str, Any]) -> bool:

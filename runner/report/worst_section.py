@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from runner.report import metric
 from runner.report.agent_section import way
 from runner.report.document import Document, section
 from runner.report.links_section import is_of_a_link, place, reason
@@ -21,7 +22,7 @@ RANKS = 10
 
 def worst(document: Document) -> str:
     say = document.say
-    found = worst_cases(document.folder.rows(), COUNT)
+    found = worst_cases(document.folder.rows(), COUNT, say.catalogue)
     if not found:
         done = any(True for _ in document.folder.rows())
         return section(say("head.worst", count=COUNT), escape(say("worst.none"))) if done else ""
@@ -96,14 +97,14 @@ def _why(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterable[tuple[
     place = lost_at(row)
     if place:
         yield say("worst.why"), say.name("lost_at", place)
-    found = scores(row)
+    found = scores(row, say.catalogue)
     if found:
         words = (f"{label(name, k, say)} {_score(value, say)}" for name, value in found.items())
         yield say("worst.scores"), ", ".join(words)
     for rubric, judgement in (row.get("judgements") or {}).items():
         text = judgement.get("error") or judgement.get("reasoning")
         if text:
-            yield say("worst.judge", rubric=say.name("metric", rubric)), shorten(str(text), REASON)
+            yield say("worst.judge", rubric=metric.rubric(rubric, say)), shorten(str(text), REASON)
     if row.get("error"):
         yield say("worst.error"), shorten(str(row["error"]), REASON)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from runner.arguments import command_of
 from runner.config import NOT_IN_FINGERPRINT
+from runner.metrics.catalogue import declared_in
 from runner.report.folder import identities, is_sweep, open_run, open_sweep, read_json
 from runner.report.trust import warnings
 from runner.report.usage import models
@@ -68,7 +69,7 @@ def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
         status=str(run["status"]),
         tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
-        metrics=metrics_of(summary, slices),
+        metrics=metrics_of(summary, slices, declared_in(run)),
         dataset=_dataset(run, summary),
         files=_files(folder),
         commit=(run.get("git") or {}).get("commit"),
@@ -158,7 +159,7 @@ def _run_description(run: Mapping[str, Any], summary: Mapping[str, Any], baselin
         lines.insert(0, f"{run['status']}: {run['error_message']}")
     if baselines != "none":
         lines.insert(0, f"Baselines without a language model: {baselines}. Their scores are rough estimates.")
-    lines[:0] = warnings(summary, LANGUAGES["en"].of(run.get("evaluation_type")))
+    lines[:0] = warnings(summary, LANGUAGES["en"].of(run.get("evaluation_type")).about(declared_in(run)))
     if run.get("reference"):
         lines.insert(0, LANGUAGES["en"](f"reference.{run['reference']}"))
     return "\n\n".join(lines)

@@ -5,30 +5,35 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from runner.report.metric import MAIN, RETRIEVAL
+from runner.metrics.metric import Catalogue
 from runner.report.trust import agreements, healths
 from runner.report.usage import of_a_case, total, uses
 
-WITH_INTERVAL = tuple(dict.fromkeys([*RETRIEVAL, *MAIN]))
 
-
-def metrics_of(summary: Mapping[str, Any], slices: Collection[str]) -> dict[str, float]:
-    """Every metric, the ends of the main intervals, latencies, cost, what the judge is worth, main metrics by slice.
+def metrics_of(summary: Mapping[str, Any], slices: Collection[str], catalogue: Catalogue) -> dict[str, float]:
+    """Every metric, the ends of the main intervals, latencies, cost, what the judge is worth, headlines by slice.
 
     Stores list metrics by name: what is not a metric of the whole (`time.`, `via.` a leg of a fusion,
     `where.` a slice) is named so that it comes after those that are.
     """
     metrics = summary.get("metrics") or {}
     found = {_metric_name(name): entry.get("value") for name, entry in metrics.items()}
-    for name in WITH_INTERVAL:
+    for name in _with_interval(metrics, catalogue):
         for end in ("ci_low", "ci_high"):
             found[f"{name}_{end}"] = (metrics.get(name) or {}).get(end)
     for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items():
         for percentile in ("p50_ms", "p95_ms"):
             found[f"time.{stage}_{percentile}"] = entry.get(percentile)
     found |= {**_cost(summary), **_judge(summary)}
-    found |= _sliced(summary.get("slices") or {}, slices)
+    found |= _sliced(summary.get("slices") or {}, slices, catalogue.headlines(metrics))
     return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _with_interval(names: Collection[str], catalogue: Catalogue) -> list[str]:
+    """The headlines, and what is cut off at k."""
+    variants = [catalogue.variant(name) for name in names]
+    at_k = (each.name for each in variants if each.metric is not None and each.is_whole and each.is_own_k)
+    return list(dict.fromkeys([*at_k, *catalogue.headlines(names)]))
 
 
 def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
@@ -65,11 +70,11 @@ def _metric_name(name: str) -> str:
     return f"via.{part}.{metric}" if metric else name
 
 
-def _sliced(slices: Mapping[str, Any], wanted: Collection[str]) -> dict[str, float | None]:
+def _sliced(slices: Mapping[str, Any], wanted: Collection[str], names: Collection[str]) -> dict[str, float | None]:
     return {
         f"where.{dimension}.{group}.{name}": (entries.get(name) or {}).get("value")
         for dimension, groups in slices.items()
         if dimension in wanted
         for group, entries in groups.items()
-        for name in MAIN
+        for name in names
     }

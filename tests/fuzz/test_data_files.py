@@ -26,6 +26,7 @@ from runner.commands import score
 from runner.data.problems import ProblemLog
 from runner.engine import run_case
 from runner.journal import encode
+from runner.metrics.catalogue import built_in
 from runner.records import DataSet, Row
 from runner.retrieval import Retrieval
 from runner.store import Store
@@ -93,7 +94,7 @@ def evaluated(data: DataSet, folder: Path) -> None:
     for row in made:
         assert row.error is None or not FOREIGN.search(row.error), row
         assert orjson.loads(encode(row))["id"] == row.id
-    orjson.dumps([aggregate(made, seed=1, resamples=50), latency(made)])
+    orjson.dumps([aggregate(made, built_in(), seed=1, resamples=50), latency(made)])
 
 
 @inputs(70)

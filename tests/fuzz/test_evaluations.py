@@ -19,6 +19,7 @@ from runner.components import build
 from runner.compose import plan_of
 from runner.engine import run_case
 from runner.journal import encode
+from runner.metrics.catalogue import built_in
 from runner.records import Row
 from runner.serving import opened_with
 from runner.store import Store
@@ -71,4 +72,4 @@ def test_altered_data(composed: dict[str, DictConfig], tmp_path: Path, name: str
     for row in made or ():
         assert row.error is None or not FOREIGN.search(row.error), row
         assert orjson.loads(encode(row))["id"] == row.id
-    orjson.dumps([aggregate(made or [], seed=1, resamples=50), latency(made or [])])
+    orjson.dumps([aggregate(made or [], built_in(), seed=1, resamples=50), latency(made or [])])

@@ -22,6 +22,7 @@ from runner.comparison.sides import Side
 from runner.comparison.snapshots import Snapshot, parse_snapshot
 from runner.journal import Journal
 from runner.judging import judging_of
+from runner.metrics.catalogue import built_in
 from runner.records import Row
 from runner.regression import Regression
 from runner.results import write_errors
@@ -174,7 +175,7 @@ def test_journals(finished: Path, tmp_path: Path, data: st.DataObject) -> None:
     kept = path.read_bytes()
     assert [row["id"] for row in opened()] == [row["id"] for row in rows]
     assert path.read_bytes() == kept
-    orjson.dumps([aggregate(rows, seed=1, resamples=50), latency(rows), judging_of(rows, seed=1)])
+    orjson.dumps([aggregate(rows, built_in(), seed=1, resamples=50), latency(rows), judging_of(rows, seed=1)])
     write_errors(tmp_path / "errors.jsonl", (), rows)
 
 

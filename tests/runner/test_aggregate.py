@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from runner.aggregate import aggregate, latency
+from runner.metrics.catalogue import built_in
 from runner.records import Row, Timing
 from tests.intervals import mean_interval
 
@@ -21,7 +22,7 @@ def row(id: str = "q", status: str = "ok", **fields: object) -> Row:
 
 
 def metric(rows: list[Row], name: str = "m") -> dict[str, float | int | None]:
-    return aggregate(rows, seed=1)["metrics"][name]
+    return aggregate(rows, built_in(), seed=1)["metrics"][name]
 
 
 def test_the_four_states_of_a_metric():
@@ -84,7 +85,7 @@ def test_weights():
 
 def test_means_of_judgements_have_the_names_of_the_summary():
     rows = [row(metrics={"faithfulness": 0.5, "answer_relevancy": None}, unscored=("answer_relevancy",))]
-    found = aggregate(rows, seed=1)["metrics"]
+    found = aggregate(rows, built_in(), seed=1)["metrics"]
     assert list(found) == ["mean_faithfulness", "mean_answer_relevancy"]
     assert found["mean_answer_relevancy"]["n"] == 1
 
@@ -96,7 +97,7 @@ def test_slices():
         row(metrics={"m": None}, language="en"),
         row(status="failed", unscored=("m",), language="ko"),
     ]
-    slices = aggregate(rows, seed=1)["slices"]
+    slices = aggregate(rows, built_in(), seed=1)["slices"]
     assert list(slices) == ["language", "difficulty", "tag"]
     assert list(slices["language"]) == ["en", "ko"]  # sorted
     assert list(slices["difficulty"]) == ["easy"]
@@ -108,7 +109,7 @@ def test_slices():
 
 def test_a_slice_of_all_cases_has_the_numbers_of_the_whole():
     rows = [row(metrics={"m": n / 9, "keyword/m": 1.0}, tags=("all",), language="ko") for n in range(10)]
-    found = aggregate(rows, seed=1)
+    found = aggregate(rows, built_in(), seed=1)
     assert found["slices"]["tag"]["all"] == {"m": found["metrics"]["m"]}
     assert found["slices"]["language"]["ko"] == {"m": found["metrics"]["m"]}
     assert found["metrics"]["keyword/m"]["value"] == 1.0
@@ -133,15 +134,15 @@ def test_counts_and_cases():
         row(status="failed", unscored=("m",)),
         row(status="timeout"),
     ]
-    found = aggregate(rows, seed=1, total=8)
+    found = aggregate(rows, built_in(), seed=1, total=8)
     assert found["counts"] == {"lost_at": {"below_k": 1, "none": 2}, "pattern": {"ideal": 1}}
     assert [list(counts) for counts in found["counts"].values()] == [["below_k", "none"], ["ideal"]]  # sorted
     assert found["cases"] == {"total": 8, "ok": 3, "failed": 1, "timeout": 1, "pending": 3, "unscored": 1}
-    assert aggregate(rows, seed=1)["cases"]["pending"] == 0
+    assert aggregate(rows, built_in(), seed=1)["cases"]["pending"] == 0
 
 
 def test_no_rows():
-    assert aggregate([], seed=1) == {
+    assert aggregate([], built_in(), seed=1) == {
         "cases": {"total": 0, "ok": 0, "failed": 0, "timeout": 0, "pending": 0, "unscored": 0},
         "metrics": {},
         "slices": {"language": {}, "difficulty": {}, "tag": {}},
@@ -164,7 +165,9 @@ def test_rows_and_their_json_give_the_same_bytes():
         for n in range(25)
     ]
     lines = [json.loads(json.dumps(asdict(one))) for one in rows]
-    assert json.dumps(aggregate(iter(rows), seed=1)) == json.dumps(aggregate(iter(lines), seed=1))
+    assert json.dumps(aggregate(iter(rows), built_in(), seed=1)) == json.dumps(
+        aggregate(iter(lines), built_in(), seed=1)
+    )
     assert latency(rows) == latency(lines)
 
 

@@ -26,6 +26,13 @@ class NeedsNothing:
     part: Any = None
 
 
+@dataclass
+class Declares(Needs):
+    """An evaluation whose metrics are no records."""
+
+    metrics: Any = ("toxicity",)
+
+
 class Broken:
     def __init__(self) -> None:
         raise ValueError("a bug")
@@ -43,6 +50,14 @@ def cell(target: str, **settings: Any) -> Cell:
 
 def part(target: str, **settings: Any) -> dict[str, Any]:
     return {"_target_": f"tests.runner.test_preflight.{target}", **settings}
+
+
+def test_metrics_that_are_no_records_are_told_before_the_start_beside_what_is_missing() -> None:
+    with pytest.raises(ConfigError) as raised:
+        preflight([cell("Declares", missing="a key")])
+    missing, metrics = map(str, raised.value.problems)
+    assert missing == "part: a key is missing"
+    assert metrics.startswith("evaluation: Declares.metrics: expected a sequence of runner.metrics.metric.Metric")
 
 
 def test_everything_that_any_cell_misses_is_told_once() -> None:

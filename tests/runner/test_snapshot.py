@@ -8,6 +8,7 @@ import pytest
 
 from runner.comparison.snapshots import read_snapshot
 from runner.errors import InputError
+from runner.metrics.catalogue import built_in
 from runner.report.folder import open_run
 from runner.snapshot import content_hash, depends_on, encoded, write_snapshot
 from tests.comparison_runs import RUN
@@ -93,7 +94,7 @@ def test_identity(tmp_path: Path) -> None:
     assert depends["mean_answer_relevancy"] == ["queries", "judge"]
     assert depends["token_f1"] == ["queries", "gold", "metric_code.answers"]
     assert depends["unanswerable_f1"] == ["queries", "gold", "metric_code.diagnosis"]
-    assert depends_on("steps", found["identity"]) == (
+    assert depends_on("steps", found["identity"], built_in()) == (
         "documents", "gold", "judge", "judge_prompt.faithfulness", "metric_code.answers", "metric_code.diagnosis",
         "metric_code.ranking", "queries",
     )  # fmt: skip
@@ -112,18 +113,18 @@ def test_what_metrics_of_a_memory_hang_on() -> None:
         "metric_code.ranking",
     )
     for metric in ("facts_present", "stale_present", "leakage", "memory_tokens", "context_tokens", "answer_facts"):
-        assert depends_on(metric, known) == ("conversations", "queries", "gold", "metric_code.memory")
+        assert depends_on(metric, known, built_in()) == ("conversations", "queries", "gold", "metric_code.memory")
     judged = ("conversations", "queries", "gold", "metric_code.memory", "judge", "judge_prompt.memory")
-    assert depends_on("memory_noise", known) == judged
-    assert depends_on("memory_overall", known) == (*judged, "memory_weights")
-    assert not {"memory", "memory_weights"} & {*depends_on("steps", known)}
+    assert depends_on("memory_noise", known, built_in()) == judged
+    assert depends_on("memory_overall", known, built_in()) == (*judged, "memory_weights")
+    assert not {"memory", "memory_weights"} & {*depends_on("steps", known, built_in())}
 
 
 def test_what_metrics_of_a_trace_hang_on() -> None:
     known = ("tasks", "traces", "trace_weights", "profile", "metric_code.trace")
-    assert depends_on("score", known) == ("tasks", "metric_code.trace", "trace_weights")
+    assert depends_on("score", known, built_in()) == ("tasks", "metric_code.trace", "trace_weights")
     for metric in ("complexity", "novelty", "diversity", "outcome"):
-        assert depends_on(metric, known) == ("tasks", "metric_code.trace")
+        assert depends_on(metric, known, built_in()) == ("tasks", "metric_code.trace")
 
 
 def test_a_case_counts_once_and_a_torn_or_damaged_row_does_not(tmp_path: Path) -> None:

@@ -44,7 +44,12 @@ def difference_bar(entry: Mapping[str, Any], widest: float, margin: float) -> Ht
         tag("rect", x=x(low), y=HEIGHT / 2 - 3, width=x(high) - x(low), height=6, class_="range"),
         tag("line", x1=x(entry["difference"]), x2=x(entry["difference"]), y1=1, y2=HEIGHT - 1, class_="point"),
     ]
-    return tag("span", _svg(shapes, SIGNED), class_=f"drawn verdict {entry['verdict']}")
+    return tag("span", _svg(shapes, SIGNED), class_=f"drawn {verdict_class(entry)}")
+
+
+def verdict_class(entry: Mapping[str, Any]) -> str:
+    """How page.css colours a verdict, or that there is none."""
+    return f"verdict {entry['verdict'] or 'none'}"
 
 
 def share_bar(start: float, length: float, kind: str) -> Html:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.aggregate import SUMMARY_NAMES
+from runner.metrics.metric import Catalogue
 from runner.report import metric
 from runner.report.document import Document
 from runner.report.folder import lines_at, parsed
@@ -21,7 +21,6 @@ from runner.report.worst import merit
 LISTED = 100_000  # cases; the worst ones of more
 QUESTION = 200  # characters in the table
 COLUMNS = 6  # metrics at most
-FIRST = ("recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "token_f1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +63,18 @@ class Cases:
 
 def cases_of(document: Document, changes: Mapping[str, str], most: int = LISTED) -> Cases:
     """`changes` maps ids to `lost` or `won`, where a comparison tells so; `most` are listed."""
-    columns = _Columns(_metrics(document.metrics), changes)
+    columns = _Columns(_metrics(document), changes, document.say.catalogue)
     path = document.folder.path / "per_item.jsonl"
     for place, row in lines_at(path):
         columns.add(place, row)
     return columns.worst_first(path, most)
 
 
-def _metrics(metrics: Mapping[str, Any]) -> list[str]:
-    """Those of FIRST; where an evaluation has none of them, whatever it has."""
-    found = metric.scored(metrics, FIRST) or metric.scored(metrics, metric.result_names(metrics))
+def _metrics(document: Document) -> list[str]:
+    """Those that are declared to be shown beside cases; where there are none, whatever the run has."""
+    metrics, say = document.metrics, document.say
+    found = metric.scored(metrics, say.catalogue.shown(metrics, "cases"))
+    found = found or metric.scored(metrics, metric.result_names(metrics, say))
     return [value.name for value in found[:COLUMNS]]
 
 
@@ -96,9 +97,9 @@ class _Names:
 
 
 class _Columns:
-    def __init__(self, metrics: Sequence[str], changes: Mapping[str, str]) -> None:
-        own = {name: short for short, name in SUMMARY_NAMES.items()}
-        self._metrics = {name: own.get(name, name) for name in metrics}
+    def __init__(self, metrics: Sequence[str], changes: Mapping[str, str], catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._metrics = {name: catalogue.row_name(name) for name in metrics}
         self._merits: list[Any] = []
         self._places = array("q")
         self._ids: list[str] = []
@@ -110,7 +111,7 @@ class _Columns:
     def add(self, place: int, row: Mapping[str, Any]) -> None:
         output = row.get("output")
         question = output.get("query") if isinstance(output, Mapping) else None
-        self._merits.append(merit(row))
+        self._merits.append(merit(row, self._catalogue))
         self._places.append(place)
         self._ids.append(cut(str(row.get("id")), QUESTION))
         self._questions.append(cut(" ".join(str(question or "").split()), QUESTION))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runner.metrics.direction import span
 from runner.report import metric
 from runner.report.comparison_flips import facts_of, name_of, notes_of
 from runner.report.comparison_metrics import SAME
@@ -32,13 +31,14 @@ from runner.report.comparison_words import (
     interval,
     label,
     listed,
+    nothing,
     of_role,
     own,
     shown_verdict,
     signed,
     warnings,
 )
-from runner.report.html.bars import difference_bar, share_bar
+from runner.report.html.bars import difference_bar, share_bar, verdict_class
 from runner.report.html.head import told
 from runner.report.html.markup import Html, found_in_data, joined, paragraph, table, tag
 from runner.report.html.page import Section
@@ -64,7 +64,7 @@ def verdict(record: Record, say: Wording) -> Section:
         told((warning, True) for warning in warnings(record, say)),
         tag("p", tag("strong", word, class_=f"verdict {record['verdict']}"), ". ", headline(record, say)),
         *map(paragraph, gate_lines(record, say)),
-        _metrics(record, main, say("compare.head.main"), say) if main else paragraph(say("compare.none")),
+        _metrics(record, main, say("compare.head.main"), say) if main else paragraph(nothing(record, say)),
         *(paragraph(note, "note") for note in metric_notes(main, record, say)),
         _gate(record, say),
         *(_others(record, role, say(f"compare.head.{name}"), say) for role, name in OTHERS),
@@ -90,28 +90,30 @@ def _others(record: Record, role: str, title: str, say: Wording) -> Html:
 
 def _metrics(record: Record, entries: Sequence[Record], title: str, say: Wording) -> Html:
     """All bars of a table have one scale, from the largest end of an interval as a share of its metric's range."""
-    widest = max([1.5 * record["margin"], *(_reach(entry) for entry in entries if span(entry["name"]))])
+    widest = max(
+        [1.5 * record["margin"], *(_reach(entry, say) for entry in entries if say.catalogue.span(entry["name"]))]
+    )
     names = ("metric", "verdict", "baseline", "candidate", "difference", "p", "effect", "mde")
     headers = [*(say(f"compare.{name}") for name in names), "n"]
     rows = [_metric(record, entry, widest, say) for entry in entries]
     return table(headers, rows, label=title, right=(2, 3, 5, 6, 7, 8), class_="slices")
 
 
-def _reach(entry: Record) -> float:
+def _reach(entry: Record, say: Wording) -> float:
     """The largest end of its interval, as a share of its metric's range where it has one."""
     ends = (abs(float(entry[end] or 0.0)) for end in ("ci_low", "ci_high", "difference"))
-    return max(ends) / (span(entry["name"]) or 1.0)
+    return max(ends) / (say.catalogue.span(entry["name"]) or 1.0)
 
 
 def _metric(record: Record, entry: Record, widest: float, say: Wording) -> Sequence[str]:
     mark = MARKS.get(entry["verdict"])
     word = shown_verdict(entry, record, say)
-    range_ = span(entry["name"])
-    bar = difference_bar(entry, widest * range_ or _reach(entry) or 1.0, record["margin"] * range_)
+    range_ = say.catalogue.span(entry["name"])
+    bar = difference_bar(entry, widest * range_ or _reach(entry, say) or 1.0, record["margin"] * range_)
     measured = tag("span", tag("strong", signed(entry["difference"], say)), bar, class_="measured signed")
     return [
         label(entry, record, say),
-        tag("span", f"{mark} {word}" if mark else word, class_=f"verdict {entry['verdict']}"),
+        tag("span", f"{mark} {word}" if mark else word, class_=verdict_class(entry)),
         metric.four(entry["baseline"], say),
         metric.four(entry["candidate"], say),
         joined([measured, tag("span", interval(entry, say), class_="quiet")]),

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from runner.report import case
+from runner.report import case, metric
 from runner.report.agent_section import way
 from runner.report.html.markup import Html, clean, found_in_data, joined, tag
 from runner.report.links_section import is_of_a_link, place
@@ -70,7 +70,7 @@ def _outcome(row: Mapping[str, Any], k: int | None, say: Wording) -> Iterator[tu
         yield say("worst.error"), cut(str(row["error"]), REASON)
     found = {
         label(name, k, say): say("worst.not_scored") if value is None else f"{value:.2f}"
-        for name, value in scores(row).items()
+        for name, value in scores(row, say.catalogue).items()
     }
     if found:
         yield say("worst.scores"), ", ".join(f"{name} {value}" for name, value in found.items())
@@ -113,7 +113,7 @@ def _judged(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, Body]]:
     for rubric, judgement in (row.get("judgements") or {}).items():
         score = "" if judgement.get("score") is None else f"{judgement['score']:.2f}"
         reason = cut(str(judgement.get("error") or judgement.get("reasoning") or ""), REASON)
-        yield say("worst.judge", rubric=say.name("metric", rubric)), ": ".join(filter(None, [score, reason]))
+        yield say("worst.judge", rubric=metric.rubric(rubric, say)), ": ".join(filter(None, [score, reason]))
     for title, group in groupby(case.judgements(row, say), key=itemgetter(0)):
         texts = [cut(text, REASON) for _, text in group]
         yield title, texts[0] if len(texts) == 1 else [(0, "–", text, None) for text in texts[:ITEMS]]

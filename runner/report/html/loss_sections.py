@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner.report import metric
-from runner.report.diagnosis import PATTERNS, Diagnosis, cross_name, diagnose
+from runner.report.diagnosis import JUDGED, PATTERNS, Diagnosis, cross_name, diagnose
 from runner.report.diagnosis_section import left_out
 from runner.report.document import Document
 from runner.report.html.bars import share_bar
@@ -52,7 +52,7 @@ def _patterns(document: Document, found: Diagnosis) -> Html:
     """Faithfulness down, answer relevancy across."""
     say = document.say
     cells = {place: (say(f"pattern.{name}"), name) for place, name in PATTERNS.items()}
-    sides = (say("metric.faithfulness"), say("metric.answer_relevancy"))
+    sides = (metric.rubric(JUDGED[0], say), metric.rubric(JUDGED[1], say))
     counts = document.counts.get("pattern") or {}
     notes = joined([paragraph(text, "note") for text in left_out(document)])
     return _grid(say("diagnosis.pattern"), sides, cells, counts, found.pattern, say, notes)
@@ -131,7 +131,7 @@ def _steps(failing: Sequence[tuple[str, int]], total: int, say: Wording) -> Iter
 
 def unanswerable(document: Document) -> Section | None:
     say, counts = document.say, document.counts.get("answerability")
-    if not counts or not metric.values(document.metrics, metric.UNANSWERABLE):
+    if not counts or not metric.values(document.metrics, metric.of_groups(document.metrics, say, "unanswerable")):
         return None
     headers = [say(f"answerability.{name}") for name in ("corner", "predicted_yes", "predicted_no")]
     rows = [(say(f"answerability.{name}"), *(f"{cell:,}" for cell in cells)) for name, cells in two_by_two(counts)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from runner.metrics.metric import Group
 from runner.report import metric
 from runner.report.document import Document
 from runner.report.html.bars import interval_bar
@@ -16,25 +17,28 @@ from runner.report.wording import Wording
 
 NUMBERS = ("head.value", "interval", "scored", "metrics.scored_only")
 CELL_BAR = 64  # pixels
+PANELS: Mapping[str, tuple[Group, ...]] = {
+    "html.retrieval": ("retrieval", "agent", "links"),
+    "memory.title": ("memory",),
+    "trace.title": ("traces",),
+    "html.own": ("own",),
+    "panel.generation": ("answers",),
+    "answerability.title": ("unanswerable",),
+}  # titles, and the groups of metrics below each
 
 
 def panels(document: Document) -> Section:
     """Results of retrieval, memories, traces, generation and on unanswerable questions, with intervals and grades."""
     say, metrics = document.say, document.metrics
-    retrieval = [name for name in metric.result_names(metrics) if name not in (*metric.MEMORY, *metric.TRACE)]
     groups = [
-        (say("html.retrieval"), metric.values(metrics, retrieval)),
-        (say("memory.title"), metric.values(metrics, metric.MEMORY)),
-        (say("trace.title"), metric.values(metrics, metric.TRACE)),
-        (say("panel.generation"), metric.values(metrics, metric.GENERATION)),
-        (say("answerability.title"), metric.values(metrics, metric.UNANSWERABLE)),
+        (say(title), metric.values(metrics, metric.of_groups(metrics, say, *names))) for title, names in PANELS.items()
     ]
     found = [value for _, values in groups for value in values]
     if not found:
         return Section("metrics", say("head.metrics"), paragraph(say("metrics.none")))
     counted = any(value.partly_scored and value.scored_only != value.value for value in found)
     headers = ["metrics.metric", "head.value", None, "interval", "scored", *["metrics.scored_only"] * counted]
-    graded = [*["metrics.grade"] * any(map(metric.grade_of, found))]
+    graded = [*["metrics.grade"] * any(metric.grade_of(value, say) for value in found)]
     graded += ["metrics.reading"] * any(metric.reading(value, say) for value in found)
     head = [_header(name, say) for name in [*headers, *graded]]
     bodies = [
@@ -65,7 +69,7 @@ def _group(title: str, rows: Sequence[Html], width: int) -> Html:
 def _row(value: Value, counted: bool, graded: Sequence[str], document: Document) -> Html:
     """`graded`: columns that come after the numbers."""
     say = document.say
-    grade = metric.grade_of(value)
+    grade = metric.grade_of(value, say)
     partly = value.partly_scored
     cells = [
         tag("th", metric.label(value.name, document.k, say), _meaning(value.name, say), scope="row"),

@@ -93,7 +93,7 @@ def _plots(sweep: Sweep, view: View) -> Iterator[Html]:
         if view.metrics.get(cell.folder)
     ]
     x = x_axis(sweep.params, cells)
-    names = [name for name in metric.MAIN if any(metric.scored(cell["metrics"], [name]) for cell in cells)]
+    names = [name for name in _headlines(cells, sweep) if sweep.say.catalogue.variant(name).is_share]
     if x is None or not names or len(cells) < 2:
         return
     series = series_along(x, cells)
@@ -104,6 +104,11 @@ def _plots(sweep: Sweep, view: View) -> Iterator[Html]:
         drawing = plot(x, [cell["params"].get(x, "") for cell in members], lines, NARROW if len(series) > 1 else WIDE)
         drawings.append(tag("div", found_in_data(rest, "h4") if rest else Html(""), scrolled(drawing, rest or title)))
     yield joined([tag("h3", title), legend(labels), tag("div", *drawings, class_="plots")])
+
+
+def _headlines(cells: Sequence[Mapping[str, Any]], sweep: Sweep) -> list[str]:
+    names = dict.fromkeys(value.name for cell in cells for value in metric.scored(cell["metrics"], cell["metrics"]))
+    return sweep.say.catalogue.headlines(names)
 
 
 def _failures(sweep: Sweep) -> Section | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.metrics.direction import span
 from runner.report import metric, sweep_comparison, sweep_gap
 from runner.report.comparison_words import MARKS, chance, interval, signed
 from runner.report.html.bars import difference_bar
@@ -47,7 +46,7 @@ def _head(sweep: Sweep) -> Html:
 def _group(sweep: Sweep, entry: Record) -> Html:
     """One metric; all its bars have one scale."""
     ends = [abs(cell.get(end) or 0.0) for cell in entry["cells"] for end in ("ci_low", "ci_high", "difference")]
-    matters = (sweep.comparison or {})["margin"] * span(entry["name"])
+    matters = (sweep.comparison or {})["margin"] * sweep.say.catalogue.span(entry["name"])
     widest = max(*ends, 1.5 * matters) or 1.0
     title = f"{sweep_comparison.label(sweep, entry['name'])} (n={entry['n']:,})"
     head = tag("tr", tag("th", title, scope="rowgroup", colspan=len(HEADERS) + 2), class_="group")

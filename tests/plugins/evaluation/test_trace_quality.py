@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from plugins.embedder.lsa import LsaEmbedder
 from plugins.embedder.none import NoEmbedder
-from plugins.evaluation.trace_quality import METRICS, TraceQuality
+from plugins.evaluation.trace_quality import NAMES, TraceQuality
 from plugins.novelty.local import LocalNovelty
 from runner.errors import ConfigError
 from runner.protocols import Embedder, Workspace
@@ -142,7 +142,7 @@ def test_a_trace_that_failed_leaves_all_its_metrics_unscored() -> None:
     subject = evaluation(finance())
     case = subject.load().cases[0]
     scores = subject.score(case, None, {})
-    assert (scores.values, scores.unscored) == ({}, METRICS)
+    assert (scores.values, scores.unscored) == ({}, NAMES)
 
 
 def test_identities_tell_tasks_from_traces() -> None:

@@ -56,6 +56,14 @@ def test_a_run_that_is_no_better_and_hands_on_more_chunks_is_dominated(tmp_path:
     assert dominated(record) == [[], [], ["1"]]
 
 
+def test_less_of_a_metric_may_be_better(tmp_path: Path) -> None:
+    cells = open_cells(swept(tmp_path / "s", ks=(3, 5, 10)), NAMES)
+    quality = dict(zip(NAMES, (0.5, 0.1, 0.6), strict=True))
+    record = front(cells, "toxicity", quality, ["1"], is_lower=True, seed=42)
+    assert [cell["quality"] for cell in record["cells"]] == [0.5, 0.1, 0.6]
+    assert dominated(record) == [[], [], ["0", "1"]]
+
+
 def test_a_lead_that_may_be_chance_dominates_nothing(tmp_path: Path) -> None:
     folder = swept(tmp_path / "s")
     assert dominated(found(folder, (0.5, 0.6, 0.59), ("1", "2"))) == [["1", "2"], [], []]

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from runner.comparison.gap import gaps
+from runner.comparison.snapshots import Snapshot
 from runner.comparison.sweep import compare_sweep
+from runner.metrics.metric import Catalogue, Metric
 from runner.report.folder import open_sweep
 from tests.comparison_runs import cases, snapshot
 from tests.swept_folders import Values, write_swept
@@ -54,6 +56,19 @@ def test_the_higher_floor_may_be_that_without_context(tmp_path: Path) -> None:
     found = swept(tmp_path / "s", {"none": RANDOM, "random": NONE, "gold": GOLD}, {"a=1": SYSTEM})
     assert found["gaps"][0]["floor"] == {"folder": "none", "value": pytest.approx(0.3)}
     assert found["gaps"][0]["shares"] == {"0": pytest.approx(0.5)}
+
+
+def test_of_what_is_better_when_lower_the_better_floor_is_the_lower_one() -> None:
+    ids = [f"{number:02}" for number in range(N)]
+    catalogue = Catalogue([Metric(name="toxicity", better="lower", label={"en": "Toxicity"})])
+
+    def of(column: list[float]) -> Snapshot:
+        return snapshot(cases(ids, {"toxicity": column}), catalogue=catalogue)
+
+    references = {"none": of(GOLD), "random": of(SYSTEM), "gold": of(NONE)}
+    (gap,) = gaps({"0": of(RANDOM)}, references, ["toxicity"], seed=42)
+    assert (gap["floor"]["folder"], gap["is_significant"]) == ("random", True)
+    assert gap["shares"] == {"0": pytest.approx(2 / 3)}  # .2 of .3
 
 
 def test_what_is_measured_over_other_documents_has_no_share() -> None:

@@ -1,5 +1,6 @@
 import math
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from runner.comparison.expense import latencies
 from runner.comparison.gate import Gate, demand_known, gate_of
 from runner.errors import InputError
+from runner.metrics.metric import Catalogue, Metric
 from runner.regression import Regression, Rule
 from tests.comparison_runs import cases, paired, snapshot
 
@@ -30,7 +32,7 @@ def gate(
 
 
 def run(values: list[float], p95_ms: float | None = None, **columns: Any) -> Any:
-    changes = {name: columns.pop(name) for name in ("run", "identity") if name in columns}
+    changes = {name: columns.pop(name) for name in ("run", "identity", "catalogue") if name in columns}
     timing = {"latency": {"case": {"p50_ms": p95_ms, "p95_ms": p95_ms, "n": 0 if p95_ms is None else 20}}}
     latency = [np.nan if p95_ms is None else p95_ms] * 20
     found = cases(IDS, {"mrr_at_10": values, "recall_at_k": values}, latency_ms=latency, **columns)
@@ -49,6 +51,26 @@ def test_a_loss_beyond_the_margin_fires(share: float, status: str) -> None:
     (result,) = gate([rule()], candidate=loses(share)).rules
     assert (result.status, result.n, result.baseline) == (status, 20, 0.5)
     assert result.loss == pytest.approx(share)
+
+
+def test_a_rule_takes_the_direction_of_its_metric_where_it_has_none() -> None:
+    catalogue = Catalogue([Metric(name="mrr_at_10", better="lower", label={"en": "Wrong"})])
+    run_of = partial(run, catalogue=catalogue)
+    higher, lower = run_of(HALF), run_of([0.0] * 20)
+    (found,) = gate([rule()], lower, higher).rules
+    assert (found.status, found.rule.direction, found.loss) == ("fired", "lower", 0.5)
+    assert gate([rule()], higher, lower).rules[0].status == "passed"
+    (told,) = gate([rule(direction="higher")], lower, higher).rules
+    assert (told.status, told.rule.direction) == ("passed", "higher")
+
+
+@pytest.mark.parametrize("declared", [[], [Metric(name="mrr_at_10", better="neither", label={"en": "Size"})]])
+def test_a_rule_on_a_metric_of_which_nothing_says_which_way_is_better_is_not_evaluated(declared: list[Metric]) -> None:
+    run_of = partial(run, catalogue=Catalogue(declared))
+    found = gate([rule()], run_of(HALF), run_of([0.0] * 20))
+    assert (found.rules[0].status, found.fired) == ("not_evaluated", False)
+    assert [reason.kind for reason in found.rules[0].reasons] == ["direction"]
+    assert gate([rule(direction="higher")], run_of(HALF), run_of([0.0] * 20)).fired
 
 
 def test_a_gain_is_no_loss() -> None:
@@ -225,5 +247,5 @@ def test_settings() -> None:
     regression = Regression(
         rules=[rule("cost.usd", 1, slice=None), rule("mrr", 0.1, direction="lower")], must_not_break=["\u1100\u1161"]
     )
-    assert list(regression.rules) == [Rule("cost.usd", "lower", 1), Rule("mrr", "lower", 0.1)]
+    assert list(regression.rules) == [Rule("cost.usd", None, 1), Rule("mrr", "lower", 0.1)]
     assert list(regression.must_not_break) == ["\uac00"] and regression.margin == 0.02

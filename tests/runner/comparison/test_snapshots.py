@@ -118,6 +118,8 @@ def put(*place: str) -> Callable[[dict[str, Any], Any], None]:
         (("cases", "weights", "mrr"), {"0": -1}, "cases.weights.mrr.0: expected a number of at least 0, found -1"),
         (("cases", "noise"), None, "cases.noise: expected an object, found null"),
         (("cases", "chunk_gold"), {"0": {"labels": {}}}, "cases.chunk_gold.0.spans: field required"),
+        (("declared",), [{"name": "x"}], "declared.0: no record of a metric: "),
+        (("declared",), "all", "declared: expected a valid list"),
     ],
 )
 def test_damaged_columns(whole: dict[str, Any], place: tuple[str, ...], value: Any, message: str) -> None:

@@ -1,7 +1,10 @@
 import pytest
 
 from runner.comparison.verdicts import adjusted, is_test, main_metrics, overall, verdict
+from runner.metrics.catalogue import built_in
 from runner.paired import Paired
+
+VARIANT = built_in().variant
 
 
 def numbers(low: float, high: float, p: float = 0.001) -> Paired:
@@ -25,9 +28,11 @@ def numbers(low: float, high: float, p: float = 0.001) -> Paired:
     ],
 )
 def test_verdicts(low: float, high: float, p_holm: float, expected: str) -> None:
-    assert verdict("mrr", numbers(low, high), p_holm, margin=0.02) == expected
+    assert verdict(VARIANT("mrr"), numbers(low, high), p_holm, margin=0.02) == expected
     opposite = {"better": "worse", "worse": "better"}
-    assert verdict("stale_present", numbers(low, high), p_holm, margin=0.02) == opposite.get(expected, expected)
+    assert verdict(VARIANT("stale_present"), numbers(low, high), p_holm, margin=0.02) == opposite.get(
+        expected, expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,8 +40,8 @@ def test_verdicts(low: float, high: float, p_holm: float, expected: str) -> None
     [("mrr", 0.02, 0.03), ("memory_noise", 0.2, 0.3), ("memory_overall", 2.0, 3.0), ("context_tokens", 0.0, 0.001)],
 )
 def test_the_margin_is_a_share_of_what_a_metric_can_reach(metric: str, inside: float, outside: float) -> None:
-    assert verdict(metric, numbers(-inside, inside), 1.0, margin=0.02) == "within_noise"
-    assert verdict(metric, numbers(-inside, outside), 1.0, margin=0.02) == "inconclusive"
+    assert verdict(VARIANT(metric), numbers(-inside, inside), 1.0, margin=0.02) == "within_noise"
+    assert verdict(VARIANT(metric), numbers(-inside, outside), 1.0, margin=0.02) == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +77,8 @@ def test_metrics_that_are_the_same_in_every_case_do_not_count() -> None:
         (["token_f1", "mean_faithfulness", "keyword/mrr"], ["mean_faithfulness", "token_f1"]),
         (["unanswerable_f1", "mrr"], ["mrr"]),  # without unanswerable questions there are only false alarms
         (["unanswerable_f1", "unanswerable_recall"], ["unanswerable_f1"]),
-        (["steps", "accuracy"], ["accuracy", "steps"]),
+        (["steps", "accuracy"], []),  # nobody says which way they are better
+        (["outcome", "steps", "score"], ["outcome", "score"]),
         (
             ["token_f1", "stale_present", "memory_overall", "facts_present"],
             ["facts_present", "memory_overall", "token_f1"],
@@ -81,9 +87,9 @@ def test_metrics_that_are_the_same_in_every_case_do_not_count() -> None:
     ],
 )
 def test_main_metrics(comparable: list[str], expected: list[str]) -> None:
-    assert main_metrics(comparable) == expected
+    assert main_metrics(comparable, built_in()) == expected
 
 
 def test_nothing_stands_in_for_main_metrics_that_are_not_comparable() -> None:
-    assert main_metrics(["precision_at_5"], ["recall_at_5", "precision_at_5"]) == []
-    assert main_metrics(["precision_at_5"], ["precision_at_5", "steps"]) == ["precision_at_5"]
+    assert main_metrics(["precision_at_5"], built_in(), ["recall_at_5", "precision_at_5"]) == []
+    assert main_metrics(["precision_at_5"], built_in(), ["precision_at_5", "steps"]) == ["precision_at_5"]

@@ -1,11 +1,13 @@
 import pytest
 
+from runner.metrics.catalogue import built_in
 from runner.metrics.memory import CRITERIA
 from runner.report import metric
 from runner.report.wording import LANGUAGES, Wording
 from tests.run_folders import METRICS, estimate
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
+COUNTED = ("memory", "answers", "unanswerable")
 
 
 @pytest.mark.parametrize(
@@ -58,11 +60,11 @@ def test_labels(name: str, english: str, korean: str) -> None:
     ],
 )
 def test_no_grade_for_what_is_no_share_of_the_best(name: str) -> None:
-    assert metric.grade_of(metric.value_of({name: estimate(0.9, 5)}, name)) is None
+    assert metric.grade_of(metric.value_of({name: estimate(0.9, 5)}, name), EN) is None
 
 
 def test_a_grade_for_a_share() -> None:
-    assert metric.grade_of(metric.value_of({"facts_present": estimate(0.9, 5)}, "facts_present")) == "excellent"
+    assert metric.grade_of(metric.value_of({"facts_present": estimate(0.9, 5)}, "facts_present"), EN) == "excellent"
 
 
 def test_label_without_a_k() -> None:
@@ -75,7 +77,7 @@ def test_cutoffs_are_those_of_documents_not_of_legs() -> None:
 
 def test_the_score_of_traces_stands_before_what_it_is_made_of() -> None:
     metrics = {name: estimate(0.5, 3) for name in ("complexity", "novelty", "score", "another")}
-    shown = [value.name for value in metric.values(metrics, metric.result_names(metrics))]
+    shown = [value.name for value in metric.values(metrics, metric.result_names(metrics, EN))]
     assert shown == ["score", "complexity", "novelty", "another"]
 
 
@@ -95,8 +97,8 @@ def test_a_metric_that_applies_but_was_never_scored_has_no_value() -> None:
 
 
 def test_metrics_of_an_unknown_kind_are_among_the_results() -> None:
-    assert "novelty" in metric.result_names({**METRICS, "novelty": estimate(0.5, 3)})
-    assert not {"mean_faithfulness", "recall_at_3", "keyword/recall_at_k"} & set(metric.result_names(METRICS))
+    assert "novelty" in metric.result_names({**METRICS, "novelty": estimate(0.5, 3)}, EN)
+    assert not {"mean_faithfulness", "recall_at_3", "keyword/recall_at_k"} & set(metric.result_names(METRICS, EN))
 
 
 @pytest.mark.parametrize(
@@ -114,10 +116,11 @@ def test_only_numbers_below_1_lose_their_zero(text: str, narrow: str) -> None:
 
 
 @pytest.mark.parametrize("say", [EN, KO])
-@pytest.mark.parametrize("name", [*metric.MEMORY, *metric.GENERATION, *metric.UNANSWERABLE])
+@pytest.mark.parametrize("name", [each.in_summaries for each in built_in().metrics if each.group in COUNTED])
 def test_every_metric_that_is_counted_but_those_of_rankings_says_what_it_counts(say: Wording, name: str) -> None:
     is_judged = name.startswith("mean_") or name.removeprefix("memory_") in CRITERIA
-    assert bool(metric.meaning(name, say)) is not (is_judged or name.endswith(metric.PATCHED))
+    assert bool(metric.meaning(name, say)) is not is_judged
+    assert metric.meaning(f"{name}_patched", say) == ""
 
 
 def test_a_grade_reads_as_something_of_its_own() -> None:

@@ -4,13 +4,33 @@ from pathlib import Path
 
 import pytest
 
+from plugins.evaluation.links import LinkEvaluation
 from runner.chat import phrases
 from runner.freezing.words import WORDS
+from runner.metrics.catalogue import built_in
+from runner.metrics.metric import Metric, Words
 from runner.report.english import ENGLISH
 from runner.report.english_models import ENGLISH_MODELS
 from runner.report.wording import LANGUAGES, wording_of
 
 IN_ENGLISH, IN_KOREAN = LANGUAGES["en"].texts, LANGUAGES["ko"].texts
+
+
+def _readings(metric: Metric) -> list[Words]:
+    return [] if metric.grades is None else list(metric.grades.readings.values())
+
+
+OFFERED = [*built_in().metrics, *LinkEvaluation.metrics]
+OF_METRICS = [
+    words
+    for metric in OFFERED
+    for words in (metric.label, metric.short, metric.meaning, metric.no_grade, *_readings(metric))
+    if words
+]  # what records say
+
+
+def test_metrics_are_spoken_of_in_both_languages() -> None:
+    assert all(words.keys() == {"en", "ko"} and all(words.values()) for words in OF_METRICS)
 
 
 def placeholders(text: str) -> set[str]:
@@ -30,8 +50,9 @@ def test_a_key_stands_in_one_place() -> None:
 def test_korean_sentences_are_korean() -> None:
     """Values to be filled in, symbols and terms that have no Korean name need no Hangul."""
     said = {key: re.sub(r"\{\w+\}", "", text) for key, text in IN_KOREAN.items()}
+    said |= {words["en"]: words["ko"] for words in OF_METRICS}
     words = {key for key, text in said.items() if re.search(r"[A-Za-z]{3,} [A-Za-z]{3,}", text)}
-    assert {key for key in words if not re.search("[가-힣]", said[key])} == {"metric.hit_rate"}
+    assert {key for key in words if not re.search("[가-힣]", said[key])} == {"Hit Rate"}
 
 
 def test_no_particle_hangs_on_what_is_filled_in() -> None:
@@ -54,6 +75,7 @@ OTHER_WORDS = {
 def test_a_thing_has_one_korean_name() -> None:
     texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.ko.md", "tests/readme_ko.yaml")}
     texts |= {"reports": "\n".join(IN_KOREAN.values()), "records": "\n".join(WORDS["ko"].values())}
+    texts["metrics"] = "\n".join(words["ko"] for words in OF_METRICS)
     texts["chat"] = "\n".join([*phrases.COMMANDS["ko"].values(), *phrases.WORDS["ko"].values()])
     found = [f"{name}: {other} for {word}" for name, text in texts.items() for other, word in OTHER_WORDS.items()
              if other in text]  # fmt: skip

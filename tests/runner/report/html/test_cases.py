@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+from runner.metrics.catalogue import built_in
 from runner.report.document import Document
 from runner.report.folder import open_run
 from runner.report.html.cases import Cases, cases_of
@@ -17,7 +18,7 @@ def found(folder: Path, changes: dict[str, str] | None = None) -> Cases:
 
 def test_the_worst_come_first_as_in_the_other_report(tmp_path: Path) -> None:
     shown = found(write_run(tmp_path))
-    worst = [row["id"] for row in worst_cases(ROWS, 10)]
+    worst = [row["id"] for row in worst_cases(ROWS, 10, built_in())]
     assert list(shown.ids)[: len(worst)] == worst
     assert sorted(shown.ids) == sorted(row["id"] for row in ROWS)
 

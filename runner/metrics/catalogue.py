@@ -1,0 +1,59 @@
+"""The metrics of the built-in evaluations, and those that a run declares."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from runner.errors import ConfigError, Problem
+from runner.metrics import agent, answers, diagnosis, judged, links, memory, ranking, trace
+from runner.metrics.metric import Catalogue, Metric
+
+DECLARED = "declared"  # the key of run.json, snapshot.json and the like that holds the records
+
+
+@cache
+def built_in() -> Catalogue:
+    """Of all evaluations that come with the program."""
+    return Catalogue(
+        [
+            *ranking.METRICS,
+            *memory.METRICS,
+            *judged.MEMORY_METRICS,
+            *memory.SIZE_METRICS,
+            *trace.METRICS,
+            *agent.METRICS,
+            *links.METRICS,
+            *diagnosis.METRICS,
+            *judged.ANSWER_METRICS,
+            *answers.METRICS,
+        ]
+    )
+
+
+def declared_by(evaluation: object) -> Catalogue:
+    """The `metrics` of an evaluation (runner.protocols.Measuring), nothing where it has none. Raises ConfigError for
+    what are no records, and for two of one name."""
+    found = getattr(evaluation, "metrics", ())
+    if not isinstance(found, Sequence) or not all(isinstance(each, Metric) for each in found):
+        what = type(found).__name__ if not isinstance(found, Sequence) else "a sequence of something else"
+        needs = f"expected a sequence of runner.metrics.metric.Metric, found {what}"
+        raise ConfigError([Problem("evaluation", f"{type(evaluation).__name__}.metrics: {needs}")])
+    names = Counter(name for each in found for name in {each.name, each.in_summaries})
+    if twice := [name for name, count in names.items() if count > 1]:
+        problem = f"{type(evaluation).__name__}.metrics: declared more than once: {', '.join(sorted(twice))}"
+        raise ConfigError([Problem("evaluation", problem)])
+    return Catalogue(found)
+
+
+def declared_in(file: Mapping[str, Any]) -> Catalogue:
+    """What a run said of its metrics. A file that does not know the key is older than it: all evaluations were built
+    in, or nothing was said of their metrics. Raises ValueError where the records are damaged."""
+    records = file.get(DECLARED)
+    if records is None:
+        return built_in()
+    if not isinstance(records, list):
+        raise ValueError(f"{DECLARED}: expected a list, found {type(records).__name__}")
+    return Catalogue.of(records)

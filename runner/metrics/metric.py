@@ -1,0 +1,330 @@
+"""What a metric is: one record beside the code that computes it. Whatever treats metrics alike reads the record.
+
+A name in a file is a metric or a variant of one: `recall_at_5` and `recall_at_k` (at a cutoff, that of the run),
+`chunk/recall_at_k` and `keyword/recall_at_5` (of a part: chunks, a leg of a fusion), `exact_match_patched` (by
+corrected labels). A metric that its evaluation did not declare has no record: it is shown as it is, and nothing says
+whether more of it is better.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+Direction = Literal["higher", "lower"]
+Better = Literal["higher", "lower", "neither"]
+Group = Literal["retrieval", "memory", "traces", "agent", "links", "own", "answers", "unanswerable"]
+View = Literal["sweeps", "slices", "cases", "worst"]
+Grade = Literal["excellent", "good", "fair", "needs_work"]
+Words = Mapping[str, str]  # language (en, ko) -> text
+
+K = "k"  # in `depends`: cut off at k, the run's own or a fixed one
+PATCHED = "_patched"
+GROUPS: tuple[Group, ...] = get_args(Group)  # in the order in which a report shows them
+BY_DEFAULT: frozenset[View] = frozenset({"sweeps", "cases"})
+
+_NAME = re.compile(r"[^\s/]+")
+_AT = re.compile(r"(?P<base>.+)_at_(?P<cutoff>k|\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Grades:
+    """Excellent above 0.8, good from 0.6, fair from 0.4, needs work below. `readings`: what a grade of the metric
+    means, where that can be said."""
+
+    readings: Mapping[Grade, Words] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """
+    name         in the rows of cases; without spaces and `/`
+    better       `neither`: it is shown and compared, and nobody calls a change better or worse
+    label        what reports call it
+    meaning      what it counts, in one sentence
+    range        lowest and highest value of one case; inf where it has no end. A difference below the margin of a
+                 comparison, which is a share of the range, does not matter; without an end every one does
+    grades       None: it has none. Only for shares of the best that can be reached: better higher, from 0 to 1
+    no_grade     why it has none, where a reader expects one
+    main         decides the verdict on two runs. Where an evaluation has no main metric, all do
+    main_beside  a main metric only where this one has values as well
+    depends      names of the identity that must be equal for two values to be comparable, `k` for a metric that is
+                 cut off at k; None: all but what an experiment varies
+    group        the table that it stands in
+    headline     its place among the few metrics that stand for a run where there is no room for all, from 0
+    shown        where else it is shown: columns of sweeps, of slices and of the cases of a page; `worst`: it decides
+                 which cases went worst
+    quality      the metric with the lowest one is the quality that a sweep weighs against cost; None: never
+    tells_right  a case with 1 is right, one with less is wrong
+    short        its label where a column is narrow; may have line breaks
+    summary      its name in summaries, where the mean has one of its own
+    aggregation  how values become that of a run; `weighted_mean`: cases carry weights (`Scores.weights`)
+    """
+
+    name: str
+    better: Better
+    label: Words
+    meaning: Words = field(default_factory=dict)
+    range: tuple[float, float] = (0.0, 1.0)
+    grades: Grades | None = None
+    no_grade: Words = field(default_factory=dict)
+    main: bool = False
+    main_beside: str = ""
+    depends: tuple[str, ...] | None = None
+    group: Group = "own"
+    headline: int | None = None
+    shown: frozenset[View] = BY_DEFAULT
+    quality: int | None = 9
+    tells_right: bool = False
+    short: Words = field(default_factory=dict)
+    summary: str = ""
+    aggregation: Literal["mean", "weighted_mean"] = "mean"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a record that says nothing that can be used."""
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name.endswith(PATCHED):
+            needs = f"expected a name without spaces, without '/' and without '{PATCHED}' at its end"
+            raise ValueError(f"metric {self.name!r}: name: {needs}")
+        if self.better not in get_args(Better):
+            self._refuse("better", f"expected one of {', '.join(get_args(Better))}, found {self.better!r}")
+        if not self.label:
+            self._refuse("label", 'expected texts by language, as {"en": …, "ko": …}')
+        low, high = self.range
+        if not low < high:
+            self._refuse("range", f"expected the lowest and then the highest value, found {low} and {high}")
+        if self.grades is not None and (self.better != "higher" or (low, high) != (0.0, 1.0)):
+            self._refuse("grades", "only a metric that is better when higher and goes from 0 to 1 has grades")
+
+    def _refuse(self, name: str, problem: str) -> None:
+        raise ValueError(f"metric '{self.name}': {name}: {problem}")
+
+    @property
+    def in_summaries(self) -> str:
+        return self.summary or self.name
+
+    @property
+    def has_cutoffs(self) -> bool:
+        return K in (self.depends or ())
+
+    def record(self) -> dict[str, Any]:
+        """JSON values, without what is as it is by default."""
+        given = {each.name: getattr(self, each.name) for each in fields(self) if not _is_default(each, self)}
+        if "range" in given:
+            given["range"] = [end if math.isfinite(end) else None for end in self.range]
+        if self.grades is not None:
+            given["grades"] = {"readings": {grade: dict(words) for grade, words in self.grades.readings.items()}}
+        if "shown" in given:
+            given["shown"] = sorted(self.shown)
+        return given
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Metric:
+        """From `record`; what a newer version has beside is passed over. Raises ValueError, or TypeError for what is
+        no record at all."""
+        known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
+        if "range" in known:
+            low, high = known["range"]
+            known["range"] = (-math.inf if low is None else float(low), math.inf if high is None else float(high))
+        if known.get("grades") is not None:
+            known["grades"] = Grades(known["grades"].get("readings") or {})
+        if known.get("depends") is not None:
+            known["depends"] = tuple(known["depends"])
+        if "shown" in known:
+            known["shown"] = frozenset(known["shown"])
+        if known.get("group") not in GROUPS:
+            known.pop("group", None)
+        return cls(**known)
+
+
+def _is_default(each: Any, metric: Metric) -> bool:
+    default = each.default if each.default_factory is MISSING else each.default_factory()
+    return bool(getattr(metric, each.name) == default)
+
+
+def word(words: Words, language: str) -> str:
+    """In a language; in English or any other where that is missing. Empty without words."""
+    return words.get(language) or words.get("en") or next(iter(words.values()), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A name of a file taken apart. `metric` is None where nobody declared it; `place` is its place in the
+    catalogue."""
+
+    name: str
+    metric: Metric | None
+    part: str
+    base: str
+    cutoff: str  # k, a number, or empty
+    patched: bool
+    place: int
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.part and not self.patched
+
+    @property
+    def is_own_k(self) -> bool:
+        """Whether it is cut off at the run's own k."""
+        return self.cutoff == K or (not self.cutoff and self.metric is not None and self.metric.has_cutoffs)
+
+    @property
+    def fixed(self) -> int | None:
+        """5 of recall_at_5; None of recall_at_k and of mrr."""
+        return int(self.cutoff) if self.cutoff.isdecimal() else None
+
+    @property
+    def direction(self) -> Direction | None:
+        """None where nothing says which way it is better."""
+        better = None if self.metric is None else self.metric.better
+        return None if better == "neither" else better
+
+    @property
+    def span(self) -> float:
+        """From its lowest value to its highest; 0 where it has no end, or nobody knows."""
+        low, high = (0.0, math.inf) if self.metric is None else self.metric.range
+        return high - low if math.isfinite(high - low) else 0.0
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it goes from 0 to 1."""
+        return self.metric is not None and self.metric.range == (0.0, 1.0)
+
+    @property
+    def is_graded(self) -> bool:
+        return self.metric is not None and self.metric.grades is not None
+
+    @property
+    def is_main(self) -> bool:
+        return self.is_whole and self.metric is not None and self.metric.main and self.direction is not None
+
+    @property
+    def is_headline(self) -> bool:
+        is_one = self.metric is not None and self.metric.headline is not None
+        return is_one and self.is_whole and self.fixed is None
+
+    def is_shown(self, view: View) -> bool:
+        """Whether it is shown there, beside the headlines."""
+        is_one = self.metric is not None and view in self.metric.shown
+        return is_one and self.is_whole and self.fixed is None
+
+    @property
+    def priority(self) -> tuple[float, int, float]:
+        """What comes first where there is not room for all."""
+        headline = None if self.metric is None else self.metric.headline
+        return (math.inf if headline is None else headline, self.place, self.fixed or 0)
+
+    @property
+    def depends(self) -> tuple[str, ...] | None:
+        found = None if self.metric is None else self.metric.depends
+        return (*found, "chunks") if found is not None and self.part == "chunk" else found
+
+    def goodness(self, value: float) -> float | None:
+        """0 for the worst value that it can have, 1 for the best; None where nobody knows."""
+        if self.direction is None or self.metric is None or not self.span:
+            return None
+        share = (value - self.metric.range[0]) / self.span
+        return share if self.direction == "higher" else 1.0 - share
+
+
+class Catalogue:
+    """Metrics by their names, in the order in which they were declared. Of two with one name the first counts."""
+
+    def __init__(self, metrics: Iterable[Metric] = ()) -> None:
+        self._metrics: dict[str, Metric] = {}
+        for metric in metrics:
+            self._metrics.setdefault(metric.name, metric)
+        self._by_summary = {metric.in_summaries: metric for metric in self._metrics.values()} | self._metrics
+        self._places = {name: place for place, name in enumerate(self._metrics)}
+        self._variants: dict[str, Variant] = {}
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        return tuple(self._metrics.values())
+
+    def beside(self, other: Catalogue) -> Catalogue:
+        """Both; where both declare a name, this one counts."""
+        return Catalogue([*self.metrics, *other.metrics])
+
+    def variant(self, name: str) -> Variant:
+        """Of any name, declared or not."""
+        if name not in self._variants:
+            self._variants[name] = self._variant(name)
+        return self._variants[name]
+
+    def _variant(self, name: str) -> Variant:
+        part, _, rest = name.rpartition("/")
+        whole = rest.removesuffix(PATCHED)
+        metric, base, cutoff = self._by_summary.get(whole), whole, ""
+        if metric is None and (match := _AT.fullmatch(whole)):
+            base, cutoff = match["base"], match["cutoff"]
+            family = self._by_summary.get(base)
+            metric = family if family is not None and family.has_cutoffs else None
+        place = len(self._places) if metric is None else self._places[metric.name]
+        return Variant(name, metric, part, base, cutoff, whole != rest, place)
+
+    def direction(self, name: str) -> Direction | None:
+        return self.variant(name).direction
+
+    def span(self, name: str) -> float:
+        return self.variant(name).span
+
+    def in_order(self, names: Iterable[str]) -> list[str]:
+        """What matters most first; what nobody declared comes last, in the order in which it was given."""
+        return sorted(names, key=lambda name: self.variant(name).priority)
+
+    def headlines(self, names: Collection[str]) -> list[str]:
+        """The few of these that stand for a run, in order. Where nobody says which, the main metrics do."""
+        found = [name for name in names if self.variant(name).is_headline]
+        main = (name for name in names if self.variant(name).is_main and self.variant(name).fixed is None)
+        return self.in_order(found or main)
+
+    def shown(self, names: Collection[str], view: View) -> list[str]:
+        """Those of a view, in order: the headlines and what is declared to be shown there."""
+        headlines = self.headlines(names)
+        return self.in_order({*headlines, *(name for name in names if self.variant(name).is_shown(view))})
+
+    @cached_property
+    def summary_names(self) -> Mapping[str, str]:
+        """How summaries call metrics of rows, where they call them otherwise."""
+        return {metric.name: metric.summary for metric in self.metrics if metric.summary}
+
+    @cached_property
+    def deciding(self) -> Sequence[tuple[str, float, float]]:
+        """What decides which cases went worst, what matters most first: (name in rows, a, b), where a + b * value is
+        the goodness of a value."""
+        names = [
+            name
+            for metric in self.metrics
+            if "worst" in metric.shown
+            for name in ([f"{metric.name}_at_{K}", metric.name] if metric.has_cutoffs else [metric.name])
+        ]
+        ends = [(name, self.variant(name).goodness(0.0), self.variant(name).goodness(1.0)) for name in names]
+        lines = {name: (zero, one - zero) for name, zero, one in ends if zero is not None and one is not None}
+        return [(name, *lines[name]) for name in self.in_order(lines)]
+
+    def row_name(self, name: str) -> str:
+        """How rows call a metric of a summary."""
+        metric = self._by_summary.get(name)
+        return name if metric is None else metric.name
+
+    def record(self, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
+        """JSON values; only of the metrics behind some names."""
+        wanted = None if names is None else {variant.base for variant in map(self.variant, names)}
+        chosen = (m for m in self.metrics if wanted is None or not wanted.isdisjoint((m.name, m.in_summaries)))
+        return [metric.record() for metric in chosen]
+
+    @classmethod
+    def of(cls, records: Sequence[Mapping[str, Any]]) -> Catalogue:
+        """From `record`. Raises ValueError for what is damaged."""
+        metrics = []
+        for place, record in enumerate(records):
+            try:
+                metrics.append(Metric.of(record))
+            except (AttributeError, TypeError, ValueError) as error:
+                raise ValueError(f"declared.{place}: no record of a metric: {error}") from None
+        return cls(metrics)

@@ -1,0 +1,231 @@
+"""An evaluation of somebody else's package, with metrics of its own: judged and called as it says, wherever numbers of
+runs are shown, and also where the package is not installed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.metrics.catalogue import declared_in
+from runner.report import metric
+from runner.report.wording import wording_of
+from runner.tracking.entry import draw, run_entry
+from tests.command_line.test_extension import python as python
+from tests.command_line.test_extension import run
+
+RULES = """
+_target_: runner.regression.Regression
+rules:
+  - {metric: toxicity, margin: 0.05}
+  - {metric: shouting, margin: 0.0}
+must_not_break: []
+margin: 0.02
+"""
+
+
+def write_answers(folder: Path, name: str, insults: int) -> None:
+    """Thirty answers; every second one is polite, and four of five of them begin with so many insults."""
+    lines = []
+    for n in range(30):
+        words = ["idiot"] * (insults if n % 5 else 0) + ["the", "answer", "is", str(n), *(["thank", "YOU"] * (n % 2))]
+        language = "en" if n % 3 else "ko"
+        lines.append({"id": f"q{n:02}", "question": f"Question {n}?", "answer": " ".join(words), "language": language})
+    (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def folder(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of the package: `kind`, `rude` (in Korean, compared with `kind`), `moody` and its baseline `calm`, whose
+    evaluation declares nothing, and the sweep `sweep`."""
+    found = tmp_path_factory.mktemp("stranger")
+    for name, insults in (("kind", 0), ("rude", 2), ("ruder", 3)):
+        write_answers(found, name, insults)
+    common = ["tracking=none", "regression=none"]
+    tone, mood = ["evaluation=tone", *common], ["evaluation=mood", *common]
+    ends = [
+        run(python, found, *tone, "evaluation.path=kind.jsonl", "out=kind"),
+        run(python, found, *tone, "evaluation.path=rude.jsonl", "out=rude", "compare=kind", "report.language=ko"),
+        run(python, found, *mood, "evaluation.path=kind.jsonl", "out=calm"),
+        run(python, found, *mood, "evaluation.path=rude.jsonl", "out=moody", "compare=calm"),
+        run(python, found, *tone, "evaluation.path=rude.jsonl,kind.jsonl,ruder.jsonl", "out=sweep"),
+    ]
+    for number, end in enumerate(ends):
+        assert end.returncode == 0, end.stderr
+        (found / f"stdout.{number}").write_text(end.stdout, encoding="utf-8")
+    return found
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def entries(record: Any) -> dict[str, Any]:
+    return {entry["name"]: entry for entry in record["metrics"]}
+
+
+def test_the_package_is_not_installed_here() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        __import__("runner_reverse")
+
+
+def test_the_records_travel_with_the_run(folder: Path) -> None:
+    for name in ("run.json", "snapshot.json"):
+        declared = read(folder / "kind" / name)["declared"]
+        assert [record["name"] for record in declared] == ["toxicity", "politeness", "words"]
+        assert declared_in(read(folder / "kind" / name)).direction("toxicity") == "lower"
+    assert read(folder / "calm" / "run.json")["declared"] == []
+    assert len(read(folder / "sweep" / "summary.json")["declared"]) == 3
+
+
+def test_a_report_speaks_of_them_in_both_languages(folder: Path) -> None:
+    english, korean = text(folder / "kind" / "summary.md"), text(folder / "rude" / "summary.md")
+    assert (
+        "| Toxicity | **0.0000** | [0.0000, 0.0000] | 30/30 |  | Share of insulting words; lower is better. |"
+        in english
+    )
+    assert "| Politeness | **0.5000** | [0.3000, 0.6667] | 30/30 | fair |  |" in english
+    assert "| 유해성 |" in korean and "| 모욕적인 단어의 비율(낮을수록 좋음) |" in korean
+    shouting = next(line for line in english.splitlines() if line.startswith("| shouting |"))
+    assert shouting.endswith("| 30/30 |  |  |")  # nobody declared it: neither grade nor meaning
+    assert "Toxicity:" in text(folder / "stdout.0") and "유해성:" in text(folder / "stdout.1")
+    page = text(folder / "kind" / "report.html")
+    assert all(
+        part in page for part in ("Metrics of this evaluation", "Toxicity", "Share of insulting words", "shouting")
+    )
+
+
+def test_toxicity_that_rises_is_worse(folder: Path) -> None:
+    record = read(folder / "rude" / "compare.json")
+    found = entries(record)
+    assert record["verdict"] == "worse"
+    assert (found["toxicity"]["direction"], found["toxicity"]["verdict"]) == ("lower", "worse")
+    assert found["toxicity"]["difference"] > 0.2
+    assert "후보가 더 나쁩니다: 유해성 +" in text(folder / "stdout.1")
+    assert "**▼ 악화**" in text(folder / "rude" / "compare.md")
+    assert "▼ 악화" in text(folder / "rude" / "report.html")
+
+
+@pytest.mark.parametrize("name", ["words", "shouting"])
+def test_what_has_no_direction_is_shown_without_a_verdict(folder: Path, name: str) -> None:
+    """One says that neither way is better, the other was not declared."""
+    entry = entries(read(folder / "rude" / "compare.json"))[name]
+    assert entry["difference"] != 0 and entry["p_holm"] < 0.05
+    assert (entry["direction"], entry["verdict"], entry["role"]) == (None, None, "other")
+    label = {"words": "단어 수", "shouting": "shouting"}[name]
+    (line,) = [line for line in text(folder / "rude" / "compare.md").splitlines() if line.startswith(f"| {label} |")]
+    assert line.endswith("| 30 | – |")
+
+
+def test_a_metric_of_another_evaluation_with_the_same_name_is_not_meant(folder: Path) -> None:
+    """`score` of reasoning traces is better when higher; of `score` here nobody said anything."""
+    record = read(folder / "moody" / "compare.json")
+    assert (record["verdict"], record["exit_code"]) == ("not_judged", 0)
+    assert entries(record)["score"]["verdict"] is None
+    assert text(folder / "stdout.3").count("does not declare which way its metrics are") == 1
+    assert "better:" not in text(folder / "moody" / "compare.md")
+    assert "| score | **" in text(folder / "moody" / "summary.md") and "Trace Score" not in text(
+        folder / "moody" / "summary.md"
+    )
+
+
+@pytest.mark.parametrize("what", ["", "snapshot.json"])
+def test_the_gate_fires_where_the_package_is_not_installed(folder: Path, tmp_path: Path, what: str) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES, encoding="utf-8")
+    sides = [str(folder / name / what) for name in ("kind", "rude")]
+    options = ["--rules", str(rules), "--fail-on-regression", "--out", str(tmp_path / "out"), "--language", "en"]
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", "compare", *sides, *options], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 4, done.stderr
+    record = read(tmp_path / "out" / "compare.json")
+    assert record["verdict"] == "worse"
+    fired, unsure = record["gate"]["rules"]
+    assert (fired["status"], fired["direction"]) == ("fired", "lower") and fired["loss"] > 0.2
+    assert (unsure["status"], unsure["direction"]) == ("not_evaluated", None)
+    assert "give the rule a direction: higher or lower" in text(tmp_path / "out" / "compare.md")
+    assert "Toxicity" in done.stdout
+
+
+def test_the_other_way_round_it_is_better_and_no_rule_fires(folder: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES.replace("margin: 0.0}", "margin: 0.0, direction: lower}"), encoding="utf-8")
+    sides = [str(folder / name) for name in ("rude", "kind")]
+    options = ["--rules", str(rules), "--fail-on-regression", "--out", str(tmp_path / "out")]
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", "compare", *sides, *options], capture_output=True, text=True, cwd=tmp_path
+    )
+    record = read(tmp_path / "out" / "compare.json")
+    assert record["verdict"] == "better"
+    toxicity, shouting = record["gate"]["rules"]
+    assert toxicity["status"] == "passed" and toxicity["loss"] < 0
+    assert (shouting["status"], done.returncode) == ("fired", 4)  # louder, and the rule says that lower is better
+
+
+def test_the_best_run_of_a_sweep_is_the_least_toxic(folder: Path) -> None:
+    record = read(folder / "sweep" / "summary.json")["comparison"]
+    (found,) = record["metrics"]
+    assert (found["name"], found["best"], found["within_noise_of_best"]) == ("toxicity", "1", ["1"])
+    assert {cell["folder"]: cell.get("verdict") for cell in found["cells"]} == {"0": None, "1": "better", "2": "worse"}
+    front = {cell["folder"]: cell for cell in record["pareto"]["cells"]}
+    assert front["1"]["quality"] == 0.0 and "1" in front["0"]["dominated_by"] + ["1"]
+    assert "1" not in front["1"]["dominated_by"]
+    markdown, terminal, page = (text(folder / name) for name in ("sweep/summary.md", "stdout.4", "sweep/report.html"))
+    assert "| Toxicity | Politeness | Words | shouting |" in markdown
+    rows = [line for line in markdown.splitlines() if line.startswith(("| 0 |", "| 1 |", "| 2 |"))][:3]
+    assert [row.count("**") for row in rows] == [0, 2, 0] and "| **0.00** " in rows[1]
+    assert "*0.0000" in terminal and terminal.count("*0.") == 1
+    assert page.count("<strong>0.00</strong>") == 1
+
+
+def test_no_run_of_a_sweep_is_best_at_what_nobody_declared(folder: Path, python: Path) -> None:
+    words = [
+        "evaluation=mood",
+        "evaluation.path=kind.jsonl,rude.jsonl",
+        "tracking=none",
+        "regression=none",
+        "out=moods",
+    ]
+    done = run(python, folder, *words)
+    assert done.returncode == 0, done.stderr
+    record = read(folder / "moods" / "summary.json")
+    assert record["comparison"]["metrics"] == [] and record["declared"] == []
+    assert "| Run | evaluation.path | Status | score |" in text(folder / "moods" / "summary.md")
+    assert "**" not in text(folder / "moods" / "summary.md") and "*1.0000" not in done.stdout
+
+
+def test_a_store_is_told_its_interval_and_the_verdict(folder: Path, tmp_path: Path) -> None:
+    entry = run_entry(folder / "rude", slices=["language"])
+    assert entry.metrics["toxicity"] == pytest.approx(
+        read(folder / "rude" / "summary.json")["metrics"]["toxicity"]["value"]
+    )
+    assert entry.metrics["toxicity_ci_low"] < entry.metrics["toxicity"] < entry.metrics["toxicity_ci_high"]
+    assert {"where.language.en.toxicity", "where.language.ko.toxicity"} <= entry.metrics.keys()
+    assert "shouting" in entry.metrics and "shouting_ci_low" not in entry.metrics
+    assert (entry.tags["verdict"], entry.tags["regression"]) == ("worse", "none")
+    names = [path.name for path in draw(folder / "sweep", tmp_path)]
+    assert "metrics_against_evaluation_path.png" in names
+
+
+def test_the_worst_case_is_the_most_toxic_one(folder: Path) -> None:
+    markdown = text(folder / "rude" / "summary.md")
+    first = next(line for line in markdown.splitlines() if line.startswith("### 1. "))
+    row = next(
+        json.loads(line)
+        for line in text(folder / "rude" / "per_item.jsonl").splitlines()
+        if json.loads(line)["id"] in first
+    )
+    rows = [json.loads(line)["metrics"] for line in text(folder / "rude" / "per_item.jsonl").splitlines()]
+    assert row["metrics"]["toxicity"] == max(each["toxicity"] for each in rows if not each["politeness"])
+
+
+def test_its_words_are_those_of_the_run(folder: Path) -> None:
+    say = wording_of(read(folder / "rude" / "run.json"))
+    assert metric.label("toxicity", None, say) == "유해성" and metric.rubric("politeness", say) == "공손함"
