@@ -47,6 +47,7 @@ CREATE TABLE embedding (
 """
 LOOKUP = 500  # digests in one SELECT
 ALIKE = 3  # different texts with one vector, and none with another: whoever sends them computes nothing
+LARGEST = float(np.finfo(np.float32).max)
 SHOWN = 40  # characters of a text in a message
 ODD = 3  # vectors of another length, and none of the right one: another model
 SENT_BY = "sent_by"  # key of a description
@@ -89,7 +90,9 @@ class EmbeddingStore:
         self._memory = made_up.setdefault(self._stored, {}) if made_up is not None and self._is_kept else {}
         self._seen: set[bytes] = set()
         self._name = server
-        self._check = None if made_up is not None or not server else ServerCheck(server, self._stored)
+        self._check = (
+            None if made_up is not None or not server else ServerCheck(server, self._path if self._is_kept else None)
+        )
         self._refused: dict[bytes, str] = {}  # what is wrong with the vector of a text
 
     @property
@@ -245,13 +248,12 @@ class EmbeddingStore:
 
 
 class ServerCheck:
-    """What is known of the vectors of a server, to tell those that are none. `length`: of those that are stored in
-    `path`, else of most that came first."""
+    """What is known of the vectors of a server, to tell those that are none. `length`: of those that are stored,
+    else of most that came first. `path`: where these are stored."""
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path | None) -> None:
         self._name, self._path = name, path
         self.length: int | None = None
-        self._is_stored = False
         self._sent_by = ""  # how the server calls the model whose vectors are of this length
         self._odd: Counter[int] = Counter()  # lengths of what came since a vector that fits
         self._alike: dict[bytes, str] = {}
@@ -264,7 +266,7 @@ class ServerCheck:
             if database.path is not None and database.path.exists():
                 vector, self._sent_by = database.read(lambda rows: _latest(rows, sweep))
                 if vector is not None:
-                    self.length, self._is_stored = vector.size, True
+                    self.length = vector.size
                     return
 
     def faults(self, batch: Sequence[bytes], rows: Rows, sent_by: str) -> dict[bytes, str]:
@@ -289,7 +291,7 @@ class ServerCheck:
 
     def _unlike(self, size: int, sent_by: str) -> str:
         now, before = (f" (as {name!r})" if name else "" for name in (sent_by, self._sent_by))
-        others = f"those stored in {self._path}" if self._is_stored else "the others"
+        others = f"those stored in {self._path}" if self._path is not None else "the others"
         return f"of {size} numbers{now}, and {others} have {self.length}{before}"
 
     def alike(self, batch: Mapping[bytes, str], vectors: Vectors) -> Mapping[bytes, str]:
@@ -334,7 +336,7 @@ def _fault(row: NDArray[np.floating[Any]]) -> str:
     """Why a row is no vector; empty where it is one."""
     if not len(row):
         return "an empty list"
-    if not np.isfinite(row).all():
+    if not (np.abs(row) <= LARGEST).all():
         return "numbers that are not finite"
     if not row.any():
         return "nothing but zeros"

@@ -148,9 +148,9 @@ async def test_embeddings(server: ModelsServer, tmp_path: Path) -> None:
     async with door.opened("0"):
         with stopwatch() as watch:
             vectors = await model.embed(["가을 산", "autumn\ud800", "가을 산"], dimensions=8)
-    assert vectors.shape == (3, 8)
-    assert vectors.dtype == np.float32
-    np.testing.assert_array_equal(vectors[0], vectors[2])
+    assert [row.shape for row in vectors.rows] == [(8,)] * 3
+    assert vectors.sent_by == "e"
+    np.testing.assert_array_equal(vectors.rows[0], vectors.rows[2])
     assert watch.live
     (body,) = server.requests
     assert body == {
@@ -171,7 +171,7 @@ async def test_conf_leaves_parameters_out_of_requests_for_vectors_and_adds_other
     door = models(server.url, tmp_path, **{f"provider_{name}": value for name, value in changes.items()})
     async with door.opened():
         vectors = await door.model("test:e", "embedder").embed(["달"], dimensions=8)
-    assert len(vectors) == 1
+    assert len(vectors.rows) == 1
     assert list(server.requests) == [{"model": "e", "input": ["달"], "truncate": "END"}]
 
 
@@ -181,7 +181,7 @@ async def test_embeddings_take_part_in_budget_and_retries(server: ModelsServer, 
     door = models(server.url, tmp_path, budget={"requests": 3})
     model = door.model("test:e", "embedder")
     async with door.opened():
-        assert len(await model.embed(["a"])) == 1
+        assert len((await model.embed(["a"])).rows) == 1
         with pytest.raises(BudgetSpentError):
             await model.embed(["b"])
     assert server.count == 3
