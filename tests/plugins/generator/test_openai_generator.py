@@ -160,7 +160,7 @@ async def test_no_answer_at_all(
 
 async def test_an_answer_without_text_that_used_its_limit_is_final(server: ModelsServer, models: Models) -> None:
     server.respond = lambda body: ended(body, "", body["max_tokens"])
-    with pytest.raises(ReplyError, match="^no text within max_tokens=1024; raise"):
+    with pytest.raises(ReplyError, match="no text within max_tokens=1024"):
         await answer(models)
     assert server.count == 1
 
