@@ -36,6 +36,7 @@ from runner.records import (
     Query,
     Scores,
     Timing,
+    answer_of,
     timings_of,
 )
 from runner.stopwatch import in_line, stopwatch
@@ -43,6 +44,8 @@ from runner.store import fingerprint
 from runner.trace.profile import AutoProfile, ProfileChoice
 
 _Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, float]]
+
+_Shown = tuple[Moment, BuiltContext, Seen]
 
 RUBRIC = "memory"
 TOGETHER = 16  # conversations whose probes take turns, so that they are replayed side by side
@@ -159,11 +162,22 @@ class MemoryEvaluation:
             return {}
         return {"judge_health": await check_health(self.judge_, [RUBRIC])}
 
-    async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> RestoredProbe | None:
-        """Nothing is said to the memory again."""
-        return RestoredProbe.of(row)
+    async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> MemoryOutput | RestoredProbe:
+        """Nothing is said to the memory again, unless the row does not tell what it gave."""
+        if (restored := RestoredProbe.of(row)) is not None:
+            return restored
+        moment, context, seen = await self._shown(case)
+        return self._output(case, (moment, context, seen), answer_of(row), timings_of(row)["generation"])
 
     async def run(self, case: ProbeCase) -> MemoryOutput:
+        moment, context, seen = await self._shown(case)
+        query = Query(case.id, case.probe.question, case.probe.answerable, {}, language=case.language, from_memory=True)
+        with stopwatch() as watch:
+            answer = await self.generator.generate(query, context.contexts)
+        return self._output(case, (moment, context, seen), answer, watch.timing)
+
+    async def _shown(self, case: ProbeCase) -> _Shown:
+        """What is remembered, and what a generator sees of it."""
         probe = case.probe
         with in_line():  # the turns before a probe are no part of its case
             moment = await self._replays[case.conversation.id].at(probe)
@@ -171,11 +185,12 @@ class MemoryEvaluation:
         context = self.context.build(moment.remembered, probe.question, case.language)
         seen = Seen.of(case, moment, context)
         guard(case, moment, seen)
-        query = Query(case.id, probe.question, probe.answerable, {}, language=case.language, from_memory=True)
-        with stopwatch() as watch:
-            answer = await self.generator.generate(query, context.contexts)
+        return moment, context, seen
+
+    def _output(self, case: ProbeCase, shown: _Shown, answer: Answer, generation: Timing) -> MemoryOutput:
+        moment, context, seen = shown
         kept = {**case.record(), **seen.record(), **_told(moment, context), **_said(answer)}
-        return MemoryOutput(seen, moment, context, answer, watch.timing, kept)
+        return MemoryOutput(seen, moment, context, answer, generation, kept)
 
     async def judge(self, case: ProbeCase, output: MemoryOutput) -> Judgements:
         judgements: dict[str, Judgement] = {}

@@ -24,6 +24,7 @@ from runner.cost import agree
 from runner.data.labels import Labels
 from runner.engine import INTERRUPTED, Limits, Stop, run_cases
 from runner.errors import ConfigError
+from runner.folders import locked
 from runner.judging import judging_of
 from runner.llm import ledger
 from runner.llm.models import Models, models_among
@@ -76,9 +77,12 @@ def calibrate(calibration: Calibration) -> dict[str, Any]:
     """Judges, writes items.jsonl and calibration.json, and returns the latter. What ends it early (its
     `exit_code` is then not 0) leaves what is there by then. Raises ConfigError or StopRunError before the first
     request for what would let all of them fail."""
-    started = time.perf_counter()
     _check_before_start(calibration)
-    calibration.folder.mkdir(parents=True, exist_ok=True)
+    with locked(calibration.folder):
+        return _calibrated(calibration, time.perf_counter())
+
+
+def _calibrated(calibration: Calibration, started: float) -> dict[str, Any]:
     if calibration.models is not None:
         ledger.begin_again(calibration.folder, calibration.cfg.budget)
     rows: dict[str, Row] = {}

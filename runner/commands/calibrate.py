@@ -42,7 +42,7 @@ from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, listed
 from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
-from runner.folders import is_locked, locked
+from runner.folders import is_locked
 from runner.metadata import read_json
 from runner.metrics.judged import ANSWER_METRICS
 from runner.report import calibration as report
@@ -73,13 +73,10 @@ def main(argv: Sequence[str]) -> int:
     if log.errors:
         terminal.note(f"left out of {path}:\n{listed(log.errors)}")
     labels = _selected(labels, options)
-    folder = _folder(cfg, labels, words)
-    cfg.out = str(folder)
+    cfg.out = str(_folder(cfg, labels, words))
     built = build(cfg.judge)
     settings = Settings(labels.scale, *own.thresholds, options.seed)
-    with locked(from_here(folder)):
-        calibration = Calibration(cfg, options, built, labels, settings, tuple(argv), own.wanted.names, run)
-        return _show(calibrate(calibration), cfg)
+    return _show(calibrate(Calibration(cfg, options, built, labels, settings, tuple(argv), own.wanted.names, run)), cfg)
 
 
 def _show(result: Mapping[str, object], cfg: DictConfig) -> int:

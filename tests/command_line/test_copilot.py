@@ -146,6 +146,28 @@ def test_a_run_with_models_asks_what_its_plan_says_and_pays_once(server: ModelsS
     assert read("p/summary.json")["metrics"] == summary["metrics"]
 
 
+def test_a_question_of_which_a_judgement_failed_is_judged_again(server: ModelsServer) -> None:
+    """Nothing is cached, so the conversation is said again, and documents are looked for; the answer is kept."""
+    replies = replying(0.9)
+
+    def respond(body: dict[str, Any]) -> Any:
+        return (
+            completion(body, None, refusal="No.") if "'scores'" in str(body.get("response_format")) else replies(body)
+        )
+
+    words = [*conversation(), *modelled(server), "cache=none", "max_failure_rate=1"]
+    server.respond = respond
+    assert main(words) == 0
+    assert read("o/summary.json")["cases"]["unscored"] == 1
+    before = roles(read("o/summary.json"))
+    server.respond = replies
+    assert main(words) == 0
+    summary = read("o/summary.json")
+    assert summary["cases"]["unscored"] == 0
+    assert {role: n - before[role] for role, n in roles(summary).items()}["judge"] == 1
+    assert roles(summary)["generator"] == before["generator"]
+
+
 def test_a_reranker_without_confidence_sends_to_the_menu_and_spares_the_generator(server: ModelsServer) -> None:
     server.respond = replying(0.2)
     words = [*conversation(), *modelled(server)]

@@ -13,8 +13,9 @@ import pytest
 
 from runner.cli import main
 from runner.compose import compose_cells
+from runner.metrics.judged import MEMORY
 from runner.planning import plan_cells
-from tests.command_line.result_files import read
+from tests.command_line.result_files import read, rows
 from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer
 from tests.services.redis_server import VARIABLE, serving_redis
@@ -145,6 +146,47 @@ def test_a_run_with_models_asks_what_its_plan_says_and_pays_once(server: ModelsS
     again = read("p/summary.json")
     assert again["metrics"] == summary["metrics"]
     assert "update" not in again["timing"]["latency"]  # none was live
+
+
+@pytest.mark.parametrize("memory", ["recursive_summary", "full_history"])
+def test_a_probe_whose_judgement_failed_is_judged_again_and_nothing_else_is_bought(
+    memory: str, server: ModelsServer
+) -> None:
+    """With nothing cached: neither the summaries nor the answer."""
+
+    def respond(body: dict[str, Any]) -> Any:
+        is_judged = "scores" in str(body.get("response_format"))
+        is_it = "What is the code of room 1?" in body["messages"][-1]["content"]
+        return completion(body, None, refusal="No.") if is_judged and is_it else remembering(body)
+
+    words = [*scenario(), *modelled(server), f"memory={memory}", "cache=none", "max_failure_rate=1"]
+    if memory == "full_history":
+        words = [word for word in words if "summariser" not in word]
+    server.respond = respond
+    assert main(words) == 0
+    before, whole = rows("o"), read("o/summary.json")
+    assert whole["cases"]["unscored"] == 2
+    server.respond = remembering
+    server.reset()
+    assert main(words) == 0
+    assert server.count == 2
+    after, summary = rows("o"), read("o/summary.json")
+    assert summary["cases"]["unscored"] == 0
+    for id, row in after.items():
+        earlier = before[id]
+        assert {**row["output"], "upkeep": None} == {
+            **earlier["output"],
+            "upkeep": None,
+        }  # times, where it is said again
+        assert row["judgements"]["memory"]["score"] is not None
+        unjudged = {name for name in row["metrics"] if name not in MEMORY}
+        assert {name: row["metrics"][name] for name in unjudged} == {n: before[id]["metrics"][n] for n in unjudged}
+        assert (row["labels"], row["timings"]["generation"]) == (
+            before[id]["labels"],
+            before[id]["timings"]["generation"],
+        )
+        assert list(row["metrics"]) == list(before[id]["metrics"])
+    assert summary["memory"] == whole["memory"]
 
 
 def test_memory_enters_as_fenced_data_and_never_as_system_text(server: ModelsServer) -> None:

@@ -130,8 +130,20 @@ async def test_a_refusal_is_a_failure(server, models, judge):
 
 
 async def test_a_reply_that_was_cut_off_is_a_failure(server, models, judge):
+    def cut(body):
+        answer = json.loads(completion(body, '{"reasoning": "Chunk 2', finish_reason="length").body)
+        answer["usage"]["completion_tokens"] = body["max_tokens"]
+        return Reply(body=json.dumps(answer).encode())
+
+    server.respond = cut
+    assert "cut off at max_tokens=2048" in str((await judged(models, judge())).error)
+    assert [body["max_tokens"] for body in server.requests] == [1024, 2048]
+
+
+async def test_a_reply_that_breaks_off_is_asked_for_again(server, models, judge):
     server.respond = lambda body: completion(body, '{"reasoning": "Chunk 2', finish_reason="length")
-    assert "cut off at max_tokens=1024" in str((await judged(models, judge())).error)
+    assert "the reply broke off after 6 of 1024 tokens" in str((await judged(models, judge())).error)
+    assert server.count == 4
 
 
 async def test_a_wrong_key_ends_the_run(server, models, judge):

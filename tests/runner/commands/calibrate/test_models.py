@@ -142,3 +142,29 @@ def test_what_is_missing_is_told_before_anything_is_asked(
     assert calibrate(*asked(server), "cache=replay", "out=out") == 3
     assert "cache=replay: replies are not stored: 6 of local:grader" in capsys.readouterr().err
     assert server.count == 0 and not Path("out").exists()
+
+
+@pytest.mark.parametrize("cache", ["use", "none"])
+def test_a_budget_holds_over_all_launches_of_the_same_command(cache: str, server: ModelsServer) -> None:
+    words = [*asked(server), f"cache={cache}", "max_concurrency=1"]
+    for _ in range(2):
+        assert calibrate(*words, "budget.requests=4") == 3
+        assert server.count == 4
+    (folder,) = Path("outputs").iterdir()
+    assert result(str(folder))["status"] == "partial"
+    enough = 6 if cache == "use" else 4 + 6
+    assert calibrate(*words, f"budget.requests={enough}") == 0
+    assert (server.count, list(Path("outputs").iterdir())) == (enough, [folder])
+    assert result(str(folder))["timing"]["usage_total"]["live"]["requests"] == enough
+
+
+def test_what_could_not_be_judged_is_asked_again_by_the_same_command(server: ModelsServer) -> None:
+    words = [*asked(server), "max_failure_rate=1"]
+    server.respond = lambda body: completion(body, None, refusal="No.") if "99" in str(body["messages"]) else None
+    assert calibrate(*words) == 0
+    (folder,) = Path("outputs").iterdir()
+    server.respond = None
+    server.reset()
+    assert calibrate(*words) == 0
+    assert (server.count, list(Path("outputs").iterdir())) == (1, [folder])
+    assert result(str(folder))["cases"]["unscored"] == 0
