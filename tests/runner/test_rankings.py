@@ -58,10 +58,11 @@ class Asking(Scripted):
         return super().search(queries, depth)
 
 
-@pytest.mark.parametrize("probe", [1, 2])
+@pytest.mark.parametrize("probe", [0, 2])
 def test_what_was_asked_for_a_query_is_kept_with_its_ranking(tmp_path: Path, probe: int) -> None:
     """However it was searched, and in the run that searches nothing."""
     queries = [question("b#0", id="하나"), question("a#0 c#0", id="둘")]
+    rank(Scripted(CORPUS), queries, tmp_path)  # what the corpus remembers of itself is part of its identity here
     for _ in range(2):
         found = rank(Asking(CORPUS), queries, tmp_path, depth=3, probe=probe)
         assert {id: ranked.cost for id, ranked in found.items()} == {
