@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from runner.llm.ledger import Cost
+from runner.llm.messages import Usage
+from runner.llm.metering import asking_for, note, note_texts
 from runner.rankings import rank_all
-from runner.records import Context, Given, Query, Ranking, Turn
+from runner.records import Context, Given, Query, Ranking, RoleCost, Turn
 from runner.searching import Searcher
 from runner.trajectory import Assessment, ToolCall, Trajectory
 from tests.corpora import corpus_of, question, workspace
@@ -41,6 +45,31 @@ def test_a_second_run_reads_the_same_and_searches_nothing(tmp_path: Path) -> Non
     timed = [id for id in first if first[id].latency_ms is not None]
     assert len(timed) == 20
     assert [second[id].latency_ms for id in timed] == second.latencies_ms
+
+
+class Asking(Scripted):
+    """Asks a model for the batch, and another one on behalf of each query; what it asks for is deeper each time."""
+
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        note_texts("embedder", "m", [query.text for query in queries], lambda text: Cost(Usage(len(text)), 10))
+        for query in queries:
+            with asking_for(query.id):
+                note("agent", f"{query.id}/{depth}".encode(), Cost(Usage(100, depth), 5))
+        return super().search(queries, depth)
+
+
+@pytest.mark.parametrize("probe", [0, 2])
+def test_what_was_asked_for_a_query_is_kept_with_its_ranking(tmp_path: Path, probe: int) -> None:
+    """However it was searched, and in the run that searches nothing."""
+    queries = [question("b#0", id="하나"), question("a#0 c#0", id="둘")]
+    rank(Scripted(CORPUS), queries, tmp_path)  # what the corpus remembers of itself is part of its identity here
+    for _ in range(2):
+        found = rank(Asking(CORPUS), queries, tmp_path, depth=3, probe=probe)
+        assert {id: ranked.cost for id, ranked in found.items()} == {
+            "하나": {"agent": RoleCost(1, 100, 3, 5e-9), "embedder": RoleCost(1, 3, 0, 1e-8)},
+            "둘": {"agent": RoleCost(1, 100, 3, 5e-9), "embedder": RoleCost(1, 7, 0, 1e-8)},
+        }
+    assert found.reused
 
 
 def test_what_an_agent_did_is_kept_with_its_ranking(tmp_path: Path) -> None:

@@ -221,7 +221,7 @@ def test_a_sweep_without_runs() -> None:
 def test_a_sweep_of_runs_that_have_no_folder() -> None:
     change("experiments/s/sweep.json", cells=[{"overrides": ["k=1"]}])
     with pytest.raises(
-        InputError, match=r"^experiments/s: its files are damaged or were edited \(KeyError: 'folder'\)"
+        InputError, match=r"^experiments/s/sweep\.json: damaged: cells\.0\.folder: expected a text, found None"
     ):
         reproduce.main(["experiments/s"])
 

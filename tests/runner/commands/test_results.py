@@ -83,9 +83,21 @@ def test_a_run_without_results(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "text"), [("summary.json", '{"metrics": {"mrr": 1}}'), ("sweep.json", '{"cells": 5}')]
+    ("file", "text", "message"),
+    [
+        (
+            "summary.json",
+            '{"metrics": {"mrr": 1}}',
+            r"run: its files are damaged or were edited \(\w+Error: .*makes them again$",
+        ),
+        (
+            "sweep.json",
+            '{"cells": 5}',
+            r"run/sweep\.json: damaged: cells: expected a list, found int; .* makes it again$",
+        ),
+    ],
 )
-def test_a_folder_whose_files_were_edited(tmp_path: Path, file: str, text: str) -> None:
+def test_a_folder_whose_files_were_edited(tmp_path: Path, file: str, text: str, message: str) -> None:
     (write_run(tmp_path / "run") / file).write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"run: its files are damaged or were edited \(\w+Error: .*makes them again$"):
+    with pytest.raises(InputError, match=message):
         results.main([str(tmp_path / "run")])

@@ -8,8 +8,12 @@ from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.memory.window import WindowMemory
 from runner.errors import StopRunError
-from runner.memory.records import ChatTurn, Probe, SessionKey
+from runner.llm.ledger import Cost
+from runner.llm.messages import Usage
+from runner.llm.metering import metering, note
+from runner.memory.records import ChatTurn, Probe, Remembered, SessionKey
 from runner.memory.replay import Replay
+from runner.records import RoleCost
 from tests.runner.memory.talks import talk
 
 
@@ -52,6 +56,32 @@ async def test_a_probe_sees_what_was_said_until_then_and_no_turn_is_said_twice()
         assert [turn.user for turn in second.turns] == list("abcde")
         assert memory.said == list("abcde")
         assert (len(first.since.appends_ms), len(second.since.appends_ms)) == (3, 2)
+
+
+class Paid(Logged):
+    """A memory that asks a model at every turn and for every question."""
+
+    async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
+        note("summariser", turn.user.encode(), Cost(Usage(10, 1), 1000))
+        await super().append(key, turn, language)
+
+    async def read(self, key: SessionKey, question: str) -> Remembered:
+        note("embedder", question.encode(), Cost(Usage(3), 5))
+        return await super().read(key, question)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (1,)])
+async def test_a_probe_costs_its_own_turns_whichever_comes_first(order: tuple[int, ...]) -> None:
+    """A resumed run asks for the later probes alone, and one conversation may be gone through twice."""
+    memory, probes = Paid(), asked(3, 5)
+    replay = Replay(memory, LETTERS, probes)
+    async with memory.opened():
+        with metering() as around:
+            costs = {number: (await replay.at(probes[number])).cost for number in order}
+    embedded = {"embedder": RoleCost(1, 3, 0, 5e-9)}
+    expected = [embedded | {"summariser": RoleCost(n, 10 * n, n, n * 1e-6)} for n in (3, 2)]
+    assert costs == {number: expected[number] for number in order}
+    assert around.by_role == {}
 
 
 async def test_an_earlier_moment_begins_anew_in_another_session() -> None:
