@@ -34,6 +34,7 @@ from runner.records import (
     Answer,
     CaseSet,
     Corpus,
+    DataProblem,
     DataSet,
     Given,
     Judgement,
@@ -685,12 +686,20 @@ def _data(door: Door, dataset: Any, data: Any, *_: Any, **__: Any) -> Any:
     ):
         if len(by_id) < len(listed):
             raise door.wrong(f"corpus.{name}: {len(listed) - len(by_id)} of {len(listed)} have an id of another one")
+    _check_problems(door, data.problems)
     for chunk in corpus.chunks:
+        if not isinstance(chunk.text, str):
+            raise door.wrong(f"chunk {chunk.id!r}: text: expected str, got {_shown(chunk.text)}")
         if chunk.document_id not in corpus.document_by_id:
             document = _shown(chunk.document_id)
             raise door.wrong(f"chunk {chunk.id!r} is of {document}, which is no document of the corpus")
     _check_cases(door, data.queries, Query)
     return data
+
+
+def _check_problems(door: Door, problems: Any) -> None:
+    if (problem := wrong_type(problems, tuple[DataProblem, ...])) is not None:
+        raise door.wrong(f"problems: {problem}")
 
 
 def _check_cases(door: Door, cases: Any, kind: type | None) -> None:
@@ -807,6 +816,7 @@ def _case_set(door: Door, evaluation: Any, cases: Any, *_: Any, **__: Any) -> An
         raise door.wrong(f"expected CaseSet, got {_shown(cases)}")
     if (problem := wrong_type(cases.identity, Mapping[str, str])) is not None:
         raise door.wrong(f"identity: {problem}")
+    _check_problems(door, cases.problems)
     if not (isinstance(cases.cases, Sequence) and len(cases.cases) and isinstance(cases.cases[0], Query)):
         _check_cases(door, cases.cases, None)  # queries are those of a dataset, which had a door of its own
     return cases

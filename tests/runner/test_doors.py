@@ -293,6 +293,11 @@ def test_suggestions_are_checked(suggestions: Any, message: str) -> None:
             DataSet(Corpus(CORPUS.documents, [CORPUS.chunks[0]] * 2, "f"), [QUERY]),
             "corpus.chunks: 1 of 2 have an id of another one",
         ),
+        (DataSet(CORPUS, [QUERY], ("oops",)), "problems: [0]: expected DataProblem, got 'oops'"),  # type: ignore[arg-type]
+        (
+            DataSet(Corpus(CORPUS.documents, [Chunk("a#0", "a", None, 0, 1)], "f"), [QUERY]),  # type: ignore[arg-type]
+            "chunk 'a#0': text: expected str, got None",
+        ),
         (
             DataSet(Corpus([], CORPUS.chunks, "f"), [QUERY]),
             "chunk 'a#0' is of 'a', which is no document of the corpus",
