@@ -14,14 +14,14 @@ METRICS = (
         label={"en": "Acceptance", "ko": "수락률"},
         grades=Grades(),
         group="links",
-        shown=frozenset({"cases"}),
+        shown=frozenset(),
     ),
     Metric(
         name="link_novelty",
         better="higher",
         label={"en": "Novelty", "ko": "새 링크 비율"},
         group="links",
-        shown=frozenset({"cases"}),
+        shown=frozenset(),
     ),
     Metric(
         name="link_reason",
@@ -29,7 +29,7 @@ METRICS = (
         label={"en": "Quality of reasons", "ko": "제안 이유의 품질"},
         grades=Grades(),
         group="links",
-        shown=frozenset({"cases"}),
+        shown=frozenset(),
     ),
 )
 

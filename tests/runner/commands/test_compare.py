@@ -150,10 +150,10 @@ def test_a_margin_that_is_none(margin: str) -> None:
 def test_rules_of_conf() -> None:
     default, strict, none = (rules_of(name) for name in ("default", "strict", "none"))
     assert list(default.rules) == [
-        Rule("hit_rate_at_3", "higher", 0.05),
-        Rule("mrr_at_10", "higher", 0.05),
-        Rule("precision_at_5", "higher", 0.05),
-        Rule("latency.case.p95_ms", "lower", 500),
+        Rule("hit_rate_at_3", None, 0.05),
+        Rule("mrr_at_10", None, 0.05),
+        Rule("precision_at_5", None, 0.05),
+        Rule("latency.case.p95_ms", None, 500),
     ]
     assert [(rule.metric, rule.margin, rule.significant) for rule in strict.rules] == [
         ("hit_rate_at_3", 0, True), ("mrr_at_10", 0, True), ("precision_at_5", 0, True),
