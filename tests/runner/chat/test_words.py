@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from runner.chat.phrases import COMMANDS, WORDS
 from runner.chat.talk import Said
 from runner.chat.words import (
+    COMMANDS,
     context_text,
     entities_text,
     help_text,
@@ -17,6 +17,7 @@ from runner.chat.words import (
 from runner.memory.context import ContextBuilder
 from runner.memory.records import ChatTurn, Entity, Remembered, SessionState
 from runner.records import Answer, Judgement
+from runner.report.wording import wording
 
 BUILDER = ContextBuilder(recent_tokens=12, encoding="o200k_base")
 TURNS = (ChatTurn("Hi.", "Hello.", number=1), ChatTurn("The budget is $10.", "Noted.", number=2, said_at="2026-11-02"))
@@ -35,9 +36,9 @@ DETAILS: dict[str, Any] = {
 }
 
 
-def test_both_languages_say_the_same_things() -> None:
-    assert WORDS["en"].keys() == WORDS["ko"].keys()
-    assert COMMANDS["en"].keys() == COMMANDS["ko"].keys()
+def test_every_command_has_its_words() -> None:
+    keys = [key for key in wording("en", "chat").texts if key.startswith("command.")]
+    assert keys == [f"command.{name}" for name in COMMANDS]
 
 
 def test_help_names_every_command() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,8 @@ from typing import Any
 import pytest
 
 from runner.report.calibration import render, write
-from runner.report.calibration_english import CALIBRATION_ENGLISH
-from runner.report.calibration_korean import CALIBRATION_KOREAN
 from runner.report.calibration_numbers import findings, wording_of_calibration
 from runner.report.calibration_panels import panels
-from runner.report.english import ENGLISH
 from tests.calibration_folders import FAITHFULNESS, RESULT, estimate, write_calibration
 from tests.run_folders import HOSTILE, merged
 from tests.shown_panels import lines_of
@@ -123,21 +119,6 @@ def test_what_the_numbers_amount_to(changes: dict[str, Any], sentences: list[str
     say = wording_of_calibration(RESULT)
     bias = f"{abs(entry['bias']['value']):.2f}"
     assert list(findings(entry, say)) == [say(f"calibration.{name}", bias=bias) for name in sentences]
-
-
-def test_both_languages_say_the_same_things() -> None:
-    assert CALIBRATION_ENGLISH.keys() == CALIBRATION_KOREAN.keys()
-    assert not CALIBRATION_ENGLISH.keys() & ENGLISH.keys()
-    for key, text in CALIBRATION_ENGLISH.items():
-        assert placeholders(text) == placeholders(CALIBRATION_KOREAN[key]), key
-
-
-def test_korean_sentences_are_korean() -> None:
-    assert [key for key, text in CALIBRATION_KOREAN.items() if " " in text and not re.search("[가-힣]", text)] == []
-
-
-def placeholders(text: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
 def rendered(folder: Path, changes: dict[str, Any] | None = None) -> str:

@@ -124,10 +124,3 @@ def test_a_case_is_told_as_a_place_with_suggestions() -> None:
         (0, "1. 0.50", "pot.md Pot (이미 링크됨)", "Both are round."),
         (1, "2. 0.25 ✓", "water.md Water", None),
     ]
-
-
-def test_both_languages_say_the_same_things() -> None:
-    from runner.report.english_links import ENGLISH_LINKS
-    from runner.report.korean_links import KOREAN_LINKS
-
-    assert ENGLISH_LINKS.keys() == KOREAN_LINKS.keys()

@@ -9,9 +9,7 @@ from rich.table import Table
 
 from runner import report
 from runner.comparison.sweep import compare_sweep
-from runner.report.english_sweep import ENGLISH_SWEEP
 from runner.report.folder import open_sweep
-from runner.report.korean_sweep import KOREAN_SWEEP
 from tests.runner.report.sweeps import shown
 from tests.shown_panels import lines_of
 from tests.swept_folders import Values, write_swept
@@ -134,13 +132,6 @@ def test_korean(tmp_path: Path) -> None:
     assert "기준(k=3)과 비교" in told(folder)
     assert "최고와 동급: 충실도 (Faithfulness): k=5." in told(folder)
     assert "## 파레토 최적" in markdown(folder)
-
-
-def test_both_languages_say_the_same_things() -> None:
-    assert ENGLISH_SWEEP.keys() == KOREAN_SWEEP.keys()
-    for key, text in ENGLISH_SWEEP.items():
-        names = {part.partition("}")[0] for part in text.split("{")[1:]}
-        assert names == {part.partition("}")[0] for part in KOREAN_SWEEP[key].split("{")[1:]}, key
 
 
 def test_what_was_left_out_is_told(tmp_path: Path) -> None:
