@@ -41,7 +41,7 @@ def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:
         sys.stderr.write(wording(cfg.report.language, "plan")("question"))
         sys.stderr.flush()
         if sys.stdin.readline().strip().casefold() not in ("y", "yes", "예", "네"):
-            raise InputError("not started; budget.confirm_over=null asks nothing")
+            raise InputError("not started; budget.confirm_over=null starts without asking")
 
 
 def _check(planned: Planned, models: Models) -> None:

@@ -39,7 +39,7 @@ RUN = (
     "overrides", "sweep_id", "fingerprint", "models",
 )  # fmt: skip
 
-# What a metric hangs on, by the first of these that its name begins with.
+# What a metric depends on, by the first of these that its name begins with.
 RANKING = ("queries", "gold", "documents", "metric_code.ranking")
 JUDGED = ("queries", "judge")
 MEMORY = ("conversations", "queries", "gold", "metric_code.memory")
@@ -65,7 +65,7 @@ DEPENDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     *((name, ("queries", "gold", "documents", "metric_code.agent")) for name in ("tool_calls", "sufficiency_")),
     *((name, RANKING) for name in ("precision", "recall", "hit_rate", "mrr", "ndcg", "map")),
 )
-# What an experiment varies. Every other metric hangs on all identities but these.
+# What an experiment varies. Every other metric depends on all identities but these.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
     | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker", "suggester"}

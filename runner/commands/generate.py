@@ -68,7 +68,7 @@ async def _ask(maker: QuestionMaker, made: Made, confirm_over: float | None) -> 
         sys.stderr.write(wording("en", "plan")("question"))
         sys.stderr.flush()
         if sys.stdin.readline().strip().casefold() not in ("y", "yes", "예", "네"):
-            raise InputError("not started; budget.confirm_over=null asks nothing")
+            raise InputError("not started; budget.confirm_over=null starts without asking")
     await maker.make(made)
 
 

@@ -62,7 +62,7 @@ def test_a_calibration_that_ended_early(tmp_path: Path) -> None:
     }
     head = rendered(tmp_path, changes).partition("## ")[0]
     assert "> **Reason: the key is refused**" in head
-    assert "> The same command goes on from here" in head
+    assert "> Run the same command again to resume" in head
     assert "> Baselines without a language model: judge=openai." in head
     assert "12 (ok 5, failed 0, timeout 0, not run 7)" in rendered(tmp_path, changes)
 
@@ -70,7 +70,7 @@ def test_a_calibration_that_ended_early(tmp_path: Path) -> None:
 def test_a_rubric_of_which_nothing_was_judged_has_no_numbers(tmp_path: Path) -> None:
     none = {"rubrics": {"faithfulness": {"n_judged": 0, "n_failed": 12, "n_groups": 0, "worst": []}}}
     section = rendered(tmp_path, none).partition("## Faithfulness\n\n")[2].partition("\n\n## ")[0]
-    counted = "Judged 0 of 12 answers (groups: 0). On 12 of them the judge failed; they count in no number below."
+    counted = "Judged 0 of 12 answers (groups: 0). Not judged: 12; left out of all numbers below."
     assert section == counted
     assert "Pearson" not in printed(merged(RESULT, none)).partition("Answer Relevancy")[0]
 
@@ -86,7 +86,7 @@ def test_without_a_run_there_is_nothing_to_correct(tmp_path: Path) -> None:
 def test_labels_that_are_not_from_the_run(tmp_path: Path) -> None:
     text = rendered(tmp_path, {"corrected": {"faithfulness": {"n_shared": 0}}, "run": {"status": "partial"}})
     assert "None of the labelled answers is from this run." in text
-    assert "This run did not come to its end" in text
+    assert "This run did not finish" in text
 
 
 @pytest.mark.parametrize(
