@@ -68,7 +68,7 @@ def test_commands_show_judge_and_forget(chat: Chat) -> None:
     ]
     judged = [line.partition(":")[0] for line in lines[12:] if not line.startswith(" ")]
     assert judged[:8] == [
-        "overall", "relevance", "completeness", "accuracy", "noise", "helps", "missing", "summary",
+        "overall", "relevance", "completeness", "accuracy", "noise", "helpful", "missing", "summary",
     ]  # fmt: skip
     assert lines[-5:] == [
         "no entities", "forgotten", "nothing is remembered", "nothing has been asked yet", REFUSAL["ko"],
