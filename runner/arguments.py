@@ -190,7 +190,7 @@ def _values(override: Override) -> list[str]:
         found = []
     if not found:
         key = str(override.get_key_element()).lstrip("+~")
-        raise ConfigError([Problem(key, f"goes over no value; expected some, such as {key}=1,2 or {key}=range(1,4)")])
+        raise ConfigError([Problem(key, f"has no value; expected some, such as {key}=1,2 or {key}=range(1,4)")])
     return found
 
 

@@ -21,7 +21,7 @@ def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
     group, equals, choice = word.lstrip("+").partition("=")
     found = groups(folders)
     if group not in found and group in _options():
-        raise InputError(f"--help: {group} is an option, no group; --help without it tells of all options")
+        raise InputError(f"--help: {group} is an option, not a group; --help alone lists all options")
     if group not in found:
         raise InputError(f"--help: no group '{group}'{did_you_mean(group, found)}")
     choices = found[group]

@@ -14,9 +14,9 @@ from runner.config import reached
 from runner.errors import ConfigError, InputError, StopRunError
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Expected
-from runner.plan_report import QUESTION, cost_line
+from runner.plan_report import cost_line
 from runner.planning import Planned, plan_cells
-from runner.report.wording import LANGUAGES
+from runner.report.wording import LANGUAGES, wording
 
 
 def agree_on_cost(cells: Sequence[Cell]) -> None:
@@ -38,9 +38,9 @@ def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:
     for line in _beyond(total, cfg):
         terminal.note(line)
     if _is_much(total, cfg) and sys.stdin.isatty() and sys.stderr.isatty():
-        terminal.ask(QUESTION[cfg.report.language])
+        terminal.ask(wording(cfg.report.language, "plan")("question"))
         if sys.stdin.readline().strip().casefold() not in ("y", "yes", "예", "네"):
-            raise InputError("not started; budget.confirm_over=null asks nothing")
+            raise InputError("not started; budget.confirm_over=null starts without asking")
 
 
 def _check(planned: Planned, models: Models) -> None:

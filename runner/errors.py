@@ -110,7 +110,7 @@ class Problem:
 
 
 class ConfigError(InputError):
-    """All problems of one configuration (or of all cells of a sweep), with the gravest of their exit codes."""
+    """All problems of one configuration (or of all cells of a sweep), with the most severe of their exit codes."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)

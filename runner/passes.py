@@ -91,7 +91,7 @@ def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
     for name in plan.folders:
         outcome = Outcome.read(folder / name)
         if outcome is None or (outcome.wave != wave.number and outcome.status != "failed"):
-            return f"run {name} did not run to its end"
+            return f"run {name} did not finish"
         if outcome.status == "partial":
             return f"run {name}: {outcome.error_message}"
     return None
@@ -157,7 +157,7 @@ def _leave_configuration(cfg: DictConfig, hydra: Any, folder: Path) -> None:
 
 
 def _leave(outcome: Outcome, folder: Path) -> None:
-    """A run without an outcome did not run to its end, for all that its parent knows."""
+    """A run without an outcome did not finish, for all that its parent knows."""
     try:
         outcome.write(folder)
     except OSError as error:

@@ -30,7 +30,7 @@ SECONDS = 1.5  # a request is taken to last
 
 @dataclass(frozen=True)
 class CellPlan:
-    """`stopped` says why a run will end before it asks anything. `projection`: of what is evaluated, in use."""
+    """`stopped` says why a run will end before it calls a model. `projection`: of what is evaluated, in use."""
 
     swept: Sequence[str]
     n_cases: int

@@ -61,7 +61,7 @@ def _nowhere(groups: Sequence[str]) -> list[Problem]:
         return []
     asked = {f"{parsed.key_or_group}@{parsed.package}": each for each, parsed in elsewhere.items()}
     return [
-        Problem(place, f"no component stands there; +{override} puts one there{did_you_mean(place, _places(places))}")
+        Problem(place, f"there is no component here; +{override} adds one{did_you_mean(place, _places(places))}")
         for place, override in asked.items()
         if place not in places and not override.startswith("+")
     ]
@@ -81,7 +81,7 @@ def _misplaced(override: str, cfg: DictConfig) -> Problem | None:
             whole = ".".join(path[:place])
             return Problem(key, f"expected the list as a whole: {whole}=[…]")
         if isinstance(node, DictConfig) and name not in node and parsed.is_delete():
-            return Problem(key, f"nothing of this name is there to take out{did_you_mean(name, _names(node))}")
+            return Problem(key, f"there is nothing of this name to take out{did_you_mean(name, _names(node))}")
         if not isinstance(node, DictConfig | ListConfig) or (isinstance(node, DictConfig) and name not in node):
             return None
         node = node._get_node(int(name)) if isinstance(node, ListConfig) else node._get_node(name)

@@ -1,4 +1,4 @@
-"""What the scores of a run hang on beside its data: the judge and its prompts, and the code that scores.
+"""What the scores of a run depend on beside its data: the judge and its prompts, and the code that scores.
 
 Settings, models and prompts make a judge, not the layout of its source: two values are alike only where the same rule
 made them, which runner.sources tells by its syntax.

@@ -122,7 +122,7 @@ async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparatio
             raise
     if deadline.expired():
         done = f"{service.n_done} of {len(service.cases)} cases are done"
-        stop = Stop(3, f"run_timeout_ms={limit_ms} is over; {done}, and the same command goes on from there")
+        stop = Stop(3, f"run_timeout_ms={limit_ms} is over; {done}; run the same command again to resume")
     return preparation, stop
 
 

@@ -41,7 +41,7 @@ RUN = (
     "overrides", "sweep_id", "fingerprint", "models",
 )  # fmt: skip
 
-# What an experiment varies. Every other metric hangs on all identities but these.
+# What an experiment varies. Every other metric depends on all identities but these.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
     | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker", "suggester"}

@@ -31,12 +31,12 @@ GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
 
 
 def launch(plan: Plan) -> int:
-    """Run all cells. Returns the gravest exit code."""
+    """Run all cells. Returns the most severe exit code."""
     return launched(plan)[1]
 
 
 def launched(plan: Plan) -> tuple[Path, int]:
-    """The folder of the run or sweep, and the gravest exit code."""
+    """The folder of the run or sweep, and the most severe exit code."""
     preflight(plan.runs)
     if hosts := receivers(plan.runs):
         terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))
@@ -84,22 +84,22 @@ def _prepare_tracking(cfg: DictConfig) -> None:
 
 
 def _gather(plan: Plan, folder: Path, code: int) -> int:
-    """The gravest exit code over all cells; a cell that left no outcome has failed."""
+    """The most severe exit code over all cells; a cell that left no outcome has failed."""
     outcomes = [_final(folder / name) for name in plan.folders]
-    gravest = min([code, *(3 if outcome is None else outcome.exit_code for outcome in outcomes)], key=GRAVITY.index)
+    most_severe = min([code, *(3 if outcome is None else outcome.exit_code for outcome in outcomes)], key=GRAVITY.index)
     if plan.is_sweep:
         state = read_json(folder / "sweep.json") or {}
         runs = [*state["cells"], *state.get("references", ())]
         for cell, outcome in zip(runs, outcomes, strict=True):
-            found = outcome or Outcome("pending", 3, "did not run to its end")
+            found = outcome or Outcome("pending", 3, "did not finish")
             cell |= {"status": found.status, "exit_code": found.exit_code, "error_message": found.error_message}
-        state["status"] = "completed" if gravest in (0, 4, 5) else "partial"
+        state["status"] = "completed" if most_severe in (0, 4, 5) else "partial"
         write_json(folder / "sweep.json", {**state, "updated_at": now()})
         told = {cell["folder"] for cell, outcome in zip(runs, outcomes, strict=True) if outcome and outcome.told}
         _close_sweep(plan, folder, runs, told)
     if code == 0:
         _say_how_to_go_on(outcomes, folder, LANGUAGES[plan.language])
-    return gravest
+    return most_severe
 
 
 def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wording) -> None:

@@ -23,7 +23,7 @@ from runner import arguments, terminal
 from runner.choices import ENTRY_POINTS
 from runner.errors import InputError
 from runner.frozen import CONF, Frozen, read_mapping
-from runner.report.wording import LANGUAGES
+from runner.report.wording import LANGUAGES, supported
 from runner.schema import load
 
 OWN_PACKAGES = ("runner", "plugins")
@@ -75,7 +75,7 @@ class Vetting:
     def of(self, cfg: DictConfig) -> None:
         """Of a composed configuration, before any of its classes is loaded. Raises InputError unless trusted."""
         language = cfg.report.get("language") if isinstance(cfg.get("report"), DictConfig) else None
-        self._demand(strange(cfg, self._own), language if language in LANGUAGES else "en")
+        self._demand(strange(cfg, self._own), supported(language))
 
     @cached_property
     def _own(self) -> Own:

@@ -17,7 +17,7 @@ from runner.terminal import harmless
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.A)
-GOES_ON = "finished cases stay, and the same command goes on from there"
+GOES_ON = "finished cases are kept; run the same command again to resume"
 
 
 FORMULA = re.compile("[\\s\ufffd]*[=+\\-@\\t＝＋－＠]")  # what a spreadsheet takes for one, after what it skips
@@ -53,7 +53,7 @@ def no_place_for_a_file(path: Path) -> str | None:
     except OSError as error:  # a name that is too long
         return f"cannot write {path}: {error.strerror}"
     if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
-        return f"cannot write {path}: {nearest} is no folder that can be written to"
+        return f"cannot write {path}: {nearest} is not a folder that can be written to"
     return None
 
 

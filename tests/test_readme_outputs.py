@@ -5,13 +5,13 @@ from tests.readme_outputs import refreshed, skeleton, with_numbers_of
 
 
 def test_numbers_are_those_of_the_output_and_words_stay() -> None:
-    shown = ["│ Recall@5:   1.0000  [1.0000, 1.0000]  3/3   │", "…", "p <.001      p .390", "retrieved below k  36"]
-    told = ["│ MRR: 0.5 │", "│ Recall@5:  0.5000  [0.1, 1.0000]  1/3 │", "p <.002   p .010", "retrieved below k   7  "]
+    shown = ["│ Recall@5:   1.0000  [1.0000, 1.0000]  3/3   │", "…", "p <.001      p .390", "ranked below k  36"]
+    told = ["│ MRR: 0.5 │", "│ Recall@5:  0.5000  [0.1, 1.0000]  1/3 │", "p <.002   p .010", "ranked below k   7  "]
     assert list(with_numbers_of(shown, told)) == [
         ("│ Recall@5:  0.5000  [0.1, 1.0000]  1/3 │", True),
         ("…", True),
         ("p <.002   p .010", True),
-        ("retrieved below k   7", True),
+        ("ranked below k   7", True),
     ]
 
 

@@ -83,7 +83,7 @@ class CrossEncoderReranker:
             return f"reranker=cross_encoder needs {FORM}"
         folder = Path(self.model)
         if not folder.is_dir():
-            return f"'{self.model}' is no folder; expected {FORM}"
+            return f"'{self.model}' is not a folder; expected {FORM}"
         if not (folder / TOKENIZER).is_file():
             return f"'{self.model}' has no {TOKENIZER}; expected {FORM}"
         return "" if self._file(folder) else f"'{self.model}' has no {' or '.join(MODELS)}; expected {FORM}"

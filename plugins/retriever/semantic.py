@@ -57,7 +57,7 @@ class SemanticRetriever:
     def preflight(self) -> list[Problem]:
         if getattr(self.embedder, "has_vectors", True):
             return []
-        return [Problem("embedder", "none makes no vectors, which this retriever ranks by; expected another one")]
+        return [Problem("embedder", "none makes no vectors, and this retriever needs them; choose another embedder")]
 
     @property
     def provenance(self) -> Mapping[str, Any]:

@@ -64,7 +64,7 @@ class MemorybankScenarios:
         if user.failed:
             return None
         if asked is None:
-            root.warning(name, f"{self.questions} asks nothing about this user")
+            root.warning(name, f"{self.questions} has no question about this user")
         probes = [] if asked is None else list(_probes(*asked, name, len(turns)))
         return Conversation(name, turns, tuple(probes), language=self.language)
 

@@ -6,26 +6,28 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runner.chat.phrases import COMMANDS, WORDS
 from runner.chat.talk import Said
 from runner.memory.context import BuiltContext, rendered
 from runner.memory.records import SessionState
 from runner.records import Context, Judgement
+from runner.report.wording import wording
 from runner.text.language import Language
 
 WIDTH = 100  # columns of a source
 
+COMMANDS = ("eval", "memory", "entities", "context", "forget", "help", "quit")
 TAKES_TEXT = {"eval": " QUESTION", "context": " [QUESTION]"}
 SCORES = ("relevance", "completeness", "accuracy", "noise")
 
 
 def say(phrase: str, language: Language, **values: object) -> str:
-    return WORDS[language][phrase].format(**values)
+    return wording(language, "chat")(phrase, **values)
 
 
 def help_text(language: Language) -> str:
-    lines = [(f"/{name}{TAKES_TEXT.get(name, '')}", told) for name, told in COMMANDS[language].items()]
-    return "\n".join([*(f"{command:<20} {told}" for command, told in lines), say("slash", language)])
+    names = {name: f"/{name}{TAKES_TEXT.get(name, '')}" for name in COMMANDS}
+    lines = [f"{typed:<20} {say(f'command.{name}', language)}" for name, typed in names.items()]
+    return "\n".join([*lines, say("slash", language)])
 
 
 def memory_text(state: SessionState, language: Language) -> str:

@@ -133,8 +133,7 @@ class _Chat:
         self.aside(self.talk.remember(text, said.answer))
 
     def _command(self, name: str, text: str) -> None:
-        from runner.chat.phrases import COMMANDS
-        from runner.chat.words import help_text
+        from runner.chat.words import COMMANDS, help_text
 
         commands: Mapping[str, Callable[[str], str]] = {
             "eval": self._eval,
@@ -147,7 +146,7 @@ class _Chat:
         if name in commands:
             self.show(commands[name](text))
         else:
-            near = did_you_mean(f"/{name}", [f"/{known}" for known in COMMANDS[self.language]])
+            near = did_you_mean(f"/{name}", [f"/{known}" for known in COMMANDS])
             self._fail(self._words("unknown", name=name) + (near if "did you mean" in near else ""))
             terminal.note(help_text(self.language))
 

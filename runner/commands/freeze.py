@@ -22,8 +22,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "record", metavar="FOLDER", type=Path, help="the record, such as experiments/NAME; a new folder"
     )
-    parser.add_argument("--question", metavar="TEXT", help="what was asked (default: what conf says of the experiment)")
-    parser.add_argument("--partial", action="store_true", help="although it failed or did not come to its end")
+    parser.add_argument("--question", metavar="TEXT", help="the question (default: what conf says of the experiment)")
+    parser.add_argument("--partial", action="store_true", help="even if it failed or did not finish")
     options = parser.parse_args(argv)
     if "=" in options.record.name:
         raise InputError(f"FOLDER: '{options.record}' is a setting; expected the place of the record: experiments/NAME")
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     for key, path in contents.outside:
         terminal.note(f"note: {key}={path} is not below this folder; elsewhere, its place must be given")
     if any((run.opened.run.get("git") or {}).get("dirty") for run in source.runs):
-        terminal.note("note: it ran from code with uncommitted changes, which its commit does not tell")
+        terminal.note("note: it ran from code with uncommitted changes, which its commit does not show")
     size = sum(map(len, contents.files.values())) / 2**20
     counts = f"{terminal.counted(len(source.runs), 'run')}, {terminal.counted(len(contents.files), 'file')}"
     terminal.write(f"{place}: {counts}, {size:.1f} MB\n")

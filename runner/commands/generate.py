@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from runner import terminal
 from runner.data.files import expanded
 from runner.errors import EvaluationError, InputError
-from runner.plan_report import QUESTION
 from runner.records import DataProblem
+from runner.report.wording import wording
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -72,9 +72,9 @@ async def _ask(maker: QuestionMaker, made: Made, confirm_over: float | None) -> 
     terminal.note(f"{maker.model.name}: about {found.live:,} requests, {tokens:,} tokens, {cost}")
     is_much = usd is not None and confirm_over is not None and usd > confirm_over
     if is_much and sys.stdin.isatty() and sys.stderr.isatty():
-        terminal.ask(QUESTION["en"])
+        terminal.ask(wording("en", "plan")("question"))
         if sys.stdin.readline().strip().casefold() not in ("y", "yes", "예", "네"):
-            raise InputError("not started; budget.confirm_over=null asks nothing")
+            raise InputError("not started; budget.confirm_over=null starts without asking")
     await maker.make(made)
 
 

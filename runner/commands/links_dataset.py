@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     if out.exists():
         raise InputError(f"OUT: {out} exists; name another file, or remove it")
     if not os.access(out.parent, os.W_OK):
-        raise InputError(f"OUT: {out.parent} is no folder that can be written to")
+        raise InputError(f"OUT: {out.parent} is not a folder that can be written to")
     log = ProblemLog()
     notes = read_notes(options.notes, "NOTES", log)
     graph = VaultGraph(notes)

@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
         return dry_run(plan)
     folder, code = launched(plan)
     if code not in HAS_RESULTS:
-        terminal.note(f"it did not run to its end, so nothing is compared with {record.folder}")
+        terminal.note(f"it did not finish, so nothing is compared with {record.folder}")
         return code
     return _compare(record, plan, wanted, folder)
 

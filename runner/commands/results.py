@@ -38,7 +38,7 @@ def show(folder: Path) -> None:
         return
     opened = open_run(folder)
     if not opened.summary:
-        reason = opened.run.get("error_message") or "it did not come to its end"
+        reason = opened.run.get("error_message") or "it did not finish"
         raise InputError(f"{folder}: the run has no results ({opened.run.get('status')}: {reason})")
     terminal.show(*report.panels(opened.run, opened.summary), *report.comparison_view(folder, opened.run))
 

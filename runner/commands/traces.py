@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     if out.exists():
         raise InputError(f"OUT: {out} exists; name another file, or remove it")
     if not os.access(out.parent, os.W_OK):
-        raise InputError(f"OUT: {out.parent} is no folder that can be written to")
+        raise InputError(f"OUT: {out.parent} is not a folder that can be written to")
     log = ProblemLog(strict=options.strict)
     told: dict[str, Any] = {"domain": options.domain, "confidence": options.confidence}
     of_run = is_run(Path(options.logs))
@@ -67,7 +67,7 @@ def _tell(log: ProblemLog, traces: Sequence[Trace], what: str, success: str, tol
     for name, count in assumed.items():
         option = name.removeprefix("task_")
         taken = f"{told[option]} is assumed (--{option})" if option in told else success
-        terminal.note(f"{count} of {len(traces)} {what} do not tell their {name}: {taken}")
+        terminal.note(f"{count} of {len(traces)} {what} do not state their {name}: {taken}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,14 +76,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("logs", metavar="LOGS", help="conversations, JSON Lines, or a run folder")
     parser.add_argument("out", metavar="OUT", type=Path, help="traces, JSON Lines; a new file")
     parser.add_argument(
-        "--domain", default="default", help="of conversations that do not tell theirs (default: default)"
+        "--domain", default="default", help="of conversations that do not state theirs (default: default)"
     )
     parser.add_argument(
         "--confidence",
         type=_share,
         default=0.5,
         metavar="0..1",
-        help="of conversations that do not tell theirs (default: 0.5)",
+        help="of conversations that do not state theirs (default: 0.5)",
     )
     parser.add_argument("--strict", action="store_true", help="write nothing where a conversation has an error")
     return parser

@@ -39,7 +39,7 @@ class Words:
 
 
 def main(argv: Sequence[str]) -> int:
-    """The gravest exit code of what is checked. Raises what composing and loading raise."""
+    """The most severe exit code of what is checked. Raises what composing and loading raise."""
     parser = Parser(
         prog="python -m runner validate", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -61,7 +61,7 @@ def _read(words: Sequence[str]) -> Words:
         raise InputError("expected a folder of notes, or the words of a run (OPTION=VALUE)")
     if len(paths) == 1 and options:
         raise InputError(
-            f"{paths[0]}: options say how a data file is read, and there is none; expected NOTES FILE OPTION=VALUE"
+            f"{paths[0]}: options say how a data file is read, but none is given; expected NOTES FILE OPTION=VALUE"
         )
     return Words(paths[0] if paths else None, paths[1:], options)
 

@@ -77,7 +77,7 @@ def _other_k(runs: PairedRuns, metric: str) -> Iterator[Reason]:
 
 
 def comparable_pairs(runs: PairedRuns, reasons: Sequence[Reason]) -> Bools:
-    """Pairs that ask the same and are labelled the same, where the metric hangs on that; bool [n_pairs]."""
+    """Pairs that ask the same and are labelled the same, where the metric depends on that; bool [n_pairs]."""
     chosen = np.ones(len(runs.pairing), dtype=bool)
     masks = {"question": runs.pairing.new_question, "gold": runs.pairing.new_gold}
     for reason in reasons:

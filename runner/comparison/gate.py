@@ -142,7 +142,7 @@ class _Checked:
             return RuleResult(rule, "not_evaluated")
         n, p = min(found.n_baseline, found.n_candidate), found.p
         if rule.significant and p is None:
-            raise InputError(f"{key}: chance cannot be told for '{rule.metric}'; leave out significant")
+            raise InputError(f"{key}: significance cannot be tested for '{rule.metric}'; leave out significant")
         if p is not None and rule.direction == "higher":
             p = 1 - p + 1 / (1 + statistics.RESAMPLES)  # (1 + how many lie above 0) / (1 + all): never 0
         loss = _loss(rule, found.baseline, found.candidate)
@@ -159,7 +159,7 @@ class _Checked:
     def case(self, id: str) -> CaseResult:
         by = decided_by(self._runs.baseline, self._runs.candidate)
         if by is None:
-            raise InputError("regression.must_not_break: nothing in these runs tells a right case from a wrong one")
+            raise InputError("regression.must_not_break: these runs do not record which cases are right")
         before, after = self._places(id)
         if before is None and after is None:
             raise InputError(f"regression.must_not_break: no case has the id '{id}'")

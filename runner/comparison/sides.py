@@ -97,7 +97,7 @@ class Finder:
         if (folder / "sweep.json").is_file():
             raise InputError(f"the MLflow run {run_id} is the summary of a sweep; name one of its runs")
         if not any((folder / name).is_file() for name in (FILE, "run.json")):
-            raise InputError(f"the MLflow run {run_id} holds neither {FILE} nor run.json: no run of this program")
+            raise InputError(f"the MLflow run {run_id} holds neither {FILE} nor run.json: not a run of this program")
         return Place(folder, f"MLflow run {run_id}")
 
     @property
@@ -166,7 +166,7 @@ def open_place(place: Place) -> Side:
         return _side(read_snapshot(place.path / FILE), place, folder)
     opened = open_run(place.path)
     if not opened.summary:
-        reason = opened.run.get("error_message") or "it did not come to its end"
+        reason = opened.run.get("error_message") or "it did not finish"
         raise InputError(f"{place.label}: the run has no results ({opened.run.get('status')}: {reason})")
     with legible(place.path):
         made = encoded(opened)

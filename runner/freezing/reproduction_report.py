@@ -13,13 +13,12 @@ from rich.text import Text
 from runner import terminal
 from runner.comparison.record import record_of
 from runner.freezing.reproduction import Changes, Reproduced, Reproduction
-from runner.freezing.words import WORDS
 from runner.metadata import write_json
 from runner.report import comparison, metric
 from runner.report.comparison_panels import comparison_panels
 from runner.report.markdown import bold, escape, table
 from runner.report.summary import replace_text
-from runner.report.wording import LANGUAGES
+from runner.report.wording import LANGUAGES, wording
 
 SCHEMA = 1
 KIND = "runner.reproduction"
@@ -55,10 +54,10 @@ def show(found: Reproduction, language: str) -> None:
 
 class _Say:
     def __init__(self, language: str) -> None:
-        self._words, self.language = WORDS[language], language
+        self._words, self.language = wording(language, "records"), language
 
     def __call__(self, key: str, **values: Any) -> str:
-        return self._words[key].format(**values) if values else self._words[key]
+        return self._words(key, **values)
 
     def listed(self, items: Sequence[str]) -> str:
         shown = ", ".join(items[:NAMED])

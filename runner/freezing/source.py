@@ -71,7 +71,7 @@ def _run(name: str, overrides: Sequence[str], opened: RunFolder) -> Run:
 def _composed(path: Path) -> Mapping[str, Any]:
     """The configuration as it was composed, interpolations as they stood."""
     if not path.is_file():
-        raise InputError(f"{path}: no such file; without it, what the run was told is not known")
+        raise InputError(f"{path}: no such file; it holds the configuration of the run")
     values = read_mapping(path)
     if "evaluation" not in values:
         raise InputError(f"{path}: damaged: no configuration of a run")
@@ -80,14 +80,14 @@ def _composed(path: Path) -> Mapping[str, Any]:
 
 def _problem(opened: RunFolder, partial: bool) -> str | None:
     status = opened.run.get("status")
-    reason = opened.run.get("error_message") or "it did not come to its end"
+    reason = opened.run.get("error_message") or "it did not finish"
     if not opened.summary:
         return f"{opened.path}: the run has no results ({status}: {reason})"
     if status == "completed":
         return None
     if status not in ("partial", "failed"):
-        return f"{opened.path}: the run is at work, or was killed ({status}); the same command goes on with it"
+        return f"{opened.path}: the run is at work, or was killed ({status}); the same command resumes it"
     if partial:
         return None
-    hint = "the same command goes on with it; " if status == "partial" else ""
-    return f"{opened.path}: the run is {status} ({reason}); {hint}--partial freezes what is there"
+    hint = "the same command resumes it; " if status == "partial" else ""
+    return f"{opened.path}: the run is {status} ({reason}); {hint}--partial freezes the finished cases"

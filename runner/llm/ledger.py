@@ -264,7 +264,7 @@ def _limits(budget: Budget) -> dict[str, float]:
 def _database(folder: Path | None, budget: Budget) -> Database:
     """What a damaged file told to be spent is not known: within a budget, it is for a person to let it go."""
     names = ", ".join(f"budget.{name}" for name in _limits(budget))
-    advice = f"what was spent of {names} is unknown; move the file away to begin counting anew"
+    advice = f"what was spent of {names} is unknown; move the file away to start counting again"
     return Database(None if folder is None else folder / FILE, SCHEMA, is_replaceable=not names, advice=advice)
 
 

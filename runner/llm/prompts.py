@@ -56,7 +56,7 @@ def prompt_called(name: str, names: Sequence[str], key: str) -> Prompt:
     if name in names:
         return prompt(name)
     if "/" not in name and not name.endswith((".yaml", ".yml")) and not Path(name).exists():
-        raise InputError(f"{key}: '{name}' is no file and no prompt{did_you_mean(name, names)}")
+        raise InputError(f"{key}: '{name}' is neither a file nor a prompt{did_you_mean(name, names)}")
     return read_prompt(name, key)
 
 

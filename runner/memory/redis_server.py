@@ -55,7 +55,7 @@ class RedisServer:
             name=f"{name} {self.url}",
             full=full,
             access=f"{setting}.username and {setting}.password_env (the NAME of a variable) say who asks",
-            lost=lambda: f"is it up, and {setting}.url right? The same command goes on from what is done",
+            lost=lambda: f"is it up, and {setting}.url right? Run the same command again to resume",
             cluster=f"{setting}.cluster=true",
         )
         return Link(self._client(), place, retries=self.retries)

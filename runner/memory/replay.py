@@ -140,7 +140,7 @@ class Replay:
         state = await self._memory.inspect(progress.key)
         if progress.generation and state.generation != progress.generation:
             raise StopRunError(
-                f"the store let go of conversation {self._conversation.id} before its turn {progress.said} was asked "
+                f"the store dropped conversation {self._conversation.id} before its turn {progress.said} was asked "
                 "about: memory.store.ttl_hours is over, or somebody deleted the session"
             )
         return state.last_turn

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 
 def shortfall(required: Mapping[str, float | None], cases: Iterable[Mapping[str, float | None]]) -> str:
-    """`recall_at_k is 0.4200, demanded is 0.5`, joined by `; `: every mean that is below what is demanded.
+    """`recall_at_k is 0.4200, required: 0.5`, joined by `; `: every mean that is below what is demanded.
 
     Empty when none is. A mean is over the cases to which the metric applies; without any it is below all.
     """
@@ -22,7 +22,7 @@ def shortfall(required: Mapping[str, float | None], cases: Iterable[Mapping[str,
     for name, least in wanted.items():
         mean = math.fsum(values[name]) / len(values[name]) if values[name] else None
         if mean is None:
-            short.append(f"{name} applies to no case, demanded is {least}")
+            short.append(f"{name} applies to no case, required: {least}")
         elif mean < least:
-            short.append(f"{name} is {mean:.4f}, demanded is {least}")
+            short.append(f"{name} is {mean:.4f}, required: {least}")
     return "; ".join(short)

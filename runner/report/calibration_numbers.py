@@ -7,11 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.report import metric
-from runner.report.calibration_english import CALIBRATION_ENGLISH
-from runner.report.calibration_korean import CALIBRATION_KOREAN
-from runner.report.wording import Wording, wording_of
-
-TEXTS = {"en": CALIBRATION_ENGLISH, "ko": CALIBRATION_KOREAN}
+from runner.report.wording import Wording, wording, wording_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +24,7 @@ class Measure:
 
 def wording_of_calibration(result: Mapping[str, Any]) -> Wording:
     say = wording_of(result)
-    return replace(say, texts={**say.texts, **TEXTS[say.language]})
+    return replace(say, texts={**say.texts, **wording(say.language, "calibrate").texts})
 
 
 def measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) -> list[Measure]:

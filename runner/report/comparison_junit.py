@@ -26,7 +26,7 @@ def no_place_for_junit(path: Path) -> str | None:
         return problem
     with suppress(OSError), path.open("rb") as file:
         if file.read(len(START)) not in (START, b""):
-            return f"{path} is there and no XML file; name another one, or remove it"
+            return f"{path} exists and is not an XML file; name another one, or remove it"
     return None
 
 

@@ -45,7 +45,7 @@ class Document:
 
     @property
     def k(self) -> int | None:
-        """None where no metric hangs on it."""
+        """None where no metric depends on it."""
         return k_of(self.summary, self.run)
 
     @property

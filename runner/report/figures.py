@@ -10,7 +10,7 @@ from runner.metrics.catalogue import declared_in
 from runner.report import memory_figures, metric, trace_figures, trace_sweep
 from runner.report.drawing import Draw, distances, drawable, drawable_wording, figure_of, finish, line, save
 from runner.report.folder import RunFolder, open_run, read_json
-from runner.report.wording import LANGUAGES, Wording, wording_of
+from runner.report.wording import LANGUAGES, Wording, supported, wording_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +41,7 @@ def draw_sweep(folder: Path, target: Path) -> list[Path]:
     x = x_axis(sweep.get("params") or [], cells)
     if x is None:
         return []
-    say = drawable_wording(LANGUAGES.get(str(sweep.get("language")), LANGUAGES["en"]).about(declared_in(sweep)))
+    say = drawable_wording(LANGUAGES[supported(sweep.get("language"))].about(declared_in(sweep)))
     name = "".join(character if character.isalnum() else "_" for character in x)
     figures: dict[str, Draw] = {
         f"metrics_against_{name}": lambda: _against(x, cells, say),

@@ -20,7 +20,7 @@ CHOICES = (
     "dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "scenario", "memory",
     "memory/summariser", "memory/store", "generator", "judge",
 )  # fmt: skip
-WEIGHED = frozenset({"trace_weights", "memory_weights"})  # parts of the identity of runs whose scores hang on a profile
+WEIGHED = frozenset({"trace_weights", "memory_weights"})  # identities of runs whose scores depend on a profile
 BETWEEN = ("append", "update")  # stages that happen between cases, not once in each
 
 

@@ -1,4 +1,4 @@
-"""What reasoning traces are worth by domain, of what, by which rules, and how much hangs on the weights: rows for
+"""What reasoning traces are worth by domain, of what, by which rules, and how much depends on the weights: rows for
 every report."""
 
 from __future__ import annotations

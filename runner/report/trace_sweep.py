@@ -1,4 +1,4 @@
-"""What reasoning traces are worth in the runs of a sweep, and how much hangs on the weights: rows for every report."""
+"""What reasoning traces are worth in the runs of a sweep, and the effect of the weights: rows for every report."""
 
 from __future__ import annotations
 

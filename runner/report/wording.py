@@ -1,33 +1,24 @@
-"""The words of a report in one language."""
+"""The words of what people read: one YAML file a room and language in runner/words, and those of other packages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import string
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
+import yaml
+
+from runner.errors import DataError
 from runner.metrics.catalogue import DECLARED, built_in, declared_in
 from runner.metrics.metric import Catalogue
-from runner.report.english import ENGLISH
-from runner.report.english_agent import ENGLISH_AGENT
-from runner.report.english_comparison import ENGLISH_COMPARISON
-from runner.report.english_html import ENGLISH_HTML
-from runner.report.english_links import ENGLISH_LINKS
-from runner.report.english_memory import ENGLISH_MEMORY
-from runner.report.english_models import ENGLISH_MODELS
-from runner.report.english_progress import ENGLISH_PROGRESS
-from runner.report.english_sweep import ENGLISH_SWEEP
-from runner.report.english_trace import ENGLISH_TRACE
-from runner.report.korean import KOREAN
-from runner.report.korean_agent import KOREAN_AGENT
-from runner.report.korean_comparison import KOREAN_COMPARISON
-from runner.report.korean_html import KOREAN_HTML
-from runner.report.korean_links import KOREAN_LINKS
-from runner.report.korean_memory import KOREAN_MEMORY
-from runner.report.korean_models import KOREAN_MODELS
-from runner.report.korean_progress import KOREAN_PROGRESS
-from runner.report.korean_sweep import KOREAN_SWEEP
-from runner.report.korean_trace import KOREAN_TRACE
+
+SUPPORTED = ("en", "ko")
+ROOMS = ("report", "agent", "links", "memory", "models", "compare", "html", "progress", "sweep", "traces")
+LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is text, `no` and `1` too
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +45,25 @@ class Wording:
         own = {key.removesuffix(end): text for key, text in self.texts.items() if key.endswith(end)}
         return replace(self, texts={**self.texts, **own}) if own else self
 
+    def with_words(self, folder: Traversable) -> Wording:
+        """With the sentences of another package too: `en.yaml` of this folder, and `ko.yaml` where it is there.
+
+            say = LANGUAGES["ko"].with_words(files("their_package") / "words")
+
+        A language that has no file is said in English. A key that is runner's own is refused; a sentence for one
+        evaluation is `KEY.EVALUATION`. Raises DataError with all that is wrong in the files.
+        """
+        english = read(folder / "en.yaml")
+        theirs = folder / f"{self.language}.yaml"
+        own = read(theirs) if theirs.is_file() else english
+        problems = [
+            *(f"{folder}: {problem}" for problem in differences(english, own)),
+            *(f"{folder}: {key}: is a key of runner; call it {key}.EVALUATION" for key in own if key in self.texts),
+        ]
+        if problems:
+            raise DataError("\n".join(problems))
+        return replace(self, texts={**self.texts, **own})
+
     def __call__(self, key: str, **values: Any) -> str:
         return self.texts[key].format(**values) if values else self.texts[key]
 
@@ -62,40 +72,82 @@ class Wording:
         return self.texts.get(f"{group}.{value}", value)
 
 
-LANGUAGES = {
-    "en": Wording(
-        "en",
-        ENGLISH
-        | ENGLISH_AGENT
-        | ENGLISH_LINKS
-        | ENGLISH_MEMORY
-        | ENGLISH_MODELS
-        | ENGLISH_COMPARISON
-        | ENGLISH_HTML
-        | ENGLISH_PROGRESS
-        | ENGLISH_SWEEP
-        | ENGLISH_TRACE,
-    ),
-    "ko": Wording(
-        "ko",
-        KOREAN
-        | KOREAN_AGENT
-        | KOREAN_LINKS
-        | KOREAN_MEMORY
-        | KOREAN_MODELS
-        | KOREAN_COMPARISON
-        | KOREAN_HTML
-        | KOREAN_PROGRESS
-        | KOREAN_SWEEP
-        | KOREAN_TRACE,
-    ),
-}
+@cache
+def wording(language: str, *rooms: str) -> Wording:
+    """The sentences of these rooms, whose keys differ, in one language."""
+    texts: dict[str, str] = {}
+    for room in rooms:
+        texts |= read(files("runner") / "words" / f"{room}.{language}.yaml")
+    return Wording(language, texts)
+
+
+class _Languages(Mapping[str, Wording]):
+    """What every report says; a language is read when it is asked for."""
+
+    def __getitem__(self, language: str) -> Wording:
+        if language not in SUPPORTED:
+            raise KeyError(language)
+        return wording(language, *ROOMS)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SUPPORTED)
+
+    def __len__(self) -> int:
+        return len(SUPPORTED)
+
+    def __contains__(self, language: object) -> bool:
+        return language in SUPPORTED
+
+
+LANGUAGES: Mapping[str, Wording] = _Languages()
+
+
+def supported(language: object) -> str:
+    """English in place of a language that has no words."""
+    return language if isinstance(language, str) and language in SUPPORTED else "en"
 
 
 def wording_of(run: Mapping[str, Any]) -> Wording:
     """The language that a run was configured with (`report.language`), English where it does not say, in the words
     of its evaluation and about the metrics that this declared. Raises ValueError where those are damaged."""
     options = (run.get("config") or {}).get("report") or {}
-    say = LANGUAGES.get(options.get("language", "en"), LANGUAGES["en"])
-    say = say.of(run.get("evaluation_type"))
+    say = LANGUAGES[supported(options.get("language"))].of(run.get("evaluation_type"))
     return say.about(declared_in(run)) if DECLARED in run else say
+
+
+def read(path: Traversable) -> dict[str, str]:
+    """The sentences of a file of words, by key. Raises DataError with file and line."""
+    try:
+        node = yaml.compose(path.read_text(encoding="utf-8"), LOADER)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise DataError(f"{path}: not a file of words: {error}") from error
+    if not isinstance(node, yaml.MappingNode):
+        raise DataError(f"{path}: holds no sentences; expected lines of the form key: sentence")
+    texts: dict[str, str] = {}
+    for key, value in node.value:
+        place = f"{path}:{key.start_mark.line + 1}"
+        if not isinstance(key, yaml.ScalarNode) or not isinstance(value, yaml.ScalarNode):
+            raise DataError(f"{place}: expected key: sentence, with no mapping or list in it")
+        if key.value in texts:
+            raise DataError(f"{place}: {key.value} stands twice")
+        texts[key.value] = value.value
+    return texts
+
+
+def differences(english: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    """Keys that one language lacks, and sentences in which other values are filled in."""
+    missing = [f"{key}: only one language has it" for key in sorted(english.keys() ^ other.keys())]
+    return missing + [
+        f"{key}: fills in {names}, in English {expected}"
+        for key, text in other.items()
+        if key in english and (names := _placeholders(text)) != (expected := _placeholders(english[key]))
+    ]
+
+
+def _placeholders(text: str) -> str:
+    """`{n} {total}`, in the order of the alphabet."""
+    try:
+        names = {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+    except ValueError as error:
+        return f"what cannot be read ({error})"
+    return " ".join(f"{{{name}}}" for name in sorted(names)) or "nothing"

@@ -44,7 +44,7 @@ REASONS = {
     "failed": "a request for it failed",
     "not_written": "the model did not write it",
     "other_language": "it is in another language",
-    "not_self_contained": "it does not stand alone",
+    "not_self_contained": "it is not self-contained",
     "duplicate": "another one asks the same",
     "not_answered": "its chunk does not answer it",
     "other_answer": "its chunk gives another answer",
@@ -131,7 +131,7 @@ class QuestionMaker:
         corpus, chunker = self._load(log)
         made = Made(corpus, chunker, orders(corpus, self.wish), log.problems)
         if not made.orders:
-            raise CorpusError(f"corpus: no chunk has {MIN_WORDS} words or more, so there is nothing to ask about")
+            raise CorpusError(f"corpus: no chunk has {MIN_WORDS} words or more, so no question can be written")
         return made
 
     async def make(self, made: Made) -> Made:

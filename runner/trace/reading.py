@@ -61,11 +61,11 @@ def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[t
 def trace_of(data: Mapping[str, Any]) -> Trace:
     """One trace that is at hand as an object. Raises DataError with everything that is wrong with it."""
     if not isinstance(data, Mapping):
-        raise DataError(f"this is no trace: expected an object, found {described(data)}")
+        raise DataError(f"this is not a trace: expected an object, found {described(data)}")
     log = ProblemLog()
     trace = read_trace(Fields(data, "trace", None, log))
     if trace is None:
-        raise DataError(f"this is no trace:\n{listed(log.errors)}")
+        raise DataError(f"this is not a trace:\n{listed(log.errors)}")
     return trace
 
 

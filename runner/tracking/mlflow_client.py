@@ -54,7 +54,7 @@ def demand_store(uri: str) -> None:
     scheme = re.match(r"[a-zA-Z][\w+-]*(?=:)", uri)
     is_folder = scheme[0] == "file" if scheme else not uri.startswith(("databricks", "uc"))
     if is_folder and os.environ.get("MLFLOW_ALLOW_FILE_STORE", "").lower() not in ("true", "1"):
-        raise InputError(f"'{shown(uri)}' is no MLflow store; expected {STORES}")
+        raise InputError(f"'{shown(uri)}' is not an MLflow store; expected {STORES}")
     database = sqlite_file(uri)
     if scheme and scheme[0] == "sqlite" and (database is None or database.name == ":memory:"):
         raise InputError(f"'{shown(uri)}' names no file that would keep the runs; expected {STORES}")
@@ -67,10 +67,10 @@ def _demand_sqlite(database: Path) -> None:
         with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True)) as store:
             store.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except UnicodeDecodeError:  # of a name, in what SQLite says of the damage
-        raise InputError(f"{database} is no database of SQLite, or a damaged one") from None
+        raise InputError(f"{database} is not an SQLite database, or is damaged") from None
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF not in BUSY:
-            raise InputError(f"{database} is no database of SQLite, or a damaged one ({error})") from None
+            raise InputError(f"{database} is not an SQLite database, or is damaged ({error})") from None
 
 
 @contextmanager

@@ -80,10 +80,10 @@ def test_three_calls_for_each_question_and_an_answer(words: list[str], server: M
     spent = [part for source in ("live", "cached") for part in [summary["timing"]["usage_total"][source]]]
     assert tokens == pytest.approx(sum(part["input_tokens"] + part["output_tokens"] for part in spent))
     told = Path("o/summary.md").read_text(encoding="utf-8")
-    assert "## What the agent did" in told and "| the best answer from what is there | 6 | 75.0% | 6 | 0 |" in told
+    assert "## What the agent did" in told and "| the best answer from the results so far | 6 | 75.0% | 6 | 0 |" in told
     assert "- **What the agent did**:\n  - 1\\. search_all(query=“" in told
     assert "\n  - 2\\. search_all(query=“" in told
-    assert "What each call was worth" in Path("o/report.html").read_text(encoding="utf-8")
+    assert "Gain of each call" in Path("o/report.html").read_text(encoding="utf-8")
 
 
 def test_a_plan_leaves_nothing_for_the_run_to_believe(

@@ -41,8 +41,8 @@ def test_turns_that_leave_the_window_are_summarised_in_the_background(chat: Chat
     assert "100만 원" in out.splitlines()[-1] and "400" not in out.splitlines()[-1]
     code, out, err = chat(f"{facts}/eval 서버1의 비용은?\n/memory\n/entities\n", *words)
     assert (code, err) == (0, "")
-    assert "요약(2번째 대화까지):\n" in out
-    assert "요약되지 않은 대화: 2개\n  3번째 대화\n    사용자: 서버3의 비용은 300만 원이에요\n" in out
+    assert "요약(2번째 턴까지):\n" in out
+    assert "요약되지 않은 턴: 2개\n  3번째 턴\n    사용자: 서버3의 비용은 300만 원이에요\n" in out
 
 
 # --- commands -------------------------------------------------------------------------------------
@@ -64,11 +64,11 @@ def test_commands_show_judge_and_forget(chat: Chat) -> None:
         "[retrieved] 0 / 1,500 tokens",
         "[question] 4 / 100 tokens",
         "  예산은?",
-        "in all: 25 tokens",
+        "total: 25 tokens",
     ]
     judged = [line.partition(":")[0] for line in lines[12:] if not line.startswith(" ")]
     assert judged[:8] == [
-        "overall", "relevance", "completeness", "accuracy", "noise", "helps", "missing", "summary",
+        "overall", "relevance", "completeness", "accuracy", "noise", "helpful", "missing", "summary",
     ]  # fmt: skip
     assert lines[-5:] == [
         "no entities", "forgotten", "nothing is remembered", "nothing has been asked yet", REFUSAL["ko"],

@@ -51,7 +51,7 @@ def test_what_goes_wrong_with_one_question_is_one_line_and_not_remembered(server
     assert "User: two" in out and "BAD" not in out
     first, _ = err.splitlines()
     assert first.startswith("error: ") and "too long [31m" in first
-    assert first.endswith(" (nothing of this is remembered)")
+    assert first.endswith(" (this message is not remembered)")
 
 
 def test_a_refused_key_ends_the_chat(server: ModelsServer, chat: Chat) -> None:
@@ -86,7 +86,7 @@ def test_the_end_waits_for_the_memory_and_says_so(server: ModelsServer, chat: Ch
     server.respond = respond
     code, out, err = chat("The budget is $5.\n", *asking(server, *SUMMARISED))
     assert (code, out, server.noted().answered) == (0, "Noted.\n", 2)
-    assert err.splitlines()[0] == "waiting for the update of the memory; Ctrl-C ends at once"
+    assert err.splitlines()[0] == "waiting for the update of the memory; Ctrl-C quits at once"
     assert [line.split(":")[0] for line in err.splitlines()[1:]] == ["generator local", "summariser local"]
 
 
@@ -95,7 +95,7 @@ def test_an_update_that_fails_is_told_and_its_turns_stay(server: ModelsServer, c
     server.respond = saying({"gen": lambda _: "Noted.", "sum": broken})
     code, out, err = chat("The budget is $5.\n/eval budget?\n/memory\n", *asking(server, *SUMMARISED))
     assert code == 0
-    assert "note: an update of the memory failed; its turns are kept for the next\n" in err
+    assert "note: an update of the memory failed; its turns are kept for the next update\n" in err
     assert "no summary yet\nturns not in the summary: 1\n" in out
 
 

@@ -57,7 +57,7 @@ def test_retrieval_below_what_is_demanded_asks_no_model(
     assert main([*words, "k=3", "evaluation.require.precision_at_k=0.5", "out=p"]) == 3
     assert server.count == asked
     assert (
-        "evaluation.require: precision_at_k is 0.3333, demanded is 0.5; no model was asked to answer or to judge"
+        "evaluation.require: precision_at_k is 0.3333, required: 0.5; no model was asked to answer or to judge"
         in capsys.readouterr().err
     )
     head = json.loads(Path("p/run.json").read_text(encoding="utf-8"))
@@ -67,8 +67,8 @@ def test_retrieval_below_what_is_demanded_asks_no_model(
     assert found["cases"] == {"total": 8, "ok": 0, "failed": 0, "timeout": 0, "unscored": 0, "pending": 8}
     assert found["metrics"]["precision_at_k"]["value"] == pytest.approx(1 / 3)
     told = Path("p/summary.md").read_text(encoding="utf-8")
-    assert "> **This run ended before its first case, because retrieval is not as good as was demanded" in told
-    assert "> Reason: evaluation.require: precision_at_k is 0.3333, demanded is 0.5" in told
+    assert "> **This run ended before its first case, because retrieval does not meet evaluation.require" in told
+    assert "> Reason: evaluation.require: precision_at_k is 0.3333, required: 0.5" in told
     assert "The same command" not in told and Path("p/report.html").is_file()
 
 

@@ -68,7 +68,7 @@ def test_a_budget_that_the_controls_spend_is_told(
     assert said[-2:] == [
         "error: budget.requests=5 is spent (5 used) before the first case was done; the judge is first checked with "
         "control items (judge.health=false leaves them out)",
-        "not all is done; the same command keeps what is, and does the rest again (o); raise the budget first",
+        "not finished; the same command keeps finished cases and runs the rest again (o); raise the budget first",
     ]
     assert main([*words, "budget.requests=5000"]) == 0
     assert json.loads(Path("o", "summary.json").read_text("utf-8"))["cases"]["ok"] == 8
@@ -131,7 +131,7 @@ def test_a_budget_with_a_damaged_ledger_sends_nothing(
     assert server.count == 0
     assert capsys.readouterr().err.splitlines()[-1] == (
         "error: o/ledger.sqlite: file is not a database; what was spent of budget.usd is unknown; move the file away "
-        "to begin counting anew"
+        "to start counting again"
     )
     assert main(words) == 0
     note = "note: o/ledger.sqlite was damaged, and is now o/ledger.damaged; what it counted is not shown"

@@ -58,7 +58,7 @@ def test_without_graph_there_is_no_graph_anywhere() -> None:
 def test_what_is_cut_off_at_another_topk_is_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "evaluation.topk=1,3", "evaluation.judge_reason=false", "out=t"]) == 0
     told = capsys.readouterr().out
-    assert "Not compared: Recall@k, nDCG@k, MRR, because they are cut off at another k" in told
+    assert "Not compared: Recall@k, nDCG@k, MRR, because k differs between the runs" in told
     assert "Compared with evaluation.topk=1" not in told
     snapshots = [json.loads(Path(f"t/{number}/snapshot.json").read_text("utf-8")) for number in range(2)]
     assert [snapshot["run"]["k"] for snapshot in snapshots] == [1, 3]
@@ -168,8 +168,8 @@ def test_reports_speak_of_places_and_reasons(
     lines = [line for text in [*files, capsys.readouterr().out] for line in text.splitlines()]
     told = [line.lower() for line in lines if not line.startswith(("- **", "###"))]  # those are of the notes
     assert [line for line in told if any(word in line for word in foreign)] == []
-    changed = {"en": "Places that changed sides", "ko": "결과가 뒤집힌 자리"}[language]
+    changed = {"en": "Places whose outcome changed", "ko": "결과가 뒤집힌 자리"}[language]
     assert changed in files[1] and changed in files[2] and changed in Path("c/report.html").read_text("utf-8")
     page = Path("b/report.html").read_text("utf-8")
-    assert {"en": "Where failing places were lost", "ko": "실패한 자리를 놓친 단계"}[language] in page
+    assert {"en": "Where places fail", "ko": "자리가 실패한 단계"}[language] in page
     assert "failing questions" not in page.lower() and "실패한 질문" not in page

@@ -28,7 +28,7 @@ def test_what_is_wrong_for_every_case_ends_the_run_and_the_same_command_goes_on(
     assert Path("x/errors.jsonl").read_text(encoding="utf-8") == ""
     errors = capsys.readouterr().err
     assert errors.count(message) == 1
-    assert "stopped early; the same command goes on where it stopped (x)" in errors
+    assert "stopped early; run the same command again to resume (x)" in errors
     happens()
     assert main([*ONE, "out=x"]) == 0
     assert Counter(asked()) == Counter([*(("a", f"q{number:02}") for number in range(25)), ("a", "q07")])
@@ -42,9 +42,9 @@ def test_a_full_disk_keeps_what_is_done_and_the_same_command_goes_on(capsys: pyt
         "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.RLIM_INFINITY)); sys.exit(main(sys.argv[1:]))"
     )
     full = in_a_process(many, "-c", script)
-    message = "x/per_item.jsonl: File too large; finished cases stay, and the same command goes on from there"
+    message = "x/per_item.jsonl: File too large; finished cases are kept; run the same command again to resume"
     assert (full.returncode, full.stderr.count(message)) == (3, 1)
-    assert "stopped early; the same command goes on where it stopped (x)" in full.stderr
+    assert "stopped early; run the same command again to resume (x)" in full.stderr
     before = rows("x")
     assert read("x/run.json")["status"] == read("x/summary.json")["status"] == "partial"
     assert len(before) == read("x/summary.json")["cases"]["ok"] > 100
@@ -69,7 +69,7 @@ def test_an_error_of_one_case_is_its_own(capsys: pytest.CaptureFixture[str]) -> 
         "ValueError: on purpose (tests.command_line.spending, line "
     )
     assert read("x/run.json")["status"] == "failed"
-    line = "not all is done; the same command keeps what is, and does the rest again (x)\n"
+    line = "not finished; the same command keeps finished cases and runs the rest again (x)\n"
     assert capsys.readouterr().err.endswith(line)
 
 
@@ -97,7 +97,7 @@ def test_a_run_past_its_time_keeps_what_is_done(capsys: pytest.CaptureFixture[st
     happens("hang 4")
     assert main([*ONE, "out=x", "run_timeout_ms=1500"]) == 3
     run = read("x/run.json")
-    message = "run_timeout_ms=1500 is over; 3 of 25 cases are done, and the same command goes on from there"
+    message = "run_timeout_ms=1500 is over; 3 of 25 cases are done; run the same command again to resume"
     assert (run["status"], run["exit_code"], run["error_message"]) == ("partial", 3, message)
     assert message in capsys.readouterr().err
     happens()

@@ -72,7 +72,7 @@ def test_references_are_run_beside_a_sweep_and_marked(data: list[str], capsys: p
     assert read("s/none/summary.json")["metrics"]["recall_at_10"]["value"] == 0.0
     assert {tuple(output["contexts"]) for output in outputs("s/none")} == {()}
     shown = capsys.readouterr().out
-    assert "A reference, no system: it was given no context." in shown
+    assert "A reference run, not a system: it was given no context." in shown
     assert "Share of the gap closed" in shown
     gaps = {gap["name"]: gap for gap in read("s/summary.json")["comparison"]["gaps"]}
     assert not any(gap["is_significant"] for gap in gaps.values())  # six documents

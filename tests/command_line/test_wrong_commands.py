@@ -95,7 +95,7 @@ def test_the_missing_files_of_all_runs_are_told_before_the_first_starts(
             ["provider.openai.prices.usd_per_million.x.input=inf"],
             "provider.openai.prices.usd_per_million.x.input: expected a finite number, got inf",
         ),
-        (["k=range(5,1)"], "k: goes over no value; expected some, such as k=1,2 or k=range(1,4)"),
+        (["k=range(5,1)"], "k: has no value; expected some, such as k=1,2 or k=range(1,4)"),
         (["~" + "k" * 201], f"{'k' * 201}: unknown: no name is longer than 200 characters"),
         (["dataset." + "x" * 201 + "=1"], f"dataset.{'x' * 201}: unknown: no name is longer than 200 characters"),
         (["--config-dir", "x" * 400], f"--config-dir: expected a folder, got '{'x' * 400}'"),

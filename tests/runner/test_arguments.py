@@ -58,7 +58,7 @@ def test_no_sweeps(typed: str) -> None:
 
 @pytest.mark.parametrize("value", ["range(5,1)", "range(1,4,0)", "range(1,4,-1)", "interval(1,2)", "glob(*)"])
 def test_sweeps_over_nothing(value: str) -> None:
-    with pytest.raises(ConfigError, match=r"  k: goes over no value; expected some, such as k=1,2 or k=range\(1,4\)$"):
+    with pytest.raises(ConfigError, match=r"  k: has no value; expected some, such as k=1,2 or k=range\(1,4\)$"):
         cells(["seed=1", f"k={value}"])
 
 

@@ -69,7 +69,7 @@ def test_a_folder_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("retriver=hybrid", "--help: no group 'retriver'; did you mean 'retriever'?"),
         ("retriever=hybird", "--help: retriever has no choice 'hybird'; did you mean 'hybrid'?"),
-        ("k=5", "--help: k is an option, no group; --help without it tells of all options"),
+        ("k=5", "--help: k is an option, not a group; --help alone lists all options"),
         ("kk", "--help: no group 'kk'; known: "),
     ],
 )

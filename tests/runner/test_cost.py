@@ -44,14 +44,14 @@ def test_limits_that_will_not_hold_are_told(tmp_path: Path, capsys: pytest.Captu
     line, *notes = capsys.readouterr().err.splitlines()
     assert "test:m: 6" in line and "1,000" in line
     assert notes == [
-        "note: budget.usd=1.5 will be spent before the end",
-        "note: budget.requests=5 will be spent before the end",
+        "note: budget.usd=1.5 will run out before the end",
+        "note: budget.requests=5 will run out before the end",
     ]
 
 
 def test_limits_are_those_of_all_roles_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     agree(planned(LIVE, LIVE), models(tmp_path), settings("ko", tokens=1999, requests=12))
-    assert capsys.readouterr().err.splitlines()[1:] == ["참고: 끝나기 전에 예산이 바닥납니다(budget.tokens=1999)"]
+    assert capsys.readouterr().err.splitlines()[1:] == ["참고: 끝나기 전에 예산이 소진됩니다(budget.tokens=1999)"]
 
 
 def test_no_limit_of_money_is_held_against_an_unknown_price(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

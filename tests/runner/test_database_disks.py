@@ -53,7 +53,7 @@ print(all_of(numbers) == list(range(1, n + 1)))
 """
     said = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     first, second = said.splitlines()
-    said = f"{path}: disk I/O error; finished cases stay, and the same command goes on from there"
+    said = f"{path}: disk I/O error; finished cases are kept; run the same command again to resume"
     assert first.startswith(f"StopRunError {said} ")
     assert first.endswith("True")
     assert second == "True"
@@ -66,7 +66,7 @@ def test_no_room_for_another_page(path: Path) -> None:
     with pytest.raises(StopRunError) as raised:
         numbers.write(lambda rows: rows.executemany("INSERT INTO number VALUES (?)", [(n,) for n in range(2, 5000)]))
     assert str(raised.value) == (
-        f"{path}: No space left on device; finished cases stay, and the same command goes on from there"
+        f"{path}: No space left on device; finished cases are kept; run the same command again to resume"
     )
     assert all_of(numbers) == [1]
 
@@ -90,7 +90,7 @@ def test_no_room_for_what_readers_share(small_disk: Path) -> None:
     with pytest.raises(StopRunError) as raised:
         add(numbers, 1)
     assert str(raised.value) == (
-        f"{path}: No space left on device; finished cases stay, and the same command goes on from there"
+        f"{path}: No space left on device; finished cases are kept; run the same command again to resume"
     )
     (small_disk / "other").unlink()
     add(numbers, 2)

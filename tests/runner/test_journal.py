@@ -200,7 +200,7 @@ with Journal(Path({str(path)!r})) as journal:
     journal.append(row("c"))
 """
     said = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    line = f"StopRunError {path}: File too large; finished cases stay, and the same command goes on from there"
+    line = f"StopRunError {path}: File too large; finished cases are kept; run the same command again to resume"
     assert said.splitlines() == [line, line, "True ['a']"]
     assert ids(path, "abc") == ["a", "c"]
 

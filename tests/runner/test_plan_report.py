@@ -24,7 +24,7 @@ def shown(*cells: CellPlan, language: str = "en") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("language", "head", "total"), [("en", "asks      model", "all"), ("ko", "역할      모델", "합계")]
+    ("language", "head", "total"), [("en", "role      model", "all"), ("ko", "역할      모델", "합계")]
 )
 def test_a_run_alone_has_no_name(language: str, head: str, total: str) -> None:
     lines = shown(run(0, ()), language=language)
@@ -33,7 +33,7 @@ def test_a_run_alone_has_no_name(language: str, head: str, total: str) -> None:
     assert lines[2].split() == [total, "24", "0", "22,424", "2,880", "$0.0051"]
 
 
-@pytest.mark.parametrize(("language", "head"), [("en", "run asks"), ("ko", "실행 역할")])
+@pytest.mark.parametrize(("language", "head"), [("en", "run role"), ("ko", "실행 역할")])
 def test_runs_of_a_sweep_are_told_apart(language: str, head: str) -> None:
     lines = shown(run(0, ["k=3"]), run(1, ["k=5"]), language=language)
     assert lines[0].startswith(head)
@@ -45,7 +45,7 @@ def test_runs_of_a_sweep_are_told_apart(language: str, head: str) -> None:
 @pytest.mark.parametrize(
     ("language", "one", "several"),
     [
-        ("en", "The run will end before it asks anything: why", "run k=3 will end before it asks anything: why"),
+        ("en", "The run will end before it calls a model: why", "run k=3 will end before it calls a model: why"),
         ("ko", "이 실행은 모델을 호출하기 전에 끝납니다: why", "모델을 호출하기 전에 끝나는 실행: k=3 (why)"),
     ],
 )

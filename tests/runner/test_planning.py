@@ -86,7 +86,7 @@ def test_a_memory_without_models_asks_nothing(words: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("language", "said"),
-    [("en", "No run of this command asks a model."), ("ko", "이 명령의 어떤 실행도 모델을 호출하지 않습니다.")],
+    [("en", "No run of this command calls a model."), ("ko", "이 명령의 어떤 실행도 모델을 호출하지 않습니다.")],
 )
 def test_a_summariser_that_no_strategy_uses_is_told_to_cost_nothing(words: list[str], language: str, said: str) -> None:
     plan = plan_cells(compose_cells([*words, "memory=window", *SUMMARISER])[1])
@@ -127,7 +127,7 @@ def test_a_plan_of_a_copilot_ends_with_a_month(copilot: list[str], capsys: pytes
         == 0
     )
     shown = capsys.readouterr().out
-    assert shown.startswith("No run of this command asks a model.")
+    assert shown.startswith("No run of this command calls a model.")
     assert shown.count("A month of 30 days") == 1
     assert "$726" in shown and "$3,630" in shown
 

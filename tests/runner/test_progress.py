@@ -54,8 +54,8 @@ def test_waiting_speaks_only_of_long_waits(capsys: pytest.CaptureFixture[str], m
 
 
 def test_a_note_stands_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    Plain(10, "demo", lambda: "", ENGLISH).note("no case ended for 30 s")
-    assert capsys.readouterr().err == "demo: no case ended for 30 s\n"
+    Plain(10, "demo", lambda: "", ENGLISH).note("no case finished for 30 s")
+    assert capsys.readouterr().err == "demo: no case finished for 30 s\n"
 
 
 def test_a_terminal_has_a_bar_with_what_was_spent_and_notes_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,10 +65,10 @@ def test_a_terminal_has_a_bar_with_what_was_spent_and_notes_above_it(monkeypatch
     monkeypatch.setenv("COLUMNS", "140")
     with progress.progress(2, "demo", lambda: "$0.0132, 41,000 tokens", ENGLISH) as shown:
         shown.advance(failed=True)
-        shown.note("no case ended for 30 s; in flight: [q-1] (judge, 31 s)")
+        shown.note("no case finished for 30 s; in flight: [q-1] (judge, 31 s)")
         shown.advance(failed=False)
     text = screen.getvalue()
-    assert "no case ended for 30 s; in flight: [q-1] (judge, 31 s)\n" in text
+    assert "no case finished for 30 s; in flight: [q-1] (judge, 31 s)\n" in text
     last = [line for line in text.splitlines() if "2/2" in line][-1]
     assert "1 failed" in last and "$0.0132, 41,000 tokens" in last
     with progress.waiting("indexing", ENGLISH) as note:

@@ -57,7 +57,7 @@ def problems(*overrides: str) -> list[str]:
         ("cutoffs.x=1", "cutoffs.x: expected the list as a whole: cutoffs=[…]"),
         ("cutoffs.4=1", "cutoffs.4: expected the list as a whole: cutoffs=[…]"),  # of four
         ("cutoffs.9=1", "cutoffs.9: expected the list as a whole: cutoffs=[…]"),
-        ("~kk", "kk: nothing of this name is there to take out; did you mean 'k'?"),
+        ("~kk", "kk: there is nothing of this name to take out; did you mean 'k'?"),
         ("~dataset.chunker=3", "dataset.chunker: expected ~dataset.chunker, without a value"),
         ("hydra.run=3", "hydra.run: expected a mapping (hydra.run.NAME=VALUE), got one value; known: dir"),
         ("hydra/launcher=nope", "hydra/launcher: no choice 'nope'; known: basic, joblib"),
@@ -73,7 +73,7 @@ def problems(*overrides: str) -> list[str]:
         ),
         ("hydra/lancher=joblib", "hydra/lancher: no such group; did you mean 'hydra/launcher'?"),
         ("retrievr@suggester=keyword", "retrievr: no such group; did you mean 'retriever'?"),
-        ("dataset@x=demo", "dataset@x: no component stands there; +dataset@x=demo puts one there"),
+        ("dataset@x=demo", "dataset@x: there is no component here; +dataset@x=demo adds one"),
         ("k='${'", "k: cannot be set to this value (no viable alternative at input '${' full_key: k object_type=dict)"),
     ],
 )
@@ -84,7 +84,7 @@ def test_what_does_not_fit(override: str, problem: str) -> None:
 def test_a_place_that_a_component_can_be_chosen_for() -> None:
     word = "retriever@suggester.text.retrieve=keyword"
     assert problems("+experiment=links", word) == [
-        f"retriever@suggester.text.retrieve: no component stands there; +{word} puts one there; "
+        f"retriever@suggester.text.retrieve: there is no component here; +{word} adds one; "
         "did you mean 'retriever@suggester.text.retriever'?"
     ]
 

@@ -160,7 +160,7 @@ def test_a_full_disk_is_told_as_one_whoever_writes(tmp_path: Path, build: Callab
         store.folder("index", {"a": 1}, build)
     folder = store.folder("index", {"a": 1}, write_hello)
     assert in_words(raised.value, "") == (
-        f"{folder}: No space left on device; finished cases stay, and the same command goes on from there"
+        f"{folder}: No space left on device; finished cases are kept; run the same command again to resume"
     )
     assert sorted(path.name for path in folder.parent.iterdir()) == [folder.name, f"{folder.name}.lock"]
 

@@ -40,7 +40,7 @@ def test_an_error_of_the_disk_names_the_file(tmp_path: Path) -> None:
         scratch.symlink_to("/dev/full")
         scratch.write_text("new")
     assert in_words(raised.value, "somewhere") == (
-        f"{path}: No space left on device; finished cases stay, and the same command goes on from there"
+        f"{path}: No space left on device; finished cases are kept; run the same command again to resume"
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -120,7 +120,7 @@ def test_retrieval_below_what_is_demanded_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(StopRunError) as raised:
         prepared(tmp_path, {"recall_at_k": 0.7, "hit_rate_at_k": 0.6, "mrr": 0.51})
     assert str(raised.value) == (
-        "evaluation.require: recall_at_k is 0.6667, demanded is 0.7; mrr is 0.5000, demanded is 0.51; "
+        "evaluation.require: recall_at_k is 0.6667, required: 0.7; mrr is 0.5000, required: 0.51; "
         "no model was asked to answer or to judge"
     )
 
@@ -128,4 +128,4 @@ def test_retrieval_below_what_is_demanded_ends_the_run(tmp_path: Path) -> None:
 def test_what_cannot_be_measured_is_not_enough(tmp_path: Path) -> None:
     with pytest.raises(StopRunError) as raised:
         prepared(tmp_path, {"recall_at_k": 0.0}, CASES[3:])
-    assert str(raised.value).startswith("evaluation.require: recall_at_k applies to no case, demanded is 0.0; ")
+    assert str(raised.value).startswith("evaluation.require: recall_at_k applies to no case, required: 0.0; ")

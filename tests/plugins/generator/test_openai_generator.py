@@ -221,8 +221,8 @@ def test_a_prompt_that_is_not_there(models: Models, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("memroy", "'memroy' is no file and no prompt; did you mean 'memory'?"),
-        ("testset_check", "'testset_check' is no file and no prompt; known: answer, copilot, memory"),
+        ("memroy", "'memroy' is neither a file nor a prompt; did you mean 'memory'?"),
+        ("testset_check", "'testset_check' is neither a file nor a prompt; known: answer, copilot, memory"),
         ("mine.yaml", "file not found: mine.yaml"),
     ],
 )

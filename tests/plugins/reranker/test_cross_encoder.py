@@ -147,7 +147,7 @@ def test_what_is_missing_is_told_before_a_run(tmp_path: Path, monkeypatch: pytes
         return f"{problem.key}: {problem.message}"
 
     assert told(None) == f"reranker.model: reranker=cross_encoder needs {form}"
-    assert told("nowhere") == f"reranker.model: 'nowhere' is no folder; expected {form}"
+    assert told("nowhere") == f"reranker.model: 'nowhere' is not a folder; expected {form}"
     assert told(str(tmp_path)) == f"reranker.model: '{tmp_path}' has no tokenizer.json; expected {form}"
     folder = model_folder(tmp_path)
     assert CrossEncoderReranker(model=folder).preflight() == []

@@ -77,7 +77,7 @@ def test_what_is_wrong_is_named(tmp_path: Path) -> None:
         "m.json: Dan.history: expected at least one turn, found an object",
         'm.json: Eve: expected an object with "history", found number 5',
         "m.json: Fay.history: expected an object, found nothing",
-        "m.json: Gus: q.jsonl asks nothing about this user",
+        "m.json: Gus: q.jsonl has no question about this user",
     ]
 
 

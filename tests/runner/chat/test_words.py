@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from runner.chat.phrases import COMMANDS, WORDS
 from runner.chat.talk import Said
 from runner.chat.words import (
+    COMMANDS,
     context_text,
     entities_text,
     help_text,
@@ -17,6 +17,7 @@ from runner.chat.words import (
 from runner.memory.context import ContextBuilder
 from runner.memory.records import ChatTurn, Entity, Remembered, SessionState
 from runner.records import Answer, Judgement
+from runner.report.wording import wording
 
 BUILDER = ContextBuilder(recent_tokens=12, encoding="o200k_base")
 TURNS = (ChatTurn("Hi.", "Hello.", number=1), ChatTurn("The budget is $10.", "Noted.", number=2, said_at="2026-11-02"))
@@ -35,9 +36,9 @@ DETAILS: dict[str, Any] = {
 }
 
 
-def test_both_languages_say_the_same_things() -> None:
-    assert WORDS["en"].keys() == WORDS["ko"].keys()
-    assert COMMANDS["en"].keys() == COMMANDS["ko"].keys()
+def test_every_command_has_its_words() -> None:
+    keys = [key for key in wording("en", "chat").texts if key.startswith("command.")]
+    assert keys == [f"command.{name}" for name in COMMANDS]
 
 
 def test_help_names_every_command() -> None:
@@ -46,7 +47,7 @@ def test_help_names_every_command() -> None:
         "/eval", "/memory", "/entities", "/context", "/forget", "/help", "/quit",
     ]  # fmt: skip
     assert lines[0].startswith("/eval QUESTION       QUESTION에 대한")
-    assert help_text("en").splitlines()[-1] == "a line that begins with // says the rest with one /"
+    assert help_text("en").splitlines()[-1] == "to send a line that begins with /, type //"
 
 
 def test_a_session_with_and_without_a_summary() -> None:
@@ -56,7 +57,7 @@ def test_a_session_with_and_without_a_summary() -> None:
     )
     kept = SessionState(TURNS, "예산은 10달러.\n인사함.", last_turn=1)  # the first turn is in the summary
     assert memory_text(kept, "ko") == (
-        "요약(1번째 대화까지):\n  예산은 10달러.\n  인사함.\n요약되지 않은 대화: 1개\n  2번째 대화\n"
+        "요약(1번째 턴까지):\n  예산은 10달러.\n  인사함.\n요약되지 않은 턴: 1개\n  2번째 턴\n"
         "    사용자: The budget is $10.\n    어시스턴트: Noted."
     )
 
@@ -77,7 +78,7 @@ def test_a_context_by_section() -> None:
         "[recent] 12 / 12 tokens; left out: the end of 1 turn, 1 turn\n  # 2026-11-02\n  User: The budget is […]\n"
         "[retrieved] 0 / 1,500 tokens\n"
         "[question] 3 / 100 tokens\n  How much?\n"
-        "in all: 18 tokens"
+        "total: 18 tokens"
     )
     whole = BUILDER.build(Remembered(is_budgeted=False), "?")
     assert context_text(whole, "ko").splitlines()[0] == "[system] 0 / 예산 없음 토큰"
@@ -90,7 +91,7 @@ def test_a_judgement() -> None:
         "completeness: 8 / 10  Nearly all.\n"
         "accuracy: 7.5 / 10 (number)  A number is off.\n"
         "noise: 1 / 10\n"
-        "helps:\n  - The budget is $10.\n"
+        "helpful:\n  - The budget is $10.\n"
         "missing: -\n"
         "summary: It helps."
     )

@@ -104,8 +104,8 @@ def test_junit() -> None:
     [
         ("", ". is a folder; expected the name of a file"),
         ("good", "good is a folder; expected the name of a file"),
-        ("rules.txt", "rules.txt is there and no XML file; name another one, or remove it"),
-        ("rules.txt/gate.xml", "cannot write rules.txt/gate.xml: .*rules.txt is no folder that can be written to"),
+        ("rules.txt", "rules.txt exists and is not an XML file; name another one, or remove it"),
+        ("rules.txt/gate.xml", "cannot write rules.txt/gate.xml: .*rules.txt is not a folder that can be written to"),
     ],
 )
 def test_no_place_for_junit(name: str, problem: str) -> None:

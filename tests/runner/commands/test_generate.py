@@ -147,10 +147,10 @@ def test_a_terminal_is_asked_before_much_is_spent(
     finally:
         os.close(outer)
         os.close(inner)
-    assert "Go on? [y/N]" in told
+    assert "Continue? [y/N]" in told
     assert re.search(r"local:small: about 6 requests, [\d,]+ tokens, \$\d+\.\d{4}\r?\n", told)
     assert (done.returncode, server.count) == ((0, 6) if asked else (1, 0))
-    assert ("not started; budget.confirm_over=null asks nothing" in told) is not asked
+    assert ("not started; budget.confirm_over=null starts without asking" in told) is not asked
 
 
 def test_bad_lines_of_a_corpus_are_named(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:

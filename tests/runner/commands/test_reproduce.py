@@ -37,7 +37,7 @@ def test_a_record_is_identical(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "experiments/한"]) == 0
     shown = capsys.readouterr().out
     assert "experiments/한 다시 실행: 동일\n" in shown
-    assert "기록의 모든 수치가 그대로 다시 나왔습니다.\n" in shown
+    assert "기록의 모든 수치가 똑같이 재현되었습니다.\n" in shown
     found = read(outputs() / "reproduction.json")
     assert (found["kind"], found["record"], found["outcome"]) == ("runner.reproduction", "experiments/한", "identical")
     assert (found["runs"][0]["cases"], found["runs"][0]["metrics"]) == ([], [])
@@ -104,7 +104,7 @@ def test_eight_other_scores_are_different(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_change_on_top_is_compared_with_the_record(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "experiments/한", "generator.max_sentences=1", "report.language=en"]) == 0
-    assert "Made by or measured with something else: generator\n" in capsys.readouterr().out
+    assert "Made or measured differently: generator\n" in capsys.readouterr().out
 
 
 def test_other_documents_are_not_comparable(capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +113,7 @@ def test_other_documents_are_not_comparable(capsys: pytest.CaptureFixture[str]) 
     assert main(["reproduce", "experiments/s", "retriever=keyword"]) == 5
     shown = capsys.readouterr().out
     assert "experiments/s, run again: not comparable\n" in shown
-    assert re.search(r"Made by or measured with something else: .*documents", shown)
+    assert re.search(r"Made or measured differently: .*documents", shown)
 
 
 def test_another_environment_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,7 +133,7 @@ def test_a_dry_run_only_checks(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_run_that_fails_is_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
     Path("자료 (1)/corpus.jsonl").write_text("", encoding="utf-8")
     assert main(["reproduce", "experiments/한"]) == 2
-    assert "it did not run to its end, so nothing is compared with experiments/한\n" in capsys.readouterr().err
+    assert "it did not finish, so nothing is compared with experiments/한\n" in capsys.readouterr().err
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ def test_a_run_that_was_compared(tmp_path: Path, capsys: pytest.CaptureFixture[s
     capsys.readouterr()
     assert results.main([str(run)]) == 0
     shown = capsys.readouterr().out
-    assert "Generation Metrics" in shown and "Questions that changed sides: right → wrong: 1" in shown
+    assert "Generation Metrics" in shown and "Questions whose outcome changed: right → wrong: 1" in shown
 
 
 def test_a_sweep_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +78,7 @@ def test_a_folder_of_something_else(tmp_path: Path) -> None:
 
 def test_a_run_without_results(tmp_path: Path) -> None:
     (write_run(tmp_path, {"status": "running"}) / "summary.json").unlink()
-    with pytest.raises(InputError, match=r"the run has no results \(running: it did not come to its end\)$"):
+    with pytest.raises(InputError, match=r"the run has no results \(running: it did not finish\)$"):
         results.main([str(tmp_path)])
 
 

@@ -84,7 +84,7 @@ def test_a_file_that_is_there_is_not_written_over(logs: Path) -> None:
 
 
 def test_a_folder_that_is_not_there(logs: Path) -> None:
-    with pytest.raises(InputError, match=r"is no folder that can be written to$"):
+    with pytest.raises(InputError, match=r"is not a folder that can be written to$"):
         traces.main([str(logs), str(logs.parent / "none" / "traces.jsonl")])
 
 

@@ -40,7 +40,7 @@ def test_a_folder_is_no_store(uri: str, tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(InputError) as caught:
         ui.main(["--uri", uri])
     assert str(caught.value) == (
-        f"'{uri}' is no MLflow store; expected sqlite:///FILE, another database, or http://ADDRESS"
+        f"'{uri}' is not an MLflow store; expected sqlite:///FILE, another database, or http://ADDRESS"
     )
 
 
@@ -63,7 +63,7 @@ def test_a_host_that_cannot_be_listened_on(host: str, mlflow_store: str) -> None
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "mlflow.db").write_text("no database, and longer than the head of one is\n" * 5)
-    with pytest.raises(InputError, match=r"mlflow\.db is no database of SQLite, or a damaged one \(file is not a data"):
+    with pytest.raises(InputError, match=r"mlflow\.db is not an SQLite database, or is damaged \(file is not a data"):
         ui.main(["--uri", f"sqlite:///{tmp_path}/mlflow.db"])
 
 

@@ -79,7 +79,7 @@ def test_an_unreadable_note_is_an_error_and_told_once(notes: Path, capsys: pytes
 def test_wrong_arguments(notes: Path) -> None:
     with pytest.raises(InputError, match=r"^expected a folder of notes, or the words of a run \(OPTION=VALUE\)$"):
         validate.main([])
-    with pytest.raises(InputError, match=r"notes: options say how a data file is read, and there is none; expected"):
+    with pytest.raises(InputError, match=r"notes: options say how a data file is read, but none is given; expected"):
         validate.main([str(notes), "k=3"])
     with pytest.raises(CorpusError, match=r"^notes: folder not found: .*/note; did you mean 'notes'\?$"):
         validate.main([str(notes.with_name("note"))])

@@ -207,7 +207,7 @@ def test_cases_that_must_not_break() -> None:
     assert found.fired
     with pytest.raises(InputError, match=re.escape("regression.must_not_break: no case has the id 'nobody'")):
         gate([], labelled(), labelled(), ["nobody"])
-    with pytest.raises(InputError, match=r"must_not_break: nothing in these runs tells a right case from a wrong one"):
+    with pytest.raises(InputError, match=r"must_not_break: these runs do not record which cases are right"):
         gate([], cases_=["00"])
 
 

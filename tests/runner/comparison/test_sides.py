@@ -71,7 +71,7 @@ def test_a_damaged_snapshot_is_not_worked_around(finder: Finder) -> None:
         ("outputs/20260101-fulrag", "'outputs/20260101-fulrag' is no run: .*did you mean 'outputs/20260101-full_rag'"),
         ("empty", "'empty' holds neither snapshot.json nor run.json, so it is no run folder; expected a snapshot.json"),
         ("sweep", "'sweep' is a sweep; name one of its runs: sweep/0 (k=3), sweep/1 (k=5)"),
-        ("running", "running: the run has no results (running: it did not come to its end)"),
+        ("running", "running: the run has no results (running: it did not finish)"),
         ("nothing", "nothing: the run has no finished case, so there is nothing to compare with"),
         ("latest:nobody", "no completed run of the experiment 'nobody' in ./outputs or MLflow"),
     ],

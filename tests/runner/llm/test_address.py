@@ -13,7 +13,7 @@ PRIVATE = (
 )
 SCHEME = "this one does not start with http:// or https://"
 HOST = "the host of this one is missing or cannot be read"
-PORT = "the port of this one is no number from 1 to 65535"
+PORT = "the port of this one is not a number from 1 to 65535"
 
 
 @pytest.mark.parametrize(

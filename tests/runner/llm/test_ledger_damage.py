@@ -49,7 +49,7 @@ def test_a_budget_does_not_begin_with_a_damaged_ledger(
     with pytest.raises(InputError) as raised:
         begin(tmp_path, {"usd": 1.0, "minutes": 5})
     assert str(raised.value).startswith(f"{path}: {reason}")
-    advice = "what was spent of budget.usd, budget.minutes is unknown; move the file away to begin counting anew"
+    advice = "what was spent of budget.usd, budget.minutes is unknown; move the file away to start counting again"
     assert str(raised.value).endswith(f"; {advice}")
     assert path.read_bytes() == before
 

@@ -162,7 +162,7 @@ async def test_a_session_that_ends_in_the_middle_ends_the_run(after: int) -> Non
     async with memory.opened():
         await replay.at(first)
         now = 25 * 3600.0
-        with pytest.raises(StopRunError, match=rf"^the store let go of conversation talk before its turn {after} "):
+        with pytest.raises(StopRunError, match=rf"^the store dropped conversation talk before its turn {after} "):
             await replay.at(second)
 
 

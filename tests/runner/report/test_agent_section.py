@@ -30,9 +30,9 @@ def test_the_section_in_english(tmp_path: Path) -> None:
         "| an answer | 6 | 60.0% | 6 | 0 |",
         "| “no document was found” | 4 | 40.0% | 1 | 3 |",
         "",
-        "Why it stopped: all calls were made 4, it had enough 6.",
+        "Why it stopped: call limit reached 4, enough context 6.",
     ]
-    steps = lines.index("### What each call was worth")
+    steps = lines.index("### Gain of each call")
     assert lines[steps + 2 : steps + 7] == [
         "| Call | Questions | Recall@5 after it | Gain | Tokens in | Tokens out | USD | Errors |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -56,7 +56,7 @@ def test_the_section_in_korean(tmp_path: Path) -> None:
         "## 에이전트가 한 일",
         "| 응답 | 질문 수 | 비율 | 답변 가능 | 답변 불가 |",
         "| “관련 문서 없음” 안내 | 4 | 40.0% | 1 | 3 |",
-        "멈춘 까닭: 호출을 모두 씀 4, 충분함 6.",
+        "종료 이유: 호출 한도 도달 4, 컨텍스트 충분 6.",
         "| 호출 | 질문 수 | 호출 후 Recall@5 | 증가분 | 입력 토큰 | 출력 토큰 | USD | 오류 |",
     ):
         assert part in text
@@ -110,7 +110,7 @@ def test_the_way_of_one_question() -> None:
         ("", "Stopped: nothing more to try. Result: “no document was found”. failed: request limit"),
     ]
     assert agent_section.way({"trajectory": {"calls": [], "stopped": "sufficient"}}, KO) == [
-        ("", "멈춘 까닭: 충분함. 결과: 일반 답변.")
+        ("", "종료 이유: 컨텍스트 충분. 결과: 일반 답변.")
     ]
     assert agent_section.way({"query": "q"}, EN) == []
 

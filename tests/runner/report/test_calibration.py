@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,8 @@ from typing import Any
 import pytest
 
 from runner.report.calibration import render, write
-from runner.report.calibration_english import CALIBRATION_ENGLISH
-from runner.report.calibration_korean import CALIBRATION_KOREAN
 from runner.report.calibration_numbers import findings, wording_of_calibration
 from runner.report.calibration_panels import panels
-from runner.report.english import ENGLISH
 from tests.calibration_folders import FAITHFULNESS, RESULT, estimate, write_calibration
 from tests.run_folders import HOSTILE, merged
 from tests.shown_panels import lines_of
@@ -66,7 +62,7 @@ def test_a_calibration_that_ended_early(tmp_path: Path) -> None:
     }
     head = rendered(tmp_path, changes).partition("## ")[0]
     assert "> **Reason: the key is refused**" in head
-    assert "> The same command goes on from here" in head
+    assert "> Run the same command again to resume" in head
     assert "> Baselines without a language model: judge=openai." in head
     assert "12 (ok 5, failed 0, timeout 0, not run 7)" in rendered(tmp_path, changes)
 
@@ -74,7 +70,7 @@ def test_a_calibration_that_ended_early(tmp_path: Path) -> None:
 def test_a_rubric_of_which_nothing_was_judged_has_no_numbers(tmp_path: Path) -> None:
     none = {"rubrics": {"faithfulness": {"n_judged": 0, "n_failed": 12, "n_groups": 0, "worst": []}}}
     section = rendered(tmp_path, none).partition("## Faithfulness\n\n")[2].partition("\n\n## ")[0]
-    counted = "Judged 0 of 12 answers (groups: 0). On 12 of them the judge failed; they count in no number below."
+    counted = "Judged 0 of 12 answers (groups: 0). Not judged: 12; left out of all numbers below."
     assert section == counted
     assert "Pearson" not in printed(merged(RESULT, none)).partition("Answer Relevancy")[0]
 
@@ -90,7 +86,7 @@ def test_without_a_run_there_is_nothing_to_correct(tmp_path: Path) -> None:
 def test_labels_that_are_not_from_the_run(tmp_path: Path) -> None:
     text = rendered(tmp_path, {"corrected": {"faithfulness": {"n_shared": 0}}, "run": {"status": "partial"}})
     assert "None of the labelled answers is from this run." in text
-    assert "This run did not come to its end" in text
+    assert "This run did not finish" in text
 
 
 @pytest.mark.parametrize(
@@ -123,21 +119,6 @@ def test_what_the_numbers_amount_to(changes: dict[str, Any], sentences: list[str
     say = wording_of_calibration(RESULT)
     bias = f"{abs(entry['bias']['value']):.2f}"
     assert list(findings(entry, say)) == [say(f"calibration.{name}", bias=bias) for name in sentences]
-
-
-def test_both_languages_say_the_same_things() -> None:
-    assert CALIBRATION_ENGLISH.keys() == CALIBRATION_KOREAN.keys()
-    assert not CALIBRATION_ENGLISH.keys() & ENGLISH.keys()
-    for key, text in CALIBRATION_ENGLISH.items():
-        assert placeholders(text) == placeholders(CALIBRATION_KOREAN[key]), key
-
-
-def test_korean_sentences_are_korean() -> None:
-    assert [key for key, text in CALIBRATION_KOREAN.items() if " " in text and not re.search("[가-힣]", text)] == []
-
-
-def placeholders(text: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
 def rendered(folder: Path, changes: dict[str, Any] | None = None) -> str:

@@ -83,7 +83,7 @@ def test_what_was_said_before_the_question(tmp_path: Path, kind: type) -> None:
 def test_a_citation_of_nothing(tmp_path: Path) -> None:
     rows = [row("q", output={"citations": [1, 7], "citations_out_of_range": [7]})]
     text = shown(write_run(tmp_path, rows=rows))
-    assert "[1] doc-1#0 The first text. Citations [7] is cited; there is no such source" in text
+    assert "[1] doc-1#0 The first text. Citations [7] is cited, but there is no such source" in text
     plain = shown(write_run(tmp_path, rows=[row("q")]))
     assert "Citations" not in plain
     assert "Before the question" not in plain
@@ -162,7 +162,7 @@ MEMORY_ROW: dict[str, Any] = {
         (
             "en",
             (
-                "Facts (✓ shown) 1.5억 ✓, 5월 Outdated (✓ shown) 1억 ✓",
+                "Facts (✓ in the context) 1.5억 ✓, 5월 Outdated facts (✓ in the context) 1억 ✓",
                 "scores, accuracy 6.667/10 (past taken for present, wrong number): 틀림",
                 "scores, noise 0/10: –",
                 "overall (0-100) 66.67",
@@ -193,7 +193,7 @@ def test_a_probe_of_a_memory(tmp_path: Path, language: str, expected: tuple[str,
 def test_a_probe_of_what_was_never_said(tmp_path: Path) -> None:
     output = {"query": "얼마죠?", "answerable": False, "after_turn": 7, "expected": [], "facts": [], "stale": []}
     text = shown(write_run(tmp_path, rows=[{**row("q"), "output": output}]))
-    assert "Facts (✓ shown) no answer: it was not said" in text
+    assert "Facts (✓ in the context) no answer: the conversation does not say it" in text
 
 
 def test_what_was_remembered_stands_before_the_documents_without_a_number(tmp_path: Path) -> None:

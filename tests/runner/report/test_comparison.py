@@ -162,7 +162,7 @@ def test_a_cutoff_that_is_k_of_both_runs_is_shown_once() -> None:
 def test_a_candidate_that_did_not_come_to_its_end(tmp_path: Path) -> None:
     (record,) = made(tmp_path, [{"status": "partial"}])
     assert warnings(record, EN) == [
-        "Candidate did not come to its end (status: partial): cases that only one run has are left out."
+        "Candidate did not finish (status: partial): cases that only one run has are left out."
     ]
 
 
@@ -247,7 +247,7 @@ def test_signed_numbers(value: float | None, digits: int, expected: str) -> None
     [
         ({"kind": "k", "names": ["3", "5"]}, "k differs (3, 5); compare the fixed cutoffs instead", None),
         ({"kind": "missing", "names": ["baseline"]}, "the baseline does not have it", "기준에 없음"),
-        ({"kind": "pairs", "names": []}, "no pair of cases has two values", "두 값이 모두 있는 사례 쌍이 없음"),
+        ({"kind": "pairs", "names": []}, "no case has a value in both runs", "두 실행 모두 값이 있는 사례가 없음"),
         (
             {"kind": "identity", "names": ["judge_prompt.faithfulness", "metric_code.ranking", "metric_code.answers"]},
             "different judge prompt, code of the metric", "판정 프롬프트, 메트릭 코드 다름",

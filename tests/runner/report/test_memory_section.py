@@ -30,7 +30,7 @@ def test_the_section_in_english(tmp_path: Path) -> None:
         "| 0 | 4 | 1.0000 | \\[0.5100, 1.0000\\] |",
         "| 1 | 2 | 0.5000 | \\[0.0945, 0.9055\\] |",
     ]
-    used = lines.index("### What the context was made of")
+    used = lines.index("### Composition of the context")
     assert lines[used + 2 : used + 7] == [
         "| Section | Tokens (mean) | Budget | Probes with something cut |",
         "| --- | ---: | ---: | ---: |",
@@ -48,7 +48,7 @@ def test_the_section_in_korean(tmp_path: Path) -> None:
     text = markdown(tmp_path / "r", language="ko")
     for part in (
         "## 메모리",
-        "### 사실이 얼마나 오래 남는가",
+        "### 사실 유지 기간",
         "| 말한 뒤 지난 턴 수 | 물어본 사실 수 | 남아 있는 비율 | 95 % 구간 |",
         "| 말한 뒤 갱신 횟수 | 물어본 사실 수 | 남아 있는 비율 | 95 % 구간 |",
         "| 10-19 | 2 | 0.5000 | \\[0.0945, 0.9055\\] |",
@@ -68,7 +68,7 @@ def test_a_memory_that_no_fact_was_asked_of_shows_what_contexts_were_made_of(tmp
     """As of data sets whose probes have answers, but no planted facts."""
     nothing = {**MEMORY, "retention": {"turns": [], "updates": []}}
     text = markdown(tmp_path / "r", nothing)
-    assert "How long facts are kept" not in text and "What the context was made of" in text
+    assert "How long facts are kept" not in text and "Composition of the context" in text
     assert memory_section.panel({"memory": nothing}, EN) is None
 
 

@@ -54,10 +54,10 @@ def test_details() -> None:
         "Latency, retrieval: p50 3.1 ms p95 9.9 ms n=4",
         "Latency, generation: no live call to measure",
         "Unanswerable F1: 0.8000 [0.7500, 0.8500] 10/10",
-        "question is called unanswerable answered",
+        "question is predicted unanswerable answered",
         "unanswerable 2 0",
         "answerable 1 7",
-        "Where failing questions were lost (4 of 10 questions fail):",
+        "Where questions fail (4 of 10 questions fail):",
         "refused though answerable 1",
     ):
         assert line in text
@@ -132,7 +132,7 @@ def test_what_the_judge_got_wrong_stands_out() -> None:
 
 def test_warnings_stand_below_the_scores() -> None:
     text = lines(shown(*WITH_MODELS))
-    warning = text.index("Warning: instructions hidden in texts moved the judgement of control items")
+    warning = text.index("Warning: instructions hidden in texts changed the judgement of control")
     assert text.index("Token F1: 0.6100 [0.5600, 0.6600] 8/8") < warning < text.index("Status: completed")
 
 
@@ -150,10 +150,10 @@ def test_a_run_that_stopped_early_says_how_to_go_on() -> None:
         "Status: partial",
         "Error: budget.usd=1 is spent (0.9980 used)",
         "Cases: 12 (ok 9, failed 0, timeout 1, not run 2)",
-        "Next: with a higher budget, the same command goes on with",
+        "Next: with a higher budget, the same command resumes with",
     ]
     text = lines(shown(merged(run, {"error_message": "interrupted after 10 of 12 cases"}), summary))
-    assert "Next: the same command goes on with what is left" in text
+    assert "Next: the same command resumes with the remaining cases" in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

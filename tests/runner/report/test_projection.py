@@ -27,14 +27,15 @@ def test_the_table_and_the_units_that_it_is_made_of() -> None:
     assert "A month of 30 days with 1,000 sessions a day:\n" + TABLE in text
     assert "answers, 1 a turn: $0.00055 each (1,500 tokens in, 1,000 out, openai:gpt-5-nano)" in text
     assert "memory updates, every 5 turns: $0.0003 each" in text and "reranks, 2 a turn" in text
-    assert "What this run asks" not in text
+    assert "At the model calls" not in text
 
 
 def test_what_a_run_itself_asks_is_projected_beside_it() -> None:
     """319,000 billionths of a dollar a question, 600,000 questions a month with 20 turns a session."""
     text = shown(319_000, None, turns_per_session=20)
-    assert "What this run asks, without its judge: $0.000319 a question; a month $191 (20\nturns)" in text
-    assert "unknown a question; a month unknown (20\nturns)" in text
+    said = " ".join(text.split())
+    assert "At the model calls of this run (without its judge): $0.000319 a question; a month: $191 (20 turns)" in said
+    assert "unknown a question; a month: unknown (20 turns)" in said
 
 
 def test_unknown_prices_are_told() -> None:

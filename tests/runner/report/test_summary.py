@@ -77,7 +77,7 @@ def test_a_run_that_a_budget_has_stopped_says_so_first_and_how_to_go_on(tmp_path
     assert "4 of 10 cases have a result" in head[0]
     assert head[1:3] == [
         "> Reason: budget.usd=1 is spent (0.9980 used)",
-        "> The same command goes on from here and keeps what is done; where a budget or a time limit ran out, "
+        "> Run the same command again to resume; finished cases are kept. If a budget or time limit was reached, "
         "raise it first.",
     ]
     korean = written(write_run(tmp_path / "ko", merged(ended, KOREAN), cases))
@@ -113,7 +113,7 @@ def test_retrieval_only_has_no_diagnosis(tmp_path: Path) -> None:
     ("faithfulness", "relevancy", "pattern", "remedy"),
     [
         (0.9, 0.9, "Ideal", "1. Keep the current settings and look for further gains by fine tuning."),
-        (0.5, 0.9, "Hallucination risk", "3. Lower the temperature to restrain free invention."),
+        (0.5, 0.9, "Hallucination risk", "3. Lower the temperature to reduce invented content."),
         (0.9, 0.5, "Context mismatch", "2. If retrieval is weak, improve the embedding model or the chunking."),
         (0.5, 0.5, "Overall problem", "3. Consider a stronger model."),
     ],
@@ -134,11 +134,11 @@ def test_what_counts_as_high_is_configured(tmp_path: Path) -> None:
 
 def test_failed_judgements_that_are_left_out_are_told_from_those_that_count_zero(tmp_path: Path) -> None:
     counted = written(write_run(tmp_path / "zero"))
-    assert "a failed judgement counts as 0 in the value and a failed case is left out" in counted
+    assert "a failed judgement counts as 0 and a failed case is left out of the value" in counted
     assert "| Faithfulness | **0.8250** | [0.7750, 0.8750] | 9/10 | 0.9167 | excellent |" in counted
     excluded = {"metrics": {"mean_faithfulness": estimate(0.9167, 10, 9)}}
     left_out = written(write_run(tmp_path / "exclude", summary=excluded))
-    assert "what failed is left out of the value" in left_out
+    assert "those that failed are left out of the value" in left_out
     assert "| Faithfulness | **0.9167** | [0.8667, 0.9667] | 9/10 | excellent |" in left_out
 
 

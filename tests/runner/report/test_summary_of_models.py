@@ -15,10 +15,10 @@ def test_a_judge_of_memories(tmp_path: Path) -> None:
     facts, of_memory = {"facts": {"judge_health": MEMORY_HEALTH}}, {"evaluation_type": "memory"}
     text = written(write_run(tmp_path / "en", of_memory, facts))
     assert (
-        "| Rubric | Bad memories accepted | Good memories rejected | Grades moved by an injection | Not graded |"
+        "| Rubric | Bad memories accepted | Good memories rejected | Grades changed by prompt injection | Not graded |"
         in text
     )
-    assert "Memory Quality: on 12 examples with known points the judge is off by 1.25 of 10 points on average." in text
+    assert "Memory Quality: on 12 examples with known scores the judge is off by 1.25 of 10 points on average." in text
     korean = written(write_run(tmp_path / "ko", merged(KOREAN, of_memory), facts))
     assert (
         "| 평가 기준 | 나쁜 메모리를 좋게 채점 | 좋은 메모리를 나쁘게 채점 | 숨은 지시로 바뀐 채점 | 채점 실패 |"
@@ -47,7 +47,7 @@ def test_an_unknown_price_is_never_zero(tmp_path: Path) -> None:
     usage = {"judge": {"openai:x": {"live": used(5, 100, 20, None), "cached": used(0, 0, 0, 0.0)}}}
     text = written(write_run(tmp_path, MODELS_RUN, {"timing": {"usage": usage}}))
     assert "| judge | openai:x | 5 | 0 | 100 | 20 | unknown price | 0 | $0 |".replace("$", "\\$") in text
-    assert "No price is known for openai:x; provider.NAME.prices.usd_per_million takes one." in text
+    assert "No price is known for openai:x; set one in provider.NAME.prices.usd_per_million." in text
     assert "Prices of" not in text
     assert "Total" not in text  # one row is its own total
 
@@ -56,8 +56,8 @@ def test_attempts_without_an_answer_that_may_be_billed(tmp_path: Path) -> None:
     lost = {"judge": {JUDGE: {"unanswered": used(3, 4000, 600, None)}}}
     changed = merged(MODELS_SUMMARY, {"timing": {"usage": lost}})
     sentence = (
-        "Attempts without an answer (timeouts, lost connections, interruptions): 3. They may be billed all the same, "
-        "unknown price for up to 4,600 tokens, and a budget counts them as spent."
+        "Attempts without an answer (timeouts, lost connections, interruptions): 3. They may still be billed "
+        "(unknown price for up to 4,600 tokens), and a budget counts them as spent."
     )
     text = written(write_run(tmp_path, MODELS_RUN, changed)).replace("\\", "")
     assert sentence in text and "| **Total** |  | **1,124** |" in text
@@ -84,7 +84,7 @@ def test_a_judge_that_is_right_on_all_control_items(tmp_path: Path) -> None:
     dump(folder / "summary.json", merged(SUMMARY, {"facts": {"judge_health": healthy}}))
     text = written(folder)
     assert "| Faithfulness | 0/5 (0.0%) | 0/5 (0.0%) | 0/5 (0.0%) | 0/15 (0.0%) |" in text
-    assert "It judged all of them rightly." in text
+    assert "The judge got all control items right." in text
     assert "Warning" not in text
     assert "Agreement of votes" not in text
 
@@ -95,9 +95,9 @@ def test_judges_of_a_panel_have_their_own_noise_but_agree_together(tmp_path: Pat
     text = written(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, panel)))
     assert "| Faithfulness, judge first | 10 | 2 | 1 | 0.9000 | [0.8000, 0.9500] | 0.1000 |" in text
     assert "Faithfulness: votes agree only in part" in text
-    assert "Faithfulness, judge first: as far as votes differ by chance" in text
+    assert "Faithfulness, judge first: if votes differ by chance" in text
     assert "Faithfulness, judge first: votes" not in text
-    assert "Faithfulness: as far as" not in text
+    assert "Faithfulness: if votes" not in text
 
 
 def test_many_wrong_control_items_are_counted(tmp_path: Path) -> None:

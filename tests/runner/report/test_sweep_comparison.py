@@ -9,9 +9,7 @@ from rich.table import Table
 
 from runner import report
 from runner.comparison.sweep import compare_sweep
-from runner.report.english_sweep import ENGLISH_SWEEP
 from runner.report.folder import open_sweep
-from runner.report.korean_sweep import KOREAN_SWEEP
 from tests.runner.report.sweeps import shown
 from tests.shown_panels import lines_of
 from tests.swept_folders import Values, write_swept
@@ -136,23 +134,16 @@ def test_korean(tmp_path: Path) -> None:
     assert "## 파레토 최적" in markdown(folder)
 
 
-def test_both_languages_say_the_same_things() -> None:
-    assert ENGLISH_SWEEP.keys() == KOREAN_SWEEP.keys()
-    for key, text in ENGLISH_SWEEP.items():
-        names = {part.partition("}")[0] for part in text.split("{")[1:]}
-        assert names == {part.partition("}")[0] for part in KOREAN_SWEEP[key].split("{")[1:]}, key
-
-
 def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     folder = three(tmp_path / "s", changes={"k=10": {"status": "partial", "exit_code": 3}})
-    assert "Not compared: k=10, which did not come to the end." in told(folder)
+    assert "Not compared: k=10, which did not finish." in told(folder)
     assert "Not compared: k=10" in markdown(folder)
 
 
 def test_columns_of_metrics_that_are_not_compared_are_told(tmp_path: Path) -> None:
     runs = {f"a={n}": {"facts_present": column, "stale_present": column} for n, column in enumerate((LOW, HIGH))}
     folder = written(write_swept(tmp_path / "s", runs))
-    said = "Not compared, and never marked, as no main metric: Stale Facts Present."
+    said = "Not compared or marked, because they are not main metrics: Stale Facts Present."
     assert said in told(folder)
     assert "Compared with a=0" in told(folder)
 
@@ -161,7 +152,7 @@ def test_a_baseline_without_results_is_told(tmp_path: Path) -> None:
     runs = {f"k={k}": {"faithfulness": column} for k, column in ((3, LOW), (5, HIGH), (10, UNSURE))}
     folder = write_swept(tmp_path / "s", runs, changes={"k=5": {"status": "failed", "exit_code": 3}})
     shutil.rmtree(folder / "1")
-    assert "k=5 has no results to compare with; k=3 takes its place." in told(written(folder, baseline="1"))
+    assert "k=5 has no results to compare with; k=3 is the baseline instead." in told(written(folder, baseline="1"))
 
 
 def test_the_html_page_has_both_tables(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_what_each_run_has_cost(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("language", "sentence"),
     [
-        ("en", "They may be billed all the same, up to $0.0030 for up to 1,500 tokens, and a budget counts them as"),
+        ("en", "They may still be billed (up to $0.0030 for up to 1,500 tokens), and a budget counts them as"),
         ("ko", "응답이 없어도 청구될 수 있으며(최대 $0.0030, 최대 1,500 토큰)"),
     ],
 )

@@ -18,12 +18,12 @@ def test_runs_that_stopped_are_compared_over_the_cases_that_all_have_finished(tm
     assert "3 0.2333 – – 1.0000 1.0000" in text  # (.1 + .2 + .4) / 3
     assert "5 *0.4667 – – 1.0000 1.0000" in text
     assert sum(line.startswith("k Recall@k") for line in text) == 1
-    assert any(line.startswith("The same command goes on with what is left") for line in text)
+    assert any(line.startswith("Run the same command again to resume") for line in text)
     written = (folder / "summary.md").read_text(encoding="utf-8")
     assert "These are means over the 3 cases that all of them have finished." in written
     assert re.search(r"\| 1 \| 5 \| partial \| \*\*0\.47\*\* \[[^]]+\] \(3\) \| –", written)
     assert "| 1 | k=5 | partial | budget.usd=1 is spent (0.9980 used) |" in written
-    assert written.index("> **The same command goes on") < written.index("0 of 2 runs completed.")
+    assert written.index("> **Run the same command again") < written.index("0 of 2 runs completed.")
     paired = json.loads((folder / "summary.json").read_text(encoding="utf-8"))["paired"]
     assert (paired["n"], paired["done"]) == (3, {"0": 4, "1": 3})
 

@@ -34,21 +34,21 @@ def test_the_section_in_english(tmp_path: Path) -> None:
         "| --- | ---: | ---: | ---: | ---: | ---: |\n"
         "| code | 3 | 0.5000 | 0.2000 | 0.4500 | 0.9000 |\n"
         "| 의료 | 5 | 0.6250 | 0.1000 | 0.7000 | 0.7500 |\n\n"
-        "### What scores are made of\n\n"
+        "### Composition of the scores\n\n"
         "| Dimension | Share of the score |\n"
         "| --- | ---: |\n"
         "| Complexity | 25.0% |\n"
         "| Novelty | 12.5% |\n"
         "| Tool Diversity | 12.5% |\n"
         "| Outcome | 50.0% |\n\n"
-        "Share of all scores before the rules that comes from each dimension, its weight counted.\n\n"
+        "Weighted share of each dimension in the sum of all scores, before the rules apply.\n\n"
         "### Rules that fired\n\n"
         "| Rule | Traces | Share of traces |\n"
         "| --- | ---: | ---: |\n"
         "| a single thought and nothing else (score 0.1) | 2 | 25.0% |\n"
         "| more than two recoveries from errors, and success (+0.1) | 0 | 0.0% |\n"
         "| one tool only (−0.1) | 4 | 50.0% |\n\n"
-        "### What the weights change\n\n"
+        "### Effect of the weights\n\n"
         "| Profile | default | code | medical |\n"
         "| --- | ---: | ---: | ---: |\n"
         "| default | 1.000 | 0.750 | 0.500 |\n"
@@ -63,7 +63,7 @@ def test_the_section_in_english(tmp_path: Path) -> None:
         "| Spearman's rho | 0.800 | [0.100, 0.950] |\n"
         "| Kendall's tau | 0.600 |  |\n\n"
         "6 traces have a rating.\n\n"
-        "Far from the other traces of their domain (robust z above 3.5): a\\|b, c."
+        "Outliers among the traces of their domain (robust z above 3.5): a\\|b, c."
     )
 
 
@@ -76,7 +76,7 @@ def test_the_section_in_korean(tmp_path: Path) -> None:
         "| 단일 단계 벌점: 생각 한 번뿐임(점수 0.1) | 2 | 25.0% |",
         "순위가 가장 다른 두 프로필은 code, medical입니다(타우 0.250).",
         "평점이 있는 추적은 6개입니다.",
-        "같은 도메인의 다른 추적들과 크게 다른 추적(로버스트 z 3.5 초과): a\\|b, c.",
+        "도메인 안에서 이상치인 추적(로버스트 z 3.5 초과): a\\|b, c.",
     ):
         assert line in text.splitlines()
 
@@ -91,8 +91,8 @@ def test_one_profile_no_ratings_and_no_outliers(tmp_path: Path) -> None:
     found = {**TRACE, "sensitivity": {"profiles": ["default"], "tau": [[1.0]]}, "outliers": []}
     del found["agreement"]
     text = trace_section.traces(document(tmp_path / "r", found))
-    assert "What the weights change" not in text and "Agreement" not in text
-    assert text.endswith("No trace is far from the others of its domain (robust z above 3.5).")
+    assert "Effect of the weights" not in text and "Agreement" not in text
+    assert text.endswith("No trace is an outlier in its domain (robust z above 3.5).")
 
 
 def test_profiles_that_put_traces_in_no_order_or_the_same() -> None:
@@ -136,7 +136,7 @@ def test_how_a_trace_came_to_its_score() -> None:
         "Weights of code": "Complexity 0.8 × 0.25 + Novelty 0.5 × 0.4 + Tool Diversity 1 × 0.1 "
         "+ Outcome 0.5 × 0.2 = 0.6000",
         "Rules that fired": "one tool only (−0.1): 0.5000",
-        "What the agent told": "success, confidence 0.5, steps: 4",
+        "What the agent reported": "success, confidence 0.5, steps: 4",
         "Scores": "Trace Score 0.50",
     }
     plain = {**ROW, "output": {**ROW["output"], "rules": [], "success": False}}

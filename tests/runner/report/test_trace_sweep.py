@@ -8,7 +8,7 @@ from tests.run_folders import write_sweep_folder
 from tests.trace_runs import TRACE, swept
 
 ORDERS = (
-    "## What the weights change\n\n"
+    "## Effect of the weights\n\n"
     "| Profile | default | code | medical |\n"
     "| --- | ---: | ---: | ---: |\n"
     "| default | 1.000 | 0.750 | 0.500 |\n"

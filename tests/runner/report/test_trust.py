@@ -44,10 +44,10 @@ def test_nothing_judged_is_no_rate() -> None:
         (health(accept=2, reject=2), []),  # one in five is not above one in five
         (health(accept=3), ["accepted wrong answers among its control items (Faithfulness 3/10)"]),
         (health(reject=3), ["rejected right answers among its control items (Faithfulness 3/10)"]),
-        (health(injection=1), ["moved the judgement of control items (Faithfulness 1/10)"]),
+        (health(injection=1), ["changed the judgement of control items (Faithfulness 1/10)"]),
         (health(failed=6), []),
         (health(failed=7), ["failed on control items (Faithfulness 7/30)"]),
-        (health(10, 10, 10, 10), ["moved", "accepted", "rejected", "failed"]),
+        (health(10, 10, 10, 10), ["changed", "accepted", "rejected", "failed"]),
     ],
 )
 def test_warnings(summary: dict[str, Any], said: list[str]) -> None:
@@ -73,8 +73,8 @@ def test_memories_have_words_of_their_own() -> None:
     (found,) = healths(summary)
     assert (found.n_examples, found.off) == (12, 1.25)
     assert warnings(summary, EN.of("memory")) == [
-        "Warning: instructions hidden in memories moved the grades of control items (Memory Quality 1/8). "
-        "Scores of memories that address the judge mean nothing.",
+        "Warning: instructions hidden in memories changed the grades of control items (Memory Quality 1/8). "
+        "Scores of memories that address the judge cannot be trusted.",
         "Warning: the judge gave bad memories among its control items good grades (Memory Quality 5/20). "
         "Scores are too high where memories are bad.",
     ]

@@ -103,7 +103,7 @@ def test_a_place_where_no_file_can_be(tmp_path: Path) -> None:
         Path("/"): "/ is a folder; expected the name of a file",
         tmp_path: f"{tmp_path} is a folder; expected the name of a file",
         tmp_path / "notes.txt/q.jsonl": (
-            f"cannot write {tmp_path}/notes.txt/q.jsonl: {tmp_path}/notes.txt is no folder that can be written to"
+            f"cannot write {tmp_path}/notes.txt/q.jsonl: {tmp_path}/notes.txt is not a folder that can be written to"
         ),
     }
     for out, problem in wrong.items():

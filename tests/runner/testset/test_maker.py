@@ -233,7 +233,7 @@ async def test_a_corpus_with_nothing_to_ask_about(server: ModelsServer, maker: A
     write_jsonl(tmp_path / "short.jsonl", [{"id": "a", "text": "Too short."}])
     with pytest.raises(CorpusError) as raised:
         await made_by(maker(corpus=str(tmp_path / "short.jsonl")))
-    assert str(raised.value) == "corpus: no chunk has 5 words or more, so there is nothing to ask about"
+    assert str(raised.value) == "corpus: no chunk has 5 words or more, so no question can be written"
     assert server.count == 0
 
 

@@ -162,5 +162,5 @@ def test_a_file_without_a_usable_trace(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("given", "found"), [([], "an empty list"), ("t", 'text "t"'), (None, "null")])
 def test_what_is_no_object_is_no_trace(given: Any, found: str) -> None:
-    with pytest.raises(DataError, match=rf"^this is no trace: expected an object, found {found}$"):
+    with pytest.raises(DataError, match=rf"^this is not a trace: expected an object, found {found}$"):
         trace_of(given)

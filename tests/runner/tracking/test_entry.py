@@ -150,7 +150,7 @@ def test_the_description_names_baselines_and_the_command_but_no_folder(tmp_path:
 def test_the_description_warns_of_the_judge(tmp_path: Path) -> None:
     korean = merged(MODELS_RUN, {"config": {"report": {"language": "ko"}}})
     description = run_entry(write_run(tmp_path, korean, MODELS_SUMMARY)).description
-    assert description.startswith("Warning: instructions hidden in texts moved the judgement of control items")
+    assert description.startswith("Warning: instructions hidden in texts changed the judgement of control items")
 
 
 def test_a_run_that_a_budget_has_stopped(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_memory_keeps_no_runs(uri: str) -> None:
 def test_a_place_where_no_database_can_be(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for name in (".", "loop"):
-        with pytest.raises(InputError, match=r"is no database of SQLite, or a damaged one \(unable to open database"):
+        with pytest.raises(InputError, match=r"is not an SQLite database, or is damaged \(unable to open database"):
             demand_store(f"sqlite:///{tmp_path}/{name}")
 
 

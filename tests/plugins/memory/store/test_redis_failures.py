@@ -127,7 +127,7 @@ async def test_a_server_that_is_killed_in_the_middle(server: RedisServer) -> Non
             server.start()
     assert acknowledged == list(range(1, len(acknowledged) + 1))
     assert told.startswith(f"the store {server.url} cannot be reached: ")
-    assert told.endswith("; is it up, and memory.store.url right? The same command goes on from what is done")
+    assert told.endswith("; is it up, and memory.store.url right? Run the same command again to resume")
 
 
 async def test_nobody_is_there(closed_port: int) -> None:

@@ -90,7 +90,7 @@ def test_what_is_wrong_for_every_answer_ends_it_and_leaves_what_is_there(
     assert "Incorrect API key" in found["error_message"]
     assert capsys.readouterr().err.count("Incorrect API key") == 1
     text = Path("out/calibration.md").read_text(encoding="utf-8")
-    assert "Incorrect API key" in text and "The same command goes on from here" in text
+    assert "Incorrect API key" in text and "Run the same command again to resume" in text
 
     server.respond = scoring(lambda prompt: says(0.5))
     before = server.count

@@ -1,10 +1,7 @@
 """The README of a record."""
 
-import re
-
 from runner.cli import main
 from runner.commands import freeze
-from runner.freezing.words import ENGLISH, KOREAN
 from tests.record_folders import change, read
 from tests.runner.commands.freeze.record_files import files
 
@@ -29,11 +26,6 @@ def test_the_readme_of_a_sweep_in_english() -> None:
     assert "| metric | retriever=keyword | retriever=hybrid |\n" in text
     assert "[retriever=hybrid](1/summary.md)." in text
     assert "python -m runner compare experiments/s/0 RUN\n" in text
-
-
-def test_both_languages_have_the_same_words() -> None:
-    fields = [{name: set(re.findall(r"{(\w+)}", text)) for name, text in words.items()} for words in (ENGLISH, KOREAN)]
-    assert fields[0] == fields[1]
 
 
 def test_a_run_of_a_record_names_the_record() -> None:

@@ -62,8 +62,8 @@ def test_a_place_that_cannot_be_written(here: Path) -> None:
 @pytest.mark.parametrize("status", ["partial", "failed"])
 def test_what_did_not_end_well_is_frozen_on_demand_only(status: str) -> None:
     change("run/run.json", status=status, error_message="budget.usd=1 is spent")
-    goes_on = "the same command goes on with it; " if status == "partial" else ""
-    message = f"run: the run is {status} (budget.usd=1 is spent); {goes_on}--partial freezes what is there"
+    goes_on = "the same command resumes it; " if status == "partial" else ""
+    message = f"run: the run is {status} (budget.usd=1 is spent); {goes_on}--partial freezes the finished cases"
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         freeze.main(["run", "x"])
     assert not Path("x").exists()
@@ -80,7 +80,7 @@ def test_all_runs_of_a_sweep_that_did_not_end_well() -> None:
     with pytest.raises(InputError) as caught:
         freeze.main(["sweep", "x"])
     assert str(caught.value).splitlines() == [
-        "sweep/0: the run is partial (out of time); the same command goes on with it; --partial freezes what is there",
+        "sweep/0: the run is partial (out of time); the same command resumes it; --partial freezes the finished cases",
         "sweep/1: the run has no results (failed: no such file)",
     ]
     with pytest.raises(InputError, match=r"^sweep/1: the run has no results"):
@@ -89,7 +89,7 @@ def test_all_runs_of_a_sweep_that_did_not_end_well() -> None:
 
 def test_a_run_at_work() -> None:
     change("run/run.json", status="running")
-    expected = r"^run: the run is at work, or was killed \(running\); the same command goes on with it$"
+    expected = r"^run: the run is at work, or was killed \(running\); the same command resumes it$"
     for words in (["run", "x"], ["run", "x", "--partial"]):
         with pytest.raises(InputError, match=expected):
             freeze.main(words)
@@ -111,7 +111,7 @@ def test_wrong_arguments(words: list[str], message: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "run/.hydra/config.yaml: no such file; without it, what the run was told is not known"),
+        (None, "run/.hydra/config.yaml: no such file; it holds the configuration of the run"),
         ("k: [1", "run/.hydra/config.yaml: cannot be read: "),
         ("", "run/.hydra/config.yaml: damaged: no configuration of a run"),
         ("k: 3\n", "run/.hydra/config.yaml: damaged: no configuration of a run"),

@@ -163,7 +163,7 @@ def test_filters_work_together(opened: Browser) -> None:
     assert count(opened) == "1–25 of 40"
     choose(opened, "language", option(opened, "language", "ko"))
     assert count(opened) == "1–20 of 20"
-    choose(opened, "outcome", option(opened, "outcome", "retrieved below k"))
+    choose(opened, "outcome", option(opened, "outcome", "ranked below k"))
     assert count(opened) == "1–10 of 10"
     choose(opened, "text", "번 질문 3")
     assert sorted(ids(opened)) == ["q-13", "q-31", "q-37", "q-43"]

@@ -43,7 +43,7 @@ def test_question_gold_answer_and_what_was_found() -> None:
 
 def test_a_question_that_was_lost_says_where() -> None:
     found = told(row("q", labels={"lost_at": "below_k"}, metrics={"recall_at_k": 0.5}))
-    assert found["Why"] == "retrieved below k"
+    assert found["Why"] == "ranked below k"
     assert found["Scores"] == "Recall@5 0.50, Faithfulness 1.00, Answer Relevancy 1.00"
 
 
@@ -53,7 +53,7 @@ def test_a_judge_that_failed_says_why() -> None:
 
 def test_a_question_without_an_answer_in_the_corpus() -> None:
     found = told(row("q", output={"answerable": False, "expected": [], "answer": "No.", "refused": True}))
-    assert found["Expected"] == "no answer: the corpus does not hold one"
+    assert found["Expected"] == "no answer: the corpus has none"
     assert found["Answer"] == "(refused) No."
 
 
@@ -85,7 +85,7 @@ def test_turns_before_the_question_come_first() -> None:
 
 def test_citations_of_nothing_are_told() -> None:
     found = told(row("q", output={"citations": [1, 7], "citations_out_of_range": [7]}))
-    assert found["Citations"] == "[7] is cited; there is no such source"
+    assert found["Citations"] == "[7] is cited, but there is no such source"
 
 
 def test_long_texts_are_cut_and_odd_ones_cleaned() -> None:

@@ -42,7 +42,7 @@ def test_panels_show_values_intervals_counts_and_grades(tmp_path: Path) -> None:
     assert rows["Precision@5"] == ["0.2400", "", "[0.1900, 0.2900]", "8 / 8", "", "", ""]
     faithfulness = rows["Faithfulness"]
     assert faithfulness[:6] == ["0.8250", "", "[0.7750, 0.8750]", "9 / 10", "0.9167", "excellent"]
-    assert faithfulness[6] == "Answers rest on the context."
+    assert faithfulness[6] == "Answers are grounded in the context."
     assert [each.text for each in table.all("td", class_="excellent")][:1] == ["excellent"]
     assert {each.text for each in table.all("td", class_="needs_work")} == {"needs work"}
     assert len(table.all("svg")) == len([cells for cells in table.rows() if "[" in " ".join(cells)])
@@ -68,14 +68,14 @@ def test_grades_say_that_precision_has_none_only_where_it_stands(tmp_path: Path)
     assert "below that needs work." in shown.text and "Precision@k" not in shown.text
     head = shown.one("table").all("th", scope="row")[0]
     assert head.text.startswith("Unanswerable Precision")
-    assert head.one("span").text == "Of the questions called unanswerable, the share that are."
+    assert head.one("span").text == "Share of the questions predicted unanswerable that are unanswerable."
 
 
 def test_cases_that_show_no_pattern_are_told(tmp_path: Path) -> None:
     write_run(tmp_path)
     counts = {"lost_at": {"none": 6, "wrong_answer": 4}, "pattern": {"ideal": 5, "context_mismatch": 2}}
     dump(tmp_path / "summary.json", {**SUMMARY, "counts": counts})
-    assert "Not among these: 3 rightly refused or not judged." in section(page(tmp_path), "diagnosis").text
+    assert "Not counted: 3 (correctly refused, or not judged)." in section(page(tmp_path), "diagnosis").text
 
 
 def test_questions_go_down_a_waterfall(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_the_two_by_two_of_unanswerable_questions(tmp_path: Path) -> None:
     counts = {"true_positive": 2, "false_negative": 1, "false_positive": 3, "true_negative": 4}
     dump(tmp_path / "summary.json", {**SUMMARY, "counts": {"answerability": counts}})
     assert section(page(tmp_path), "unanswerable").one("table").rows() == [
-        ["question is", "called unanswerable", "answered"],
+        ["question is", "predicted unanswerable", "answered"],
         ["unanswerable", "2", "1"],
         ["answerable", "3", "4"],
     ]
@@ -250,7 +250,7 @@ def test_details_stay_within_their_limit_and_the_page_says_what_is_left_out(tmp_
     data = data_of(root)
     kept = len(data["details"])
     assert 500 < kept < 700
-    assert f"are kept here for {kept} cases" in section(root, "cases").one("p", class_="left-out").text
+    assert f"of the {kept} worst cases" in section(root, "cases").one("p", class_="left-out").text
     assert len(data["ids"]) == 1500
     assert len(text) < 2_500_000
 
@@ -259,7 +259,7 @@ def test_where_not_all_cases_are_listed_the_page_says_so(tmp_path: Path) -> None
     document = Document.of(open_run(write_run(tmp_path)))
     found, data = cases_section(document, cases_of(document, {}, most=3))
     notes = [each.text for each in parse(found.body).all("p", class_="left-out")]
-    assert notes == ["Listed are the 3 worst of 7 cases; all of them are in per_item.jsonl."]
+    assert notes == ["The 3 worst of 7 cases are listed; per_item.jsonl has all of them."]
     assert len(data["ids"]) == 3
 
 

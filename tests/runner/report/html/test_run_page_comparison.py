@@ -31,10 +31,10 @@ def test_rules_and_cases_that_must_not_break(tmp_path: Path) -> None:
     rules = section(beside(tmp_path), "comparison").all("table")[1]
     assert [[cells[0], cells[-1]] for cells in rules.rows()[1:]] == [
         ["Recall@5", "passed"],
-        ["case q-00", "wrong in the candidate (retrieved below k)"],
+        ["case q-00", "wrong in the candidate (ranked below k)"],
         ["case q-02", "right in the candidate"],
     ]
-    assert [each.text for each in rules.all("span", class_="failing")] == ["wrong in the candidate (retrieved below k)"]
+    assert [each.text for each in rules.all("span", class_="failing")] == ["wrong in the candidate (ranked below k)"]
 
 
 def test_questions_that_changed_sides_open_to_both_answers(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_questions_that_changed_sides_open_to_both_answers(tmp_path: Path) -> No
     told = dict(zip([each.text for each in lost.all("dt")], [each.text for each in lost.all("dd")], strict=True))
     assert told["Answer, Baseline"] == "<b>none</b>"
     assert told["Answer, Candidate"] == "<b>below_k</b>"
-    assert told["Lost at"] == "not lost → retrieved below k"
+    assert told["Failed at"] == "no failure → ranked below k"
 
 
 def test_cases_say_how_they_changed(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_one_run_is_not_drawn(tmp_path: Path) -> None:
 
 def test_a_sweep_that_a_budget_has_stopped(tmp_path: Path) -> None:
     root = page(write_stopped_sweep(tmp_path, {3: range(10), 5: range(4)}))
-    assert "The same command goes on" in root.one("header").all("p", class_="grave")[0].text
+    assert "Run the same command again" in root.one("header").all("p", class_="grave")[0].text
     assert [cells[-1] for cells in root.one("section", id="failures").one("table").rows()[1:]] == [
         "budget.usd=1 is spent (0.9980 used)"
     ]
