@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 import orjson
 
-from runner.comparison.compare import compare
-from runner.comparison.sides import Finder
-from runner.regression import Regression
-from runner.snapshot import write_snapshot
+from runner.compare.compare import compare
+from runner.compare.regression import Regression
+from runner.compare.sides import Finder
+from runner.compare.snapshot import write_snapshot
 
 MEASURES = ("recall", "ndcg", "mrr", "hit_rate", "precision", "map")
 LANGUAGES = ("ko", "en")

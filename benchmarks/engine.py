@@ -18,9 +18,9 @@ from typing import Any
 
 import psutil
 
-from runner.engine import Limits, run_cases
-from runner.journal import Journal, encode
 from runner.records import Judgements, Row, Scores, Timing
+from runner.run.engine import Limits, run_cases
+from runner.system.journal import Journal, encode
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ from dataclasses import replace
 import numpy as np
 
 from runner.commands.compare import rules_of
-from runner.comparison.differences import PairedRuns
-from runner.comparison.expense import latencies
-from runner.comparison.gate import gate_of
-from runner.comparison.snapshots import Cases, Snapshot
+from runner.compare.differences import PairedRuns
+from runner.compare.expense import latencies
+from runner.compare.gate import gate_of
+from runner.compare.snapshots import Cases, Snapshot
 
 GATES = ("default", "strict")
 

@@ -18,10 +18,10 @@ import numpy as np
 from redis.asyncio import Redis
 
 from plugins.memory.store.embedded import EmbeddedStore
-from runner.memory import embedded_server
-from runner.memory.records import ChatTurn, SessionKey
-from runner.memory.redis_link import settings_of
-from runner.memory.stored import turn_of
+from runner.domains.memory import embedded_server
+from runner.domains.memory.records import ChatTurn, SessionKey
+from runner.domains.memory.redis_link import settings_of
+from runner.domains.memory.stored import turn_of
 
 TASKS, ROUNDS = 32, 10
 WRITERS, WRITTEN = 20, 10_000

@@ -37,10 +37,10 @@ from plugins.retriever.keyword import KeywordRetriever
 from plugins.retriever.semantic import SemanticRetriever
 from plugins.tokenizer.auto import AutoTokenizer
 from runner.protocols import Retriever
-from runner.rankings import rank_all
 from runner.records import Chunk, Corpus, Document, Query
-from runner.searching import Searcher
-from runner.store import Store
+from runner.retrieval.rankings import rank_all
+from runner.retrieval.searching import Searcher
+from runner.system.store import Store
 from runner.text.passages import passages
 from runner.text.tokens import by_script
 

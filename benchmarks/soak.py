@@ -30,7 +30,7 @@ from typing import Any
 DOCUMENTS = 2_000
 ROOT = Path(__file__).resolve().parents[1]
 FILES = ("per_item.jsonl", "snapshot.json", "report.html")
-KEPT_BYTES = 13  # of a metric of a case (runner.aggregate)
+KEPT_BYTES = 13  # of a metric of a case (runner.metrics.aggregate)
 EVALUATIONS = {
     "retrieval": ["+experiment=retrieval_only", "retriever=keyword", "tokenizer=word"],
     "answers": ["+experiment=full_rag", "retriever=given", "generator=given", "judge=lexical"],

@@ -25,17 +25,17 @@ import numpy as np
 from plugins.dataset.traces import TracesDataset
 from plugins.embedder.lsa import LsaEmbedder
 from runner.data.problems import ProblemLog
-from runner.memory.embedded_server import acquire, release
-from runner.memory.redis_server import RedisServer
+from runner.domains.memory.embedded_server import acquire, release
+from runner.domains.memory.redis_server import RedisServer
+from runner.domains.traces import score_trace
+from runner.domains.traces.novelty import VectorCache
+from runner.domains.traces.reading import placed_traces
+from runner.domains.traces.records import Trace
+from runner.domains.traces.shared_cache import SharedPlace, SharedVectorCache
 from runner.metrics import trace as metrics
+from runner.metrics.profile import shipped
 from runner.protocols import Embedder
-from runner.store import Store
-from runner.trace import score_trace
-from runner.trace.novelty import VectorCache
-from runner.trace.profile import shipped
-from runner.trace.reading import placed_traces
-from runner.trace.records import Trace
-from runner.trace.shared_cache import SharedPlace, SharedVectorCache
+from runner.system.store import Store
 
 CACHE, DIM = 1000, 384
 RUN = """

@@ -27,7 +27,7 @@ from plugins.retriever.keyword import KeywordRetriever
 from plugins.retriever.semantic import SemanticRetriever
 from plugins.tokenizer.auto import AutoTokenizer
 from runner.records import Query
-from runner.store import Store
+from runner.system.store import Store
 
 SEARCHES = 200
 SUGGESTIONS = 300

@@ -13,14 +13,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner import interrupts, redaction, terminal
 from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
+from runner.system import interrupts, redaction, terminal
 
 if TYPE_CHECKING:
-    from runner.arguments import Line
+    from runner.config.arguments import Line
 
 ROOT = Path(__file__).resolve().parent
-COMMANDS = tuple(sorted(path.stem for path in (ROOT / "commands").glob("*.py") if path.stem != "__init__"))
+COMMANDS = tuple(sorted(path.stem for path in (ROOT / "commands").iterdir() if path.stem[0] != "_"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def _ended(words: Sequence[str]) -> int:
         sys.stderr.close()
         return 0
     except OSError as error:
-        from runner.writing import in_words
+        from runner.system.writing import in_words
 
         terminal.fail(in_words(error, "a file"))
         return 3
@@ -62,7 +62,7 @@ def _ended(words: Sequence[str]) -> int:
 
 def _tell(message: str, error: BaseException) -> None:
     """Of a bug, one line, and where its traceback is. No run has a folder for it yet."""
-    from runner.writing import write_text
+    from runner.system.writing import write_text
 
     log = Path(tempfile.mkdtemp(prefix="runner-")) / "error.log"
     write_text(log, "".join(traceback.format_exception(error)))
@@ -83,10 +83,10 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def run(words: Sequence[str]) -> int:
-    from runner import arguments
-    from runner.compose import plan_of, unused
-    from runner.report.wording import LANGUAGES
-    from runner.sweep import launch
+    from runner.config import arguments
+    from runner.config.compose import plan_of, unused
+    from runner.run.sweep import launch
+    from runner.words.wording import LANGUAGES
 
     line = arguments.read(words)
     if line.asks_hydra:
@@ -95,7 +95,7 @@ def run(words: Sequence[str]) -> int:
     for name in unused(plan.cells):
         terminal.note(LANGUAGES[plan.cells[0].cfg.report.language]("progress.unused", name=name))
     if plan.cells[0].cfg.dry_run:
-        from runner.dry_run import dry_run
+        from runner.run.dry_run import dry_run
 
         return dry_run(plan)
     return launch(plan)
@@ -103,9 +103,9 @@ def run(words: Sequence[str]) -> int:
 
 def _help(words: Sequence[str]) -> int:
     """Of everything, or of each GROUP=CHOICE."""
-    from runner import arguments
-    from runner.choice_manual import choice_manual
-    from runner.manual import manual
+    from runner.config import arguments
+    from runner.config.choice_manual import choice_manual
+    from runner.config.manual import manual
 
     folders, asked = arguments.taken(words, arguments.CONFIG_FOLDER)
     arguments.check_folders(folders)
@@ -115,10 +115,10 @@ def _help(words: Sequence[str]) -> int:
 
 
 def _ask_hydra(line: Line, words: Sequence[str]) -> int:
-    from runner import arguments
-    from runner.compose import frozen_of
-    from runner.config_folders import with_search_path
-    from runner.frozen import unfolded
+    from runner.config import arguments
+    from runner.config.compose import frozen_of
+    from runner.config.folders import with_search_path
+    from runner.config.frozen import unfolded
 
     frozen, folders = frozen_of(line)
     with unfolded(frozen) as folder:
@@ -133,7 +133,7 @@ def _hydra_main(arguments: Sequence[str], folder: Path | None) -> int:
     import hydra
     from hydra.errors import HydraException
 
-    from runner.passes import task
+    from runner.run.passes import task
 
     before = sys.argv
     sys.argv = ["runner", *arguments]

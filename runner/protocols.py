@@ -9,9 +9,9 @@ depend on besides its settings (the version of a library, the address of a serve
 A retriever with an attribute `reference`, a name, is no system but what systems are held against: it may look at the
 labels, its runs are marked, and no contexts that came with a question take the place of what it found.
 
-What comes out of a component is checked (runner.doors): an answer of another form than its protocol has is an error
-that names it, as is whatever it raises that is no RunnerError. A retriever with a true attribute `foreign_ids` may
-return ids that the corpus does not have.
+What comes out of a component is checked (runner.config.doors): an answer of another form than its protocol has is an
+error that names it, as is whatever it raises that is no RunnerError. A retriever with a true attribute `foreign_ids`
+may return ids that the corpus does not have.
 
 A component may name in `idle` the components that it takes, so that its sisters can be swept with it, and does not use.
 """
@@ -60,8 +60,8 @@ class MadeOfData(Protocol):
         class PoliteJudge:
             data_files = ("prompts", "greetings.txt")
 
-    They count like its code (runner.sources): when one changes, what was built, ranked and judged with it is made
-    again by the same command. Code needs no such list, but for modules whose names are put together
+    They count like its code (runner.system.sources): when one changes, what was built, ranked and judged with it is
+    made again by the same command. Code needs no such list, but for modules whose names are put together
     while the program runs.
     """
 
@@ -86,7 +86,7 @@ class Workspace(Protocol):
         """True when nothing stored by an earlier run may be read."""
 
     def identity(self, component: object) -> str:
-        """Hash over the settings of a component and what it is made of (runner.sources), its own components
+        """Hash over the settings of a component and what it is made of (runner.system.sources), its own components
         included."""
 
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
@@ -159,7 +159,7 @@ class Generator(Protocol):
 
 class Judge(Protocol):
     """`on_failure`: whether a judgement that failed counts as 0 or not at all. A judge with a true attribute
-    `health` judges control items beside the cases (runner.health)."""
+    `health` judges control items beside the cases (runner.llm.health)."""
 
     on_failure: Literal["zero", "exclude"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from runner.comparison.compare import compare
-from runner.comparison.record import record_of
-from runner.comparison.sides import Place, open_place
-from runner.regression import Regression
-from runner.snapshot import write_snapshot
+from runner.compare.compare import compare
+from runner.compare.record import record_of
+from runner.compare.regression import Regression
+from runner.compare.sides import Place, open_place
+from runner.compare.snapshot import write_snapshot
 from tests.run_folders import row, write_run
 
 

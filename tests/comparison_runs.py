@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from runner.comparison.differences import PairedRuns
-from runner.comparison.sides import Side
-from runner.comparison.snapshots import Cases, Snapshot
+from runner.compare.differences import PairedRuns
+from runner.compare.sides import Side
+from runner.compare.snapshot import depends_on, write_snapshot
+from runner.compare.snapshots import Cases, Snapshot
 from runner.metrics.catalogue import built_in
-from runner.snapshot import depends_on, write_snapshot
 from tests.run_folders import METRICS, dump, merged, row, write_run
 
 IDENTITY = {

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from runner import redaction
+from runner.system import redaction
 from tests.services.models_server import ModelsServer, serving_models
 from tests.services.ports import free_port
 from tests.services.redis_server import RedisServer, serving_redis

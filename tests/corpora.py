@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from runner.records import Chunk, Corpus, Document, Query
-from runner.store import Store, fingerprint
+from runner.system.store import Store, fingerprint
 
 
 def corpus_of(texts: Mapping[str, str | Sequence[str]], titles: Mapping[str, str] | None = None) -> Corpus:

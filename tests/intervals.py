@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.statistics import Floats, mean_intervals
+from runner.metrics.statistics import Floats, mean_intervals
 
 
 def mean_interval(values: Floats, weights: Floats | None = None, **options: Any) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.report.document import Document
-from runner.report.folder import open_run
+from runner.system.folder import open_run
 from tests.run_folders import write_run
 
 

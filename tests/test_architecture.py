@@ -9,71 +9,85 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
-    ("runner", "runner.errors", "runner.records", "runner.trajectory", "runner.redaction"),
+    ("runner", "runner.errors", "runner.records", "runner.records", "runner.system.redaction"),
     (
         "runner.protocols",
         "runner.metrics.metric",
         "runner.text",
-        "runner.sources",
-        "runner.store",
-        "runner.stopwatch",
-        "runner.database",
-        "runner.writing",
-        "runner.terminal",
-        "runner.interrupts",
-        "runner.together",
+        "runner.system.sources",
+        "runner.system.store",
+        "runner.system.stopwatch",
+        "runner.system.database",
+        "runner.system.writing",
+        "runner.system.terminal",
+        "runner.system.interrupts",
+        "runner.system.together",
     ),
-    ("runner.threads",),
-    ("runner.metrics", "runner.data", "runner.worker", "runner.llm"),
+    ("runner.system.threads",),
+    ("runner.metrics", "runner.data", "runner.system.worker", "runner.llm"),
     (
-        "runner.embeddings",
-        "runner.rehearsal_workspace",
-        "runner.ranking_files",
-        "runner.searching",
-        "runner.rankings",
-        "runner.retrieval",
-        "runner.health",
-        "runner.memory",
-        "runner.agent",
-        "runner.vault",
+        "runner.retrieval.embeddings",
+        "runner.run.rehearsal_workspace",
+        "runner.retrieval.ranking_files",
+        "runner.retrieval.searching",
+        "runner.retrieval.rankings",
+        "runner.retrieval.stage",
+        "runner.llm.health",
+        "runner.domains.memory",
+        "runner.domains.agent",
+        "runner.domains.links",
     ),
     (
-        "runner.statistics",
-        "runner.paired",
-        "runner.trace",
-        "runner.trec",
-        "runner.metadata",
-        "runner.journal",
-        "runner.inflight",
+        "runner.metrics.statistics",
+        "runner.metrics.paired",
+        "runner.domains.traces",
+        "runner.data.trec_runs",
+        "runner.system.metadata",
+        "runner.system.journal",
+        "runner.run.inflight",
     ),
-    ("runner.schema", "runner.doors"),
-    ("runner.aggregate", "runner.judging", "runner.engine", "runner.components", "runner.arguments", "runner.choices"),
+    ("runner.config.schema", "runner.config.doors"),
     (
-        "runner.config",
-        "runner.frozen",
-        "runner.provider_files",
+        "runner.metrics.aggregate",
+        "runner.metrics.judging",
+        "runner.run.engine",
+        "runner.config.components",
+        "runner.config.arguments",
+        "runner.config.choices",
+    ),
+    (
+        "runner.config.options",
+        "runner.config.frozen",
+        "runner.config.provider_files",
         "runner.report",
         "runner.tracking",
-        "runner.testset",
-        "runner.progress",
+        "runner.commands.generate",
+        "runner.run.progress",
     ),
-    ("runner.references", "runner.config_folders", "runner.refused_overrides", "runner.vetting"),
-    ("runner.compose", "runner.composed", "runner.waves", "runner.job"),
-    ("runner.settings", "runner.chat"),
+    ("runner.config.references", "runner.config.folders", "runner.config.refused_overrides", "runner.config.vetting"),
+    ("runner.config.compose", "runner.config.composed", "runner.run.waves", "runner.run.job"),
+    ("runner.config.settings", "runner.commands.chat"),
     (
-        "runner.score_identity",
+        "runner.run.score_identity",
         "runner.snapshot",
-        "runner.results",
-        "runner.serving",
-        "runner.folders",
-        "runner.preflight",
+        "runner.run.results",
+        "runner.run.serving",
+        "runner.run.folders",
+        "runner.run.preflight",
     ),
-    ("runner.comparison", "runner.regression", "runner.comparing"),
+    ("runner.comparison", "runner.compare.regression", "runner.run.comparing"),
     ("runner.run",),
-    ("runner.planning",),
-    ("runner.plan_report",),
-    ("runner.dry_run", "runner.cost", "runner.passes", "runner.sweep", "runner.manual", "runner.choice_manual"),
-    ("runner.calibration", "runner.freezing"),
+    ("runner.run.planning",),
+    ("runner.run.plan_report",),
+    (
+        "runner.run.dry_run",
+        "runner.run.cost",
+        "runner.run.passes",
+        "runner.run.sweep",
+        "runner.config.manual",
+        "runner.config.choice_manual",
+    ),
+    ("runner.commands.calibrate", "runner.commands.freeze"),
     ("runner.commands",),
     ("runner.cli",),
     ("runner.__main__",),
@@ -162,19 +176,20 @@ def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
 
 # What writes by itself: each redacts what it writes, or writes nothing that comes from outside.
 OWN_FILES = {
-    "runner.redaction", "runner.writing", "runner.journal", "runner.frozen", "runner.store", "runner.ranking_files",
-    "runner.agent.coverage", "plugins.retriever.semantic", "plugins.tracking.mlflow", "runner.memory.embedded_server",
+    "runner.system.redaction", "runner.system.writing", "runner.system.journal", "runner.config.frozen",
+    "runner.system.store", "runner.retrieval.ranking_files", "runner.domains.agent.coverage",
+    "plugins.retriever.semantic", "plugins.tracking.mlflow", "runner.domains.memory.embedded_server",
 }  # fmt: skip
 WRITES = re.compile(r"""\.write_(text|bytes)\(|open\(\s*["'][wax]""")
 PRINTS = re.compile(r"(?<![.\w])print\(|sys\.std(out|err)\.write|\bConsole\((?!\)\.\w)")
-OWN_PRINTS = {"runner.terminal", "runner.redaction", "runner.chat.lines"}
+OWN_PRINTS = {"runner.system.terminal", "runner.system.redaction", "runner.commands.chat.lines"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_files_and_terminal_are_written_through_one_door(path: Path) -> None:
-    """runner.writing and runner.terminal, which let no secret through."""
+    """runner.system.writing and runner.system.terminal, which let no secret through."""
     for line in path.read_text(encoding="utf-8").splitlines():
-        scratch = re.search(r"scratch\.(open|write_)", line)  # of runner.writing.replacing
+        scratch = re.search(r"scratch\.(open|write_)", line)  # of runner.system.writing.replacing
         assert name_of(path) in OWN_FILES or scratch or not WRITES.search(line), line
         assert name_of(path) in OWN_PRINTS or not PRINTS.search(line), line
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from runner.cli import COMMANDS, main
-from runner.manual import manual
-from runner.trace import score_trace
-from runner.trace.reading import trace_of
+from runner.config.manual import manual
+from runner.domains.traces import score_trace
+from runner.domains.traces.reading import trace_of
 from tests import readme
 from tests.services.models_server import ModelsServer
 
@@ -42,18 +42,18 @@ PROTOCOLS = {
     "retriever": "runner.protocols.Retriever",
     "tokenizer": "runner.protocols.Tokenizer",
     "embedder": "runner.protocols.Embedder",
-    "agent": "runner.agent.protocols.Agent",
-    "reranker": "runner.agent.protocols.Reranker",
+    "agent": "runner.domains.agent.protocols.Agent",
+    "reranker": "runner.domains.agent.protocols.Reranker",
     "generator": "runner.protocols.Generator",
     "judge": "runner.protocols.Judge",
-    "scenario": "runner.memory.protocols.Scenarios",
-    "memory": "runner.memory.protocols.Memory",
-    "store of a memory": "runner.memory.protocols.MemoryStore",
-    "summariser of a memory": "runner.memory.protocols.Summariser",
-    "suggester of links": "runner.vault.suggesting.Suggester",
-    "data set of links": "runner.vault.link_cases.LinkPlaces",
-    "data set of traces": "runner.trace.protocols.Traces",
-    "novelty of traces": "runner.trace.protocols.Novelty",
+    "scenario": "runner.domains.memory.protocols.Scenarios",
+    "memory": "runner.domains.memory.protocols.Memory",
+    "store of a memory": "runner.domains.memory.protocols.MemoryStore",
+    "summariser of a memory": "runner.domains.memory.protocols.Summariser",
+    "suggester of links": "runner.domains.links.suggesting.Suggester",
+    "data set of links": "runner.domains.links.link_cases.LinkPlaces",
+    "data set of traces": "runner.domains.traces.protocols.Traces",
+    "novelty of traces": "runner.domains.traces.protocols.Novelty",
     "evaluation": "runner.protocols.Evaluation",
     "tracking": "runner.protocols.Tracking",
 }

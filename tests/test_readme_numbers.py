@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from runner import paired, searching, statistics
 from runner.llm.controls import controls
 from runner.llm.link_controls import link_controls
 from runner.llm.memory_controls import memory_controls
 from runner.llm.retry import Patience
+from runner.metrics import paired, statistics
 from runner.metrics.memory import WEIGHTS
+from runner.retrieval import searching
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGLISH, KOREAN = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.ko.md"))

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from runner import arguments
 from runner.cli import main
-from runner.compose import plan_of
-from runner.freezing.record import open_record
+from runner.commands.freeze.record import open_record
+from runner.config import arguments
+from runner.config.compose import plan_of
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDS = sorted(path.parent for path in ROOT.glob("experiments/*/frozen.yaml"))

@@ -48,7 +48,7 @@ def test_traces_and_their_profiles_come_with_it(wheel: Path, tmp_path: Path) -> 
     zipfile.ZipFile(wheel).extractall(installed)
     work.mkdir()
     code = (
-        "import json, sys; from runner.cli import main; from runner.trace import score_trace; "
+        "import json, sys; from runner.cli import main; from runner.domains.traces import score_trace; "
         "code = main(sys.argv[1:]); "
         "trace = {'id': 't', 'metadata': {'success': True}, 'task': {'objective': 'o'}, "
         "'steps': [{'type': 'thought'}], 'outcome': {'confidence': 1}}; "

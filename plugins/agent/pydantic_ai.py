@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from pydantic import BaseModel, Field
 
-from runner.agent.pydantic_messages import function_of, response, sent
-from runner.agent.told import told
-from runner.agent.toolbox import CallsSpentError, Toolbox
+from runner.domains.agent.pydantic_messages import function_of, response, sent
+from runner.domains.agent.told import told
+from runner.domains.agent.toolbox import CallsSpentError, Toolbox
 from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
 from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatReply, Function, Message
@@ -21,9 +21,8 @@ from runner.llm.prompts import Prompt, prompt_called
 from runner.llm.rehearsal import REHEARSED
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.protocols import Workspace
-from runner.records import Corpus, Query
+from runner.records import Corpus, Query, Stopped, ToolCall, Trajectory
 from runner.text.language import Language, detect_language
-from runner.trajectory import Stopped, ToolCall, Trajectory
 
 if TYPE_CHECKING:
     from pydantic_ai import Agent, RunContext, Tool

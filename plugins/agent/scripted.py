@@ -8,13 +8,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from runner.agent.coverage import coverage_of
-from runner.agent.refining import asks_for_steps, refined
-from runner.agent.toolbox import Toolbox
+from runner.domains.agent.coverage import coverage_of
+from runner.domains.agent.refining import asks_for_steps, refined
+from runner.domains.agent.toolbox import Toolbox
 from runner.protocols import Workspace
-from runner.records import Corpus, Query
+from runner.records import Corpus, Query, ToolCall, Trajectory
 from runner.text.words import all_forms, content_words
-from runner.trajectory import ToolCall, Trajectory
 
 BEST = 3  # candidates that are looked at
 
@@ -23,10 +22,10 @@ Step = Callable[[], ToolCall]
 
 class ScriptedAgent:
     """A fixed policy. It starts with the question itself and stops when what it has is sufficient, by the reranker or,
-    where that does not tell, by its own look at the words (runner.agent.coverage). Else it takes the first of these
-    steps that it has not taken: what the reranker asks for; the section of one of the three best chunks, if another
-    chunk there holds a missing word; chunks with steps, for a question how to do something; the question without the
-    words that no chunk holds; the same with `expand` words of the best chunk added."""
+    where that does not tell, by its own look at the words (runner.domains.agent.coverage). Else it takes the first of
+    these steps that it has not taken: what the reranker asks for; the section of one of the three best chunks, if
+    another chunk there holds a missing word; chunks with steps, for a question how to do something; the question
+    without the words that no chunk holds; the same with `expand` words of the best chunk added."""
 
     def __init__(self, *, expand: Annotated[int, Field(ge=0, le=20)] = 3) -> None:
         self.expand = expand

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from runner.agent.collections import FAQ, GUIDE
-from runner.agent.tags import guide_type, has_steps
 from runner.data.corpus import build_corpus
 from runner.data.documents import read_documents
 from runner.data.files import missing_files
 from runner.data.gold import check_gold
 from runner.data.problems import ProblemLog
 from runner.data.queries import read_queries
+from runner.domains.agent.collections import FAQ, GUIDE
+from runner.domains.agent.tags import guide_type, has_steps
 from runner.errors import CorpusError, DataError, Problem
 from runner.protocols import Chunker
 from runner.records import DataSet, Document, Query
@@ -29,7 +29,7 @@ Files = str | list[str] | None
 class FaqGuideDataset:
     """Without files those that come with the program, in Korean and English. Documents get the tags `doc_type` (faq or
     guide, by their file), `has_steps` and, guides, `guide_type` (how_to, troubleshooting, reference, concept), where
-    they do not bring the last two; their chunks are tagged on (runner.agent.tags)."""
+    they do not bring the last two; their chunks are tagged on (runner.domains.agent.tags)."""
 
     def __init__(
         self,

@@ -12,18 +12,18 @@ from runner.data.corpus import build_corpus
 from runner.data.files import missing_files, missing_folder
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog, why_empty
+from runner.domains.links.events import read_events
+from runner.domains.links.graph import VaultGraph
+from runner.domains.links.hiding import Words
+from runner.domains.links.link_cases import Cases, LinkData
+from runner.domains.links.link_files import WrittenCase, read_links, written_case
+from runner.domains.links.making import hidden_links
+from runner.domains.links.store import NoteStore
+from runner.domains.links.suggesting import Vault
 from runner.errors import CorpusError, DataError, InputError, Problem
 from runner.protocols import Chunker
 from runner.records import DataSet, Document
 from runner.text.chunking import AT_HEADINGS
-from runner.vault.events import read_events
-from runner.vault.graph import VaultGraph
-from runner.vault.hiding import Words
-from runner.vault.link_cases import Cases, LinkData
-from runner.vault.link_files import WrittenCase, read_links, written_case
-from runner.vault.making import hidden_links
-from runner.vault.store import NoteStore
-from runner.vault.suggesting import Vault
 
 FOLDER = Path(__file__).parent / "links_data"
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from runner.data.files import missing_files
 from runner.data.problems import ProblemLog
+from runner.domains.traces.records import Trace
+from runner.domains.traces.stored import StoredTraces
 from runner.errors import DataError, InputError, Problem
 from runner.records import DataProblem, DataSet
-from runner.trace.records import Trace
-from runner.trace.stored import StoredTraces
 
 FOLDER = Path(__file__).parent / "traces_data"
 
 
 class TracesDataset:
-    """JSON Lines, as runner.trace.reading says; `traces`: one file, several, or null for those that come with the
-    program."""
+    """JSON Lines, as runner.domains.traces.reading says; `traces`: one file, several, or null for those that come with
+    the program."""
 
     def __init__(self, *, traces: str | list[str] | None = None, strict: bool = False) -> None:
         self.traces = [traces] if isinstance(traces, str) else traces

@@ -12,13 +12,13 @@ from runner.data.gold import check_gold
 from runner.data.notes import note_names, read_notes
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.queries import read_queries
-from runner.data.spool import Spool
+from runner.domains.links.store import NoteStore
 from runner.errors import CorpusError, DataError, Problem
 from runner.protocols import Chunker
 from runner.records import DataSet, Query
+from runner.system.spool import Spool
 from runner.text.chunking import AT_HEADINGS
 from runner.text.note_ids import NoteNames
-from runner.vault.store import NoteStore
 
 
 class VaultDataset:

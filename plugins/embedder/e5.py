@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from runner.embeddings import EmbeddingStore, in_turn
 from runner.errors import InputError, installing
 from runner.protocols import Workspace
+from runner.retrieval.embeddings import EmbeddingStore, in_turn
 
 MAX_CHARS = 4000  # of a text; its time grows with its length, its meaning hardly
 
 
 class E5Embedder:
     """384 dimensions. The model reads windows of 512 tokens and averages them. Each text is computed once
-    and kept (runner.embeddings). Needs the extra `e5`.
+    and kept (runner.retrieval.embeddings). Needs the extra `e5`.
     """
 
     def __init__(

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from runner.embeddings import Done, EmbeddingStore
 from runner.errors import StopRunError
 from runner.llm.models import Models
 from runner.protocols import Workspace
+from runner.retrieval.embeddings import Done, EmbeddingStore
 
 
 class OpenaiEmbedder:
-    """Each text is asked for once and kept (runner.embeddings), `batch_size` texts in a request, as many requests
-    under way as the run and the provider allow. `dimensions: null` leaves their number to the model.
+    """Each text is asked for once and kept (runner.retrieval.embeddings), `batch_size` texts in a request, as many
+    requests under way as the run and the provider allow. `dimensions: null` leaves their number to the model.
     """
 
     def __init__(

@@ -12,13 +12,8 @@ from pydantic import Field
 from runner.data.gold import check_gold
 from runner.data.identity import gold_fingerprint, queries_fingerprint, slices_fingerprint
 from runner.data.problems import ProblemLog
-from runner.errors import DataError
-from runner.health import check_health
-from runner.llm.metering import charge
-from runner.llm.projection import Projection
-from runner.llm.votes import judge_missing
-from runner.memory.context import BuiltContext, ContextBuilder
-from runner.memory.copilot import (
+from runner.domains.memory.context import BuiltContext, ContextBuilder
+from runner.domains.memory.copilot import (
     answer_record,
     is_about_memory,
     query_of,
@@ -26,17 +21,23 @@ from runner.memory.copilot import (
     told,
     words_of,
 )
-from runner.memory.following import search_text
-from runner.memory.probing import ProbeCase, Seen, guard, reference
-from runner.memory.protocols import Memory, Scenarios
-from runner.memory.replay import Moment
-from runner.memory.scoring import counted, facts_lost_at, names
-from runner.memory.sums import sums
-from runner.memory.walking import Moments, moments
+from runner.domains.memory.following import search_text
+from runner.domains.memory.probing import ProbeCase, Seen, guard, reference
+from runner.domains.memory.protocols import Memory, Scenarios
+from runner.domains.memory.replay import Moment
+from runner.domains.memory.scoring import counted, facts_lost_at, names
+from runner.domains.memory.sums import sums
+from runner.domains.memory.walking import Moments, moments
+from runner.errors import DataError
+from runner.llm.health import check_health
+from runner.llm.metering import charge
+from runner.llm.projection import Projection
+from runner.llm.votes import judge_missing
 from runner.metrics import agent, answers, diagnosis, judged, memory, ranking
 from runner.metrics.agent import AgentSums
 from runner.metrics.answers import answer_matches
 from runner.metrics.metric import Metric
+from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.protocols import Generator, Judge, Workspace
 from runner.records import (
     Answer,
@@ -51,10 +52,9 @@ from runner.records import (
     answer_of,
     timings_of,
 )
-from runner.retrieval import Retrieval, Retrieved, record_of
-from runner.stopwatch import stopwatch
-from runner.store import fingerprint
-from runner.trace.profile import AutoProfile, ProfileChoice
+from runner.retrieval.stage import Retrieval, Retrieved, record_of
+from runner.system.stopwatch import stopwatch
+from runner.system.store import fingerprint
 
 ANSWERED = ("faithfulness", "answer_relevancy")
 MEMORY = "memory"

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.errors import EvaluationError, FallsShortError
-from runner.health import check_health
+from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis
 from runner.metrics.answers import answer_matches, exact_match, token_f1
@@ -30,9 +30,9 @@ from runner.records import (
     answer_of,
     timings_of,
 )
-from runner.retrieval import Retrieval, Retrieved, record_of
-from runner.stopwatch import stopwatch
-from runner.store import fingerprint
+from runner.retrieval.stage import Retrieval, Retrieved, record_of
+from runner.system.stopwatch import stopwatch
+from runner.system.store import fingerprint
 
 RUBRICS = ("faithfulness", "answer_relevancy")
 

@@ -9,22 +9,22 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.data.identity import documents_fingerprint
+from runner.domains.links.acceptance import acceptance_of
+from runner.domains.links.link_cases import LinkCase, LinkData, LinkPlaces
+from runner.domains.links.link_texts import sentence_around
+from runner.domains.links.making import window
+from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions
 from runner.errors import ConfigError, Problem
-from runner.health import check_health
+from runner.llm.health import check_health
 from runner.llm.metering import by_role, charge, metered
 from runner.metrics import links, ranking
 from runner.metrics.links import acceptance, first_rank, link_metrics, novelty
 from runner.protocols import Judge, Workspace
 from runner.records import CaseSet, Judgement, Judgements, Preparation, RoleCost, Scores, Timing
-from runner.stopwatch import stopwatch
-from runner.store import fingerprint
+from runner.system.stopwatch import stopwatch
+from runner.system.store import fingerprint
+from runner.system.threads import compute, in_thread
 from runner.text.language import detect_language
-from runner.threads import compute, in_thread
-from runner.vault.acceptance import acceptance_of
-from runner.vault.link_cases import LinkCase, LinkData, LinkPlaces
-from runner.vault.link_texts import sentence_around
-from runner.vault.making import window
-from runner.vault.suggesting import Place, Suggester, Suggestion, Suggestions
 
 RUBRIC = "link_reason"
 NO_GRADE = {

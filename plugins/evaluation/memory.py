@@ -10,21 +10,22 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
+from runner.domains.memory.context import BuiltContext, ContextBuilder
+from runner.domains.memory.probing import ProbeCase, Seen, guard, reference
+from runner.domains.memory.protocols import Memory, Scenarios
+from runner.domains.memory.records import Conversation, Probe
+from runner.domains.memory.replay import Moment, Replay
+from runner.domains.memory.scoring import counted, facts_lost_at, labelled, names
+from runner.domains.memory.sums import sums
 from runner.errors import EvaluationError
-from runner.health import check_health
+from runner.llm.health import check_health
 from runner.llm.metering import charge
 from runner.llm.votes import judge_missing
-from runner.memory.context import BuiltContext, ContextBuilder
-from runner.memory.probing import ProbeCase, Seen, guard, reference
-from runner.memory.protocols import Memory, Scenarios
-from runner.memory.records import Conversation, Probe
-from runner.memory.replay import Moment, Replay
-from runner.memory.scoring import counted, facts_lost_at, labelled, names
-from runner.memory.sums import sums
 from runner.metrics import answers, diagnosis, judged, memory
 from runner.metrics.answers import answer_matches
 from runner.metrics.memory import LostAt, lost_at
 from runner.metrics.metric import Metric
+from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.protocols import Generator, Judge, Workspace
 from runner.records import (
     Answer,
@@ -39,9 +40,8 @@ from runner.records import (
     answer_of,
     timings_of,
 )
-from runner.stopwatch import in_line, stopwatch
-from runner.store import fingerprint
-from runner.trace.profile import AutoProfile, ProfileChoice
+from runner.system.stopwatch import in_line, stopwatch
+from runner.system.store import fingerprint
 
 _Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, float]]
 

@@ -10,7 +10,7 @@ from runner.metrics.judged import ANSWER_METRICS
 from runner.metrics.metric import Metric
 from runner.protocols import Workspace
 from runner.records import CaseSet, Judgements, Preparation, Query, Scores, Timing
-from runner.retrieval import Retrieval, Retrieved, record_of
+from runner.retrieval.stage import Retrieval, Retrieved, record_of
 
 # There is no answer to judge; the summary says so instead of leaving the names out.
 NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)

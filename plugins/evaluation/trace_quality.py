@@ -7,17 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from runner.domains.traces.protocols import Novelty, Traces
+from runner.domains.traces.records import Trace, TraceScore
+from runner.domains.traces.scoring import dimensions_of, scored
+from runner.domains.traces.sums import sums
 from runner.errors import ConfigError, Problem
+from runner.metrics.profile import DEFAULT, Profile, ProfileChoice
 from runner.metrics.trace import DIMENSIONS, METRICS
 from runner.protocols import Workspace
 from runner.records import CaseSet, Judgements, Preparation, Scores, Timing
-from runner.store import fingerprint
+from runner.system.store import fingerprint
 from runner.text.language import detect_language
-from runner.trace.profile import DEFAULT, Profile, ProfileChoice
-from runner.trace.protocols import Novelty, Traces
-from runner.trace.records import Trace, TraceScore
-from runner.trace.scoring import dimensions_of, scored
-from runner.trace.sums import sums
 
 NAMES = tuple(metric.name for metric in METRICS)
 

@@ -10,8 +10,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from runner.memory.recall import ACKNOWLEDGED, Statement, asked_words, figures, replaces, statements, tells_something
+from runner.domains.memory.recall import (
+    ACKNOWLEDGED,
+    Statement,
+    asked_words,
+    figures,
+    replaces,
+    statements,
+    tells_something,
+)
 from runner.records import Answer, Context, Query
+from runner.system.threads import compute
 from runner.text.citations import without_citations
 from runner.text.claims import plain_text
 from runner.text.language import detect_language
@@ -19,7 +28,6 @@ from runner.text.refusals import REFUSAL
 from runner.text.relevancy import Kind, asked_kind, holds_kind
 from runner.text.sentences import split_sentences
 from runner.text.words import Word, all_forms, content_words
-from runner.threads import compute
 
 _NO_STATEMENT = re.compile(r"\s*#{1,6}\s|.*[?？:：]\s*$", re.DOTALL)  # headings, questions, lead-ins
 NEIGHBOUR = 0.5  # weight of a question word that only the sentence before holds

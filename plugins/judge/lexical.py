@@ -8,18 +8,18 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from runner.domains.links.connection import connection
+from runner.domains.memory.recollection import Recollection, recollection
 from runner.errors import EvaluationError, did_you_mean
 from runner.llm import graded
 from runner.records import Context, Judgement
+from runner.system.threads import compute
 from runner.text.citations import without_citations
 from runner.text.claims import claims
-from runner.text.connection import connection
 from runner.text.language import Language, detect_language
-from runner.text.recollection import Recollection, recollection
 from runner.text.refusals import is_refusal, says_unknown
 from runner.text.relevancy import relevancy
 from runner.text.support import Conflict, Sources, Statement, Support
-from runner.threads import compute
 
 UNKNOWN = 0.5  # "the sources do not tell" claims nothing that words could confirm or refute
 USEFUL = 5  # relevance above which a memory is of use
@@ -110,8 +110,8 @@ class LexicalJudge:
     the user and courtesies are no claims; an answer of nothing else scores 0.5. An empty answer scores 0,
     and so does every claim made without a context.
     answer_relevancy: see runner.text.relevancy. An empty answer and a refusal score 0.
-    memory: see runner.text.recollection.
-    link_reason: see runner.text.connection. An empty reason scores 0.
+    memory: see runner.domains.memory.recollection.
+    link_reason: see runner.domains.links.connection. An empty reason scores 0.
     """
 
     baseline: ClassVar[bool] = True

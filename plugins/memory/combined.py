@@ -7,10 +7,10 @@ from typing import Annotated, Unpack
 
 from pydantic import Field
 
-from runner.memory.protocols import MemoryStore, Summariser
-from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
-from runner.memory.turn_index import Tokens, TurnSearch
-from runner.memory.updates import Updates, UpdateSettings, unsummarised
+from runner.domains.memory.protocols import MemoryStore, Summariser
+from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.turn_index import Tokens, TurnSearch
+from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised
 
 
 class CombinedMemory:

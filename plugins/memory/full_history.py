@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar
 
-from runner.memory.protocols import MemoryStore, Summariser
-from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
-from runner.memory.sessions import Sessions
+from runner.domains.memory.protocols import MemoryStore, Summariser
+from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.sessions import Sessions
 
 
 class FullHistoryMemory:

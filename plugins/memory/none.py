@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import ClassVar
 
-from runner.memory.protocols import MemoryStore, Summariser
-from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.protocols import MemoryStore, Summariser
+from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
 
 
 class NoMemory:

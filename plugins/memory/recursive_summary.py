@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import Unpack
 
-from runner.memory.protocols import MemoryStore, Summariser
-from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
-from runner.memory.updates import Updates, UpdateSettings, unsummarised
+from runner.domains.memory.protocols import MemoryStore, Summariser
+from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised
 
 
 class RecursiveSummaryMemory:

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from runner.memory.protocols import MemoryStore, Summariser
-from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
-from runner.memory.sessions import Sessions
-from runner.memory.turn_index import Tokens, TurnSearch
+from runner.domains.memory.protocols import MemoryStore, Summariser
+from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.sessions import Sessions
+from runner.domains.memory.turn_index import Tokens, TurnSearch
 
 
 class RetrievedTurnsMemory:

@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from runner.memory.protocols import MemoryStore, Summariser
-from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
-from runner.memory.sessions import Sessions
+from runner.domains.memory.protocols import MemoryStore, Summariser
+from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.sessions import Sessions
 
 
 class WindowMemory:

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from runner.domains.traces.novelty import VectorCache
+from runner.domains.traces.past import Order, Past, moment_ms
+from runner.domains.traces.records import Trace
 from runner.errors import Problem
 from runner.metrics.trace import UNKNOWN_NOVELTY
 from runner.protocols import Embedder, Workspace
-from runner.trace.novelty import VectorCache
-from runner.trace.past import Order, Past, moment_ms
-from runner.trace.records import Trace
 
 
 class LocalNovelty:

@@ -10,16 +10,16 @@ from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 
+from runner.domains.memory.redis_server import RedisServer
+from runner.domains.memory.store_settings import Hours, RedisSettings
+from runner.domains.traces.novelty import VectorCache
+from runner.domains.traces.past import Order, Past, moment_ms
+from runner.domains.traces.records import Trace
+from runner.domains.traces.shared_cache import MARK, SharedPlace, SharedVectorCache
 from runner.errors import Problem
-from runner.memory.redis_server import RedisServer
-from runner.memory.store_settings import Hours, RedisSettings
 from runner.metrics.trace import UNKNOWN_NOVELTY
 from runner.protocols import CachedEmbedder, Embedder, Workspace
-from runner.store import fingerprint
-from runner.trace.novelty import VectorCache
-from runner.trace.past import Order, Past, moment_ms
-from runner.trace.records import Trace
-from runner.trace.shared_cache import MARK, SharedPlace, SharedVectorCache
+from runner.system.store import fingerprint
 
 FULL = "raise its maxmemory, with maxmemory-policy noeviction"
 

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from runner.agent.candidate import Candidate
+from runner.domains.agent.candidate import Candidate
 from runner.errors import InputError, Problem, installing
 from runner.protocols import Workspace
-from runner.records import Corpus, Query
-from runner.trajectory import Assessment
+from runner.records import Assessment, Corpus, Query
 
 TOKENIZER = "tokenizer.json"
 MODELS = ("model.onnx", "onnx/model.onnx")  # where exports have it

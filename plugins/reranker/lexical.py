@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runner.agent.candidate import Candidate
-from runner.agent.coverage import coverage_of
+from runner.domains.agent.candidate import Candidate
+from runner.domains.agent.coverage import coverage_of
 from runner.protocols import Workspace
-from runner.records import Corpus, Query
-from runner.trajectory import Assessment
+from runner.records import Assessment, Corpus, Query
 
 BEST = 3  # candidates of which the most confident one speaks for all
 
 
 class LexicalReranker:
     """A baseline: it sees words, not meaning; no model, deterministic. Candidates are ordered by the sum of their
-    relevance and their coverage of the question (runner.agent.coverage), ties in the order in which they were found;
-    one without a word of the question is of no use. Confidence is the highest of the first three. They are sufficient
-    where it is 1: some candidate holds half of what is asked about, by weight, and all names and figures."""
+    relevance and their coverage of the question (runner.domains.agent.coverage), ties in the order in which they were
+    found; one without a word of the question is of no use. Confidence is the highest of the first three. They are
+    sufficient where it is 1: some candidate holds half of what is asked about, by weight, and all names and figures."""
 
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         self._coverage = coverage_of(corpus, workspace)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runner.agent.candidate import Candidate
+from runner.domains.agent.candidate import Candidate
 from runner.protocols import Workspace
-from runner.records import Corpus, Query
-from runner.trajectory import Assessment
+from runner.records import Assessment, Corpus, Query
 
 
 class NoReranker:

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Unpack, cast
 
 from pydantic import Field
 
-from runner.agent.candidate import Candidate
+from runner.domains.agent.candidate import Candidate
+from runner.domains.memory.shortening import shortened
 from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.models import Models
@@ -16,11 +17,9 @@ from runner.llm.prompts import Prompt, prompt_called
 from runner.llm.rehearsal import MadeUpError
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.llm.tokens import count_tokens
-from runner.memory.shortening import shortened
 from runner.protocols import Workspace
-from runner.records import Context, Corpus, Query
+from runner.records import Assessment, Context, Corpus, NextAction, Query
 from runner.text.language import Language, detect_language
-from runner.trajectory import Assessment, NextAction
 
 ACTIONS = ("get_section", "search_again")
 SCHEMA: Mapping[str, Any] = {

@@ -12,18 +12,17 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from runner.agent.candidate import Candidate
-from runner.agent.collections import FAQ, GUIDE, indexed, split
-from runner.agent.fallbacks import Fallbacks
-from runner.agent.protocols import Agent, Reranker
-from runner.agent.shelf import Collection, Shelf
-from runner.agent.toolbox import Toolbox
+from runner.domains.agent.candidate import Candidate
+from runner.domains.agent.collections import FAQ, GUIDE, indexed, split
+from runner.domains.agent.fallbacks import Fallbacks
+from runner.domains.agent.protocols import Agent, Reranker
+from runner.domains.agent.shelf import Collection, Shelf
+from runner.domains.agent.toolbox import Toolbox
 from runner.errors import ComponentError, InputError, RunnerError, StopRunError
 from runner.llm.metering import asking_for
 from runner.protocols import CachedRetriever, Retriever, Workspace
-from runner.records import Corpus, Query, Ranking
+from runner.records import Corpus, Query, Ranking, Trajectory
 from runner.text.language import Language
-from runner.trajectory import Trajectory
 
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -66,10 +65,10 @@ class _Run:
 
 
 class AgenticRetriever:
-    """Each question goes to the agent with at most `max_calls` calls of its tools (runner.agent.toolbox). The ranking
-    is what the agent found, as it was ranked last, then the rest of what it found, then the ranking of `base`, which
-    is reported beside it. Scores are places from the end; relevance is that to the question as it was asked, 0 for what
-    only other words found.
+    """Each question goes to the agent with at most `max_calls` calls of its tools (runner.domains.agent.toolbox). The
+    ranking is what the agent found, as it was ranked last, then the rest of what it found, then the ranking of `base`,
+    which is reported beside it. Scores are places from the end; relevance is that to the question as it was asked, 0
+    for what only other words found.
 
     A corpus whose documents are all of `doc_type` faq or guide, and some of either, has two collections with an index
     each, of which a search brings `faq_count` and `guide_count` chunks; any other is one collection, of which it brings

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from runner.domains.links.graph_rerank import GraphRerank
 from runner.protocols import CachedRetriever, Retriever, Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
-from runner.vault.graph_rerank import GraphRerank
 
 NORMALISED = 100  # best chunks of a leg over which its scores are normalised
 

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from runner.domains.links.graph_rerank import GraphRerank
+from runner.domains.links.store import NoteStore
 from runner.errors import CorpusError
 from runner.protocols import Tokenizer, Workspace
 from runner.records import Corpus, Query, Ranking
-from runner.store import fingerprint
+from runner.system.store import fingerprint
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
-from runner.vault.graph_rerank import GraphRerank
-from runner.vault.store import NoteStore
 
 BATCH = 1024  # texts that are held as terms at a time
 NO_TERM = ""  # no tokenizer gives it

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from runner.protocols import Workspace
 from runner.records import Chunk, Corpus, Query, Ranking
-from runner.retrieval import relevant_chunks
+from runner.retrieval.stage import relevant_chunks
 
 
 class OracleRetriever:

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from runner.domains.links.graph_rerank import GraphRerank
 from runner.errors import CorpusError, Problem, StopRunError
 from runner.protocols import CachedEmbedder, Embedder, Workspace
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
-from runner.vault.graph_rerank import GraphRerank
 
 MARGIN = 32  # more candidates than asked for, to see where a tie at the end of a ranking ends
 ROUNDING = 1e-5  # float32 inner products of unit vectors differ by less between the kernels of FAISS

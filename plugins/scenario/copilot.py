@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from runner.data.problems import ProblemLog
-from runner.memory.records import Conversation
-from runner.memory.scenario_files import read_scenarios
+from runner.domains.memory.records import Conversation
+from runner.domains.memory.scenario_files import read_scenarios
 from runner.records import DataProblem
 
 FOLDER = Path(__file__).parent / "copilot_data"

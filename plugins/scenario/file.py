@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from runner.data.files import missing_files
 from runner.data.problems import ProblemLog
+from runner.domains.memory.records import Conversation
+from runner.domains.memory.scenario_files import read_scenarios
 from runner.errors import DataError, Problem
-from runner.memory.records import Conversation
-from runner.memory.scenario_files import read_scenarios
 from runner.records import DataProblem
 
 
 class FileScenarios:
-    """JSON Lines or YAML, as runner.memory.scenario_files says."""
+    """JSON Lines or YAML, as runner.domains.memory.scenario_files says."""
 
     def __init__(self, *, path: str | list[str], strict: bool = False) -> None:
         self.paths = [path] if isinstance(path, str) else path

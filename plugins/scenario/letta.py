@@ -15,8 +15,8 @@ from runner.data.fields import Fields
 from runner.data.files import missing_files
 from runner.data.jsonl import read_jsonl
 from runner.data.problems import ProblemLog, why_empty
+from runner.domains.memory.records import ChatTurn, Conversation, Fact, Probe
 from runner.errors import DataError, Problem
-from runner.memory.records import ChatTurn, Conversation, Fact, Probe
 from runner.records import DataProblem
 
 KEY = "scenario.path"

@@ -20,8 +20,8 @@ from runner.data.fields import Fields
 from runner.data.files import missing_files
 from runner.data.jsonl import read_json
 from runner.data.problems import ProblemLog, why_empty
+from runner.domains.memory.records import ChatTurn, Conversation, Probe
 from runner.errors import DataError, Problem, did_you_mean
-from runner.memory.records import ChatTurn, Conversation, Probe
 from runner.records import DataProblem
 
 CATEGORIES = {1: "multi_hop", 2: "temporal", 3: "open_domain", 4: "single_hop", 5: "adversarial"}

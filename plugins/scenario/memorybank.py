@@ -15,8 +15,8 @@ from runner.data.fields import Fields
 from runner.data.files import missing_files
 from runner.data.jsonl import read_json, read_jsonl
 from runner.data.problems import ProblemLog, why_empty
+from runner.domains.memory.records import ChatTurn, Conversation, Probe
 from runner.errors import DataError, Problem, did_you_mean
-from runner.memory.records import ChatTurn, Conversation, Probe
 from runner.records import DataProblem
 
 KEY = "scenario.path"

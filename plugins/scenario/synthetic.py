@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from runner.domains.memory.phrases import Phrases
+from runner.domains.memory.records import Conversation
+from runner.domains.memory.synthesis import length, written
+from runner.domains.memory.synthetic_probes import probes
 from runner.errors import Problem
-from runner.memory.phrases import Phrases
-from runner.memory.records import Conversation
-from runner.memory.synthesis import length, written
-from runner.memory.synthetic_probes import probes
 from runner.records import DataProblem
 
 FOLDER = Path(__file__).parent / "synthetic_data"

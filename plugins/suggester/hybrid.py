@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from runner.domains.links.reasons import of_back_links
+from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions, Vault, ordered
 from runner.protocols import Workspace
-from runner.vault.reasons import of_back_links
-from runner.vault.suggesting import Place, Suggester, Suggestion, Suggestions, Vault, ordered
 
 
 class HybridSuggester:

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from runner.domains.links.mentions import Mention, MentionIndex
+from runner.domains.links.reasons import of_mention
+from runner.domains.links.suggesting import Place, Suggestions, Vault, ordered
 from runner.protocols import Workspace
 from runner.records import Document
-from runner.vault.mentions import Mention, MentionIndex
-from runner.vault.reasons import of_mention
-from runner.vault.suggesting import Place, Suggestions, Vault, ordered
 
 
 class LexicalSuggester:

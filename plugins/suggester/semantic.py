@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from runner.domains.links.link_texts import LinkText, link_texts, with_link_texts
+from runner.domains.links.reasons import n_shared, of_link, of_text
+from runner.domains.links.suggesting import Place, Suggestions, Vault, ordered
 from runner.protocols import CachedRetriever, Retriever, Workspace
 from runner.records import Query, Ranking
-from runner.vault.link_texts import LinkText, link_texts, with_link_texts
-from runner.vault.reasons import n_shared, of_link, of_text
-from runner.vault.suggesting import Place, Suggestions, Vault, ordered
 
 ANCHOR = 2  # times that the anchor stands in what is searched for, beside its place in the context
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from runner.redaction import redacted
+from runner.system.redaction import redacted
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
 from runner.tracking.mlflow_client import connect, reported, shown, sqlite_file
 

@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from runner import terminal
-from runner.arguments import single_quoted
+from runner.config.arguments import single_quoted
 from runner.errors import ConfigError, InputError, did_you_mean
+from runner.system import terminal
 
 if TYPE_CHECKING:
-    from runner.memory.cleaning import Cleaning
+    from runner.domains.memory.cleaning import Cleaning
 
 CONFIG = "clean"
 WITH_VALUE = {"--idle": "idle", "--tenant": "tenant"}
@@ -30,12 +30,12 @@ FLAGS = (*WITH_VALUE, "--dry-run")
 def main(argv: Sequence[str]) -> int:
     """Raises ConfigError with everything that is wrong or missing, and StopRunError for a store that cannot be
     used."""
-    from runner.settings import settings_of, told
+    from runner.config.settings import settings_of, told
 
     if {"-h", "--help"} & set(argv):
         terminal.write(f"{__doc__}\n{told(CONFIG).partition(chr(10) + 'clean:')[0].rstrip()}\n")
         return 0
-    from runner.components import build
+    from runner.config.components import build
     from runner.protocols import Preflight
 
     built = build(settings_of(CONFIG, list(_as_settings(argv)), CONFIG).clean)

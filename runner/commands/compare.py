@@ -20,25 +20,25 @@ from typing import Any
 
 import orjson
 
-from runner import terminal
 from runner.commands import Parser, seed
-from runner.comparing import why
-from runner.comparison.compare import compare_all
-from runner.comparison.record import record_of
-from runner.comparison.sides import Finder
+from runner.compare.compare import compare_all
+from runner.compare.record import record_of
+from runner.compare.regression import Regression
+from runner.compare.sides import Finder
+from runner.compare.snapshot import write_bytes
 from runner.errors import ConfigError, InputError, did_you_mean
-from runner.regression import Regression
 from runner.report.comparison import write
 from runner.report.comparison_junit import no_place_for_junit, write_junit
 from runner.report.comparison_panels import comparison_panels
 from runner.report.comparison_words import Record
 from runner.report.html import write_comparison
-from runner.report.wording import LANGUAGES, Wording, wording_of
-from runner.snapshot import write_bytes
-from runner.writing import from_here
+from runner.run.comparing import why
+from runner.system import terminal
+from runner.system.writing import from_here
+from runner.words.wording import LANGUAGES, Wording, wording_of
 
 SEVERAL = "runner.comparisons"
-TARGET = "runner.regression.Regression"
+TARGET = "runner.compare.regression.Regression"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def rules_of(name: str) -> Regression:
     """The rules of conf/regression/NAME.yaml, or of a file of that form. Raises ConfigError and InputError."""
-    from runner.frozen import read_mapping
+    from runner.config.frozen import read_mapping
 
     known = {Path(path.name).stem: Path(str(path)) for path in files("conf").joinpath("regression").iterdir()}
     source = known.get(name)
@@ -117,7 +117,7 @@ def _regression(values: Mapping[str, Any]) -> Regression:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    from runner.components import build, check
+    from runner.config.components import build, check
 
     try:
         settings = OmegaConf.create({"regression": {**values, "_target_": TARGET}})

@@ -13,14 +13,14 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import terminal
 from runner.commands import Parser, seed
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
+from runner.domains.links.graph import VaultGraph
+from runner.domains.links.link_files import write_links
+from runner.domains.links.making import hidden_links
 from runner.errors import DataError, InputError
-from runner.vault.graph import VaultGraph
-from runner.vault.link_files import write_links
-from runner.vault.making import hidden_links
+from runner.system import terminal
 
 SHOWN = 5  # problems that are named
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runner import arguments, terminal
-from runner.compose import plan_of
+from runner.config import arguments
+from runner.config.compose import plan_of
 from runner.errors import InputError
-from runner.plan_report import plan_view
-from runner.planning import plan_cells
-from runner.preflight import receivers
-from runner.report.wording import LANGUAGES
+from runner.run.plan_report import plan_view
+from runner.run.planning import plan_cells
+from runner.run.preflight import receivers
+from runner.system import terminal
+from runner.words.wording import LANGUAGES
 
 
 def main(argv: Sequence[str]) -> int:

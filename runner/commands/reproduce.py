@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner import arguments, terminal
+from runner.config import arguments
 from runner.errors import InputError
+from runner.system import terminal
 
 if TYPE_CHECKING:
-    from runner.compose import Plan
-    from runner.freezing.record import Record, Recorded
+    from runner.commands.freeze.record import Record, Recorded
+    from runner.config.compose import Plan
 
 HAS_RESULTS = (0, 4, 5)  # exit codes of runs that can be compared
 
@@ -31,16 +32,16 @@ def main(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         terminal.write(f"{__doc__}\n")
         return 0
-    from runner.freezing.record import open_record
-    from runner.report.folder import legible
-    from runner.sweep import launched
+    from runner.commands.freeze.record import open_record
+    from runner.run.sweep import launched
+    from runner.system.folder import legible
 
     with legible(Path(argv[0])):
         record = open_record(Path(argv[0]))
     plan = _plan(record, argv[1:])
     wanted = _wanted(record, plan)
     if plan.cells[0].cfg.dry_run:
-        from runner.dry_run import dry_run
+        from runner.run.dry_run import dry_run
 
         return dry_run(plan)
     folder, code = launched(plan)
@@ -51,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _plan(record: Record, words: Sequence[str]) -> Plan:
-    from runner.compose import plan_of
+    from runner.config.compose import plan_of
 
     line = arguments.read(["-cd", str(record.folder), "-cn", "frozen", *words])
     if line.asks_hydra:
@@ -79,10 +80,10 @@ def _wanted(record: Record, plan: Plan) -> list[Recorded]:
 
 
 def _compare(record: Record, plan: Plan, wanted: Sequence[Recorded], folder: Path) -> int:
-    from runner.comparison.sides import Place, open_place
-    from runner.freezing.environment import changes
-    from runner.freezing.reproduction import Reproduction, reproduced
-    from runner.freezing.reproduction_report import show, write
+    from runner.commands.freeze.environment import changes
+    from runner.commands.freeze.reproduction import Reproduction, reproduced
+    from runner.commands.freeze.reproduction_report import show, write
+    from runner.compare.sides import Place, open_place
 
     folders = [folder / str(number) for number in range(len(wanted))] if plan.is_sweep else [folder]
     runs = [

@@ -7,10 +7,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import report, terminal
+from runner import report
 from runner.commands import Parser
 from runner.errors import InputError
-from runner.report.folder import CONTENTS, is_sweep, legible, open_run
+from runner.system import terminal
+from runner.system.folder import CONTENTS, is_sweep, legible, open_run
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 

@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from runner import terminal, trec
 from runner.commands import Parser
+from runner.data import trec_runs as trec
 from runner.errors import DataError
 from runner.metrics.ranking import ranked, score_rankings
+from runner.system import terminal
 
 CUTOFFS = (1, 3, 5, 10)
 LARGEST = 10**15

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import terminal
 from runner.commands import Parser
-from runner.comparison.snapshots import parse_snapshot, read_snapshot
+from runner.compare.snapshot import FILE, encoded, write_bytes
+from runner.compare.snapshots import parse_snapshot, read_snapshot
 from runner.errors import DataError, InputError
-from runner.report.folder import legible, open_run
-from runner.snapshot import FILE, encoded, write_bytes
+from runner.system import terminal
+from runner.system.folder import legible, open_run
 
 
 def main(argv: Sequence[str]) -> int:

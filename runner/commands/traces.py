@@ -15,14 +15,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from runner import terminal
 from runner.commands import Parser
 from runner.data.problems import ProblemLog, why_empty
+from runner.domains.traces.chat_logs import read_chat_logs
+from runner.domains.traces.records import Trace
+from runner.domains.traces.trajectories import is_run, read_trajectories
+from runner.domains.traces.writing import write_traces
 from runner.errors import DataError, InputError
-from runner.trace.chat_logs import read_chat_logs
-from runner.trace.records import Trace
-from runner.trace.trajectories import is_run, read_trajectories
-from runner.trace.writing import write_traces
+from runner.system import terminal
 
 # What they are called, and which of them are held for successful where they do not tell.
 CONVERSATIONS = ("conversations", "true where they end with a whole answer")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner import report, terminal
+from runner import report
 from runner.commands import Parser
 from runner.errors import ConfigError, InputError
 from runner.protocols import Tracking
-from runner.report.folder import is_sweep, legible, open_run, open_sweep
+from runner.system import terminal
+from runner.system.folder import is_sweep, legible, open_run, open_sweep
 from runner.tracking.mlflow_client import default_settings
 
 
@@ -54,8 +55,8 @@ def _tracking(folder: Path, uri: str | None, *, trusts: bool) -> Tracking:
     default one of a run that had none. Raises InputError for one of elsewhere unless it is trusted."""
     from omegaconf import OmegaConf
 
-    from runner.components import build, check
-    from runner.vetting import strange_component
+    from runner.config.components import build, check
+    from runner.config.vetting import strange_component
 
     settings = dict((open_run(folder).run.get("config") or {}).get("tracking") or {})
     if "uri" not in settings:  # tracking=none

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from typing import NoReturn
 
-from runner import terminal
 from runner.commands import Parser
 from runner.errors import InputError
+from runner.system import terminal
 from runner.tracking.mlflow_client import (
     configured_uri,
     connect,

@@ -17,18 +17,19 @@ from typing import Any
 
 import orjson
 
-from runner import arguments, terminal
 from runner.commands import Parser
-from runner.components import build
-from runner.compose import plan_of
+from runner.config import arguments
+from runner.config.components import build
+from runner.config.compose import plan_of
 from runner.data.files import open_file
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
-from runner.dry_run import dry_run, is_of_gold
+from runner.domains.links.checking import check_links, links_in_code
+from runner.domains.links.graph import VaultGraph
 from runner.errors import DataError, InputError
 from runner.records import CaseSet
-from runner.vault.checking import check_links, links_in_code
-from runner.vault.graph import VaultGraph
+from runner.run.dry_run import dry_run, is_of_gold
+from runner.system import terminal
 
 
 @dataclass(frozen=True, slots=True)

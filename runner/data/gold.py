@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runner.data.problems import ProblemLog
-from runner.data.spool import Spool
 from runner.records import Corpus, Query, Span
+from runner.system.spool import Spool
 
 SUGGESTED = 20  # unknown ids for which a similar one is looked up; each look-up compares with all ids
 MOST_IDS = 5000  # no look-up in larger corpora

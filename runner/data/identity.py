@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from runner.records import Document, Query
-from runner.store import fingerprint, fingerprint_of_each
+from runner.system.store import fingerprint, fingerprint_of_each
 
 
 def documents_fingerprint(documents: Iterable[Document]) -> str:

@@ -28,7 +28,7 @@ from runner.data.queries import contexts_of, history_of
 from runner.data.ratings import UNIT, RatedAnswer, Scale, Wanted
 from runner.errors import DataError
 from runner.records import DataProblem, Turn
-from runner.store import fingerprint
+from runner.system.store import fingerprint
 
 KEY = "LABELS"
 KNOWN = frozenset(

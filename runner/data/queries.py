@@ -24,9 +24,9 @@ from runner.data.documents import is_new
 from runner.data.fields import Fields, clean
 from runner.data.jsonl import described, read_jsonl
 from runner.data.problems import ProblemLog, why_empty
-from runner.data.spool import Spool
 from runner.errors import DataError
 from runner.records import Context, Given, Query, Span, Turn
+from runner.system.spool import Spool
 
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}

@@ -15,10 +15,10 @@ from typing import Any
 
 import orjson
 
-from runner.database import Database
 from runner.errors import StopRunError
 from runner.llm.presence import Presence, is_present
 from runner.llm.settings import CacheMode
+from runner.system.database import Database
 
 SCHEMA = """
 CREATE TABLE reply (

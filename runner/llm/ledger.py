@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from runner import terminal
-from runner.database import DamagedError, Database, damaged
 from runner.errors import BudgetSpentError, InputError
 from runner.llm.messages import Usage
 from runner.llm.presence import Presence, is_present
 from runner.llm.settings import Budget
+from runner.system import terminal
+from runner.system.database import DamagedError, Database, damaged
 
 T = TypeVar("T")
 

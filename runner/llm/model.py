@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import orjson
 
-from runner import stopwatch, terminal
 from runner.errors import ReplyError, StopRunError
 from runner.llm import metering
 from runner.llm.cache import Reply
@@ -29,7 +28,8 @@ from runner.llm.settings import Price
 from runner.llm.structured import Ask, structured
 from runner.llm.tokens import PER_MESSAGE, count_tokens
 from runner.llm.toll import Toll
-from runner.redaction import marked, marked_bytes
+from runner.system import stopwatch, terminal
+from runner.system.redaction import marked, marked_bytes
 
 T = TypeVar("T")
 

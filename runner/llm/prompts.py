@@ -18,7 +18,7 @@ from typing import Any
 from runner.data.files import parsed_yaml, read_text
 from runner.errors import InputError, did_you_mean
 from runner.llm.fencing import NOTICE
-from runner.store import fingerprint
+from runner.system.store import fingerprint
 from runner.text.language import Language
 
 FOLDER = Path(__file__).with_suffix("")

@@ -20,7 +20,7 @@ from runner.llm.loose_json import loosely
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.settings import ProviderSettings
 from runner.llm.verdict import UnsendableError
-from runner.redaction import learn_variable, redacted, redacted_bytes
+from runner.system.redaction import learn_variable, redacted, redacted_bytes
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

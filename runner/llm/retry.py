@@ -16,7 +16,7 @@ from runner.llm.limiter import Limiter
 from runner.llm.provider import Provider
 from runner.llm.toll import Toll
 from runner.llm.verdict import Verdict, verdict_on
-from runner.stopwatch import in_line
+from runner.system.stopwatch import in_line
 
 T = TypeVar("T")
 

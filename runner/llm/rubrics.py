@@ -28,7 +28,7 @@ from runner.data.files import parsed_yaml, read_text
 from runner.errors import EvaluationError, InputError, did_you_mean
 from runner.llm.fencing import NOTICE, Item, fenced
 from runner.llm.messages import Message
-from runner.store import fingerprint
+from runner.system.store import fingerprint
 from runner.text.language import Language, detect_language
 
 FOLDER = Path(__file__).with_suffix("")

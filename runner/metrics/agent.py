@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.metrics.metric import Grades, Metric
-from runner.trajectory import Trajectory
+from runner.records import Trajectory
 
 METRICS = (
     Metric(

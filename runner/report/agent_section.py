@@ -13,7 +13,7 @@ from runner.report import metric
 from runner.report.document import Document, section
 from runner.report.markdown import escape, shorten, table
 from runner.report.usage import dollars
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 FALLBACKS = ("none", "best_effort", "not_found", "not_ready")
 SHOWN = 5  # ids of what was ranked

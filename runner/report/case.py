@@ -13,9 +13,9 @@ from rich.text import Text
 
 from runner.report import metric
 from runner.report.document import Document
-from runner.report.folder import open_run
-from runner.report.wording import Wording
 from runner.report.worst_section import facts_of
+from runner.system.folder import open_run
+from runner.words.wording import Wording
 
 WIDTH = 100
 

@@ -12,7 +12,7 @@ from runner.report.comparison_words import Record, gate_lines, headline, own, wa
 from runner.report.document import section
 from runner.report.markdown import bold, escape, table
 from runner.report.summary import replace_text
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 SECTIONS: tuple[Callable[[Record, Wording], str], ...] = (
     sections.head,

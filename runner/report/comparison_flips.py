@@ -9,7 +9,7 @@ from runner.report import metric
 from runner.report.comparison_words import Record, k_of, listed
 from runner.report.document import section
 from runner.report.markdown import bold, escape, shorten, table
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 SHOWN = {"lost": 15, "won": 10}  # flips shown with everything about them
 NAMED = 40  # flips named beyond those

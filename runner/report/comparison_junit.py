@@ -13,9 +13,9 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from runner.report.comparison_sections import RULE_HEADERS, rule_cells
 from runner.report.comparison_words import Record, gate_lines, headline, own, reason_text, rule_name, warnings
-from runner.report.wording import Wording
-from runner.terminal import visible
-from runner.writing import no_place_for_a_file, replacing
+from runner.system.terminal import visible
+from runner.system.writing import no_place_for_a_file, replacing
+from runner.words.wording import Wording
 
 START = b"<?xml"
 

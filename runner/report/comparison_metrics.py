@@ -21,7 +21,7 @@ from runner.report.comparison_words import (
 )
 from runner.report.document import section
 from runner.report.markdown import Markdown, bold, escape, table
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 SAME = 24  # metrics without any difference that are named
 

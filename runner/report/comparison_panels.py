@@ -11,7 +11,6 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from runner.metadata import read_json
 from runner.report import metric
 from runner.report.columns import GAP, WIDTH, folded, grid
 from runner.report.comparison_flips import right
@@ -30,7 +29,8 @@ from runner.report.comparison_words import (
     signed,
     warnings,
 )
-from runner.report.wording import Wording, wording_of
+from runner.system.metadata import read_json
+from runner.words.wording import Wording, wording_of
 
 STYLES = {"better": "bold green", "worse": "bold red", "mixed": "bold yellow"}
 NARROWEST = 12  # columns of the terminal that the name of a metric may be folded to

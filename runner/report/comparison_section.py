@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from runner.metadata import read_json
 from runner.report.comparison_metrics import main_metrics
 from runner.report.comparison_words import gate_lines, headline, warnings
 from runner.report.document import Document, section
 from runner.report.markdown import bold, escape, quote
+from runner.system.metadata import read_json
 
 
 def comparison(document: Document) -> str:

@@ -28,7 +28,7 @@ from runner.report.comparison_words import (
 )
 from runner.report.document import section
 from runner.report.markdown import Markdown, bold, escape, quote, table
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 SETTINGS = 30  # differing settings shown
 SLICES = 15  # values of a dimension shown

@@ -1,6 +1,6 @@
 """What a comparison amounts to, in words; shared by its Markdown and its terminal table.
 
-`record` is compare.json (runner.comparison.record).
+`record` is compare.json (runner.compare.record).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from runner.metrics.catalogue import declared_in
 from runner.report import metric
 from runner.report.markdown import Markdown
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 Record = Mapping[str, Any]
 NAMED = 5  # things named in a sentence

@@ -6,7 +6,7 @@ from runner.report import metric
 from runner.report.diagnosis import JUDGED, PATTERNS, Diagnosis, cross_name, diagnose
 from runner.report.document import Document, section
 from runner.report.markdown import bold, escape, numbered, table
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 
 def pattern(document: Document) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.report.diagnosis import threshold
-from runner.report.folder import RunFolder, case_counts
-from runner.report.wording import Wording, wording_of
+from runner.system.folder import RunFolder, case_counts
+from runner.words.wording import Wording, wording_of
 
 
 @dataclass(frozen=True, slots=True)

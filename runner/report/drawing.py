@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.report.metric import Value
-from runner.report.wording import LANGUAGES, Wording
+from runner.words.wording import LANGUAGES, Wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from runner.metrics.catalogue import declared_in
 from runner.report import memory_figures, metric, trace_figures, trace_sweep
 from runner.report.drawing import Draw, distances, drawable, drawable_wording, figure_of, finish, line, save
-from runner.report.folder import RunFolder, open_run, read_json
-from runner.report.wording import LANGUAGES, Wording, supported, wording_of
+from runner.system.folder import RunFolder, open_run, read_json
+from runner.words.wording import LANGUAGES, Wording, supported, wording_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,7 +115,7 @@ def _bars(tags: Mapping[str, Any], k: int | None, say: Wording) -> Figure | None
 
 
 def _histogram(run: RunFolder, say: Wording) -> Figure | None:
-    """Live retrievals; where there is none, whole cases as in runner.aggregate.latency."""
+    """Live retrievals; where there is none, whole cases as in runner.metrics.aggregate.latency."""
     import numpy as np
 
     stages: dict[str, list[float]] = {"retrieval": [], "case": []}

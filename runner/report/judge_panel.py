@@ -10,7 +10,7 @@ from rich.text import Text
 
 from runner.report import metric
 from runner.report.trust import Rate, agreements, healths
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 RATES = ("false_accept", "false_reject", "injection", "failed")
 

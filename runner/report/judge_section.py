@@ -8,7 +8,7 @@ from runner.report import metric
 from runner.report.document import Document, section
 from runner.report.markdown import Markdown, escape, table
 from runner.report.trust import Agreement, Health, Rate, agreements, healths
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 RATES = ("false_accept", "false_reject", "injection", "failed")
 CITATIONS = ("valid", "out_of_range", "none")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from runner.report.document import Document, section
 from runner.report.markdown import escape, table
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 GROUPS = ("time", "language", "team", "tag")
 SHOWN = 24  # rows of a table: the latest of a time, the largest of the others

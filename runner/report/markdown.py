@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from runner.terminal import visible
+from runner.system.terminal import visible
 
 # An underscore inside a word is harmless.
 _PUNCTUATION = re.compile(r"([\\`*\[\]|~#$]|(?<![^\W_])_|_(?![^\W_]))")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.report.drawing import figure_of, line
 from runner.report.memory_section import BY, places, points
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,7 @@ from runner.report import metric
 from runner.report.document import Document, section
 from runner.report.markdown import escape, table
 from runner.report.metric import Value
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 BY = ("turns", "updates")
 

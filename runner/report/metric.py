@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.metrics.metric import GROUPS, Grade, Group, Variant, word
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 RESULTS = GROUPS[: GROUPS.index("answers")]  # groups of the first table of a run; answers have one of their own
 CHUNK = "chunk"

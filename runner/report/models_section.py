@@ -6,7 +6,7 @@ from runner.report import usage
 from runner.report.document import Document, section
 from runner.report.markdown import bold, escape, table
 from runner.report.usage import Use
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 HEADERS = ("role", "model", "requests", "retries", "input", "output", "usd", "cached", "usd_saved")
 

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.aggregate import aggregate
+from runner.metrics.aggregate import aggregate
 from runner.metrics.metric import Catalogue
-from runner.report.folder import lines
+from runner.system.folder import lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,14 +14,14 @@ from runner.errors import SPENT
 from runner.report import metric, usage
 from runner.report.agent_section import panel as agent
 from runner.report.document import k_of
-from runner.report.folder import case_counts
 from runner.report.judge_panel import controls, votes
 from runner.report.links_section import panel as links
 from runner.report.memory_section import panel as memory
 from runner.report.metric import Value
 from runner.report.trace_section import panel as traces
 from runner.report.trust import warnings
-from runner.report.wording import Wording, wording_of
+from runner.system.folder import case_counts
+from runner.words.wording import Wording, wording_of
 
 WIDTH = 78
 LEG_METRICS = 2  # at most

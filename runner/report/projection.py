@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from runner.llm.projection import KINDS, Kind, Projection
-from runner.report.wording import Wording, wording
+from runner.words.wording import Wording, wording
 
 
 def projection_view(projection: Projection, asked: Sequence[int | None], language: str) -> list[RenderableType]:

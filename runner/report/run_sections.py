@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.arguments import command_of
+from runner.config.arguments import command_of
 from runner.report import metric
 from runner.report.document import Document, section
-from runner.report.folder import identities
 from runner.report.markdown import Markdown, bold, code_block, escape, quote, table
 from runner.report.panels import cases_line, lost_counts, models_line, stages, two_by_two
 from runner.report.trust import warnings
-from runner.report.wording import Wording
+from runner.system.folder import identities
+from runner.words.wording import Wording
 
 UNFINISHED = ("partial", "failed", "running")
 CHOICES = (

@@ -19,8 +19,8 @@ from runner.report import (
     worst_section,
 )
 from runner.report.document import Document
-from runner.report.folder import open_run
-from runner.writing import replacing
+from runner.system.folder import open_run
+from runner.system.writing import replacing
 
 SECTIONS: tuple[Callable[[Document], str], ...] = (
     run_sections.head,

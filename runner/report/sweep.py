@@ -12,11 +12,11 @@ from runner.errors import InputError
 from runner.metrics.catalogue import DECLARED, declared_in
 from runner.metrics.metric import Catalogue
 from runner.report import metric
-from runner.report.folder import case_counts, open_run, open_sweep, read_json
 from runner.report.paired import Paired, paired
 from runner.report.trust import warnings
 from runner.report.usage import Spent, Use, total, uses
-from runner.report.wording import LANGUAGES, Wording, wording_of
+from runner.system.folder import case_counts, open_run, open_sweep, read_json
+from runner.words.wording import LANGUAGES, Wording, wording_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class View:
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """`paired` where runs have stopped before their end, so that their own means cover different cases.
-    `comparison` is the record of runner.comparison.sweep. `references` are no systems, but what the cells are held
+    `comparison` is the record of runner.compare.sweep. `references` are no systems, but what the cells are held
     against."""
 
     head: Mapping[str, Any]

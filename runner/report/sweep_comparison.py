@@ -1,6 +1,6 @@
 """The runs of a sweep against its baseline and against the best of them, and which of them are worth their price.
 
-`Sweep.comparison` is the record of runner.comparison.sweep.
+`Sweep.comparison` is the record of runner.compare.sweep.
 """
 
 from __future__ import annotations

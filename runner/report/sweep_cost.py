@@ -10,7 +10,7 @@ from runner.report.columns import fitted, grid
 from runner.report.markdown import bold, escape, table
 from runner.report.sweep import Cell, Sweep
 from runner.report.usage import Spent
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 HEADERS = ("case", "requests", "tokens", "usd", "cached", "usd_saved")
 COLUMNS = (

@@ -13,14 +13,14 @@ from runner.report.markdown import Markdown, bold, escape, quote, table
 from runner.report.metric_sections import slice_cell
 from runner.report.summary import replace_text
 from runner.report.sweep import Cell, Sweep, View, read_sweep
-from runner.writing import csv_of
+from runner.system.writing import csv_of
 
 SCHEMA = 1
 
 
 def write_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> None:
     """Write summary.json, summary.md, cells.csv and report.html of a sweep from sweep.json and the folders of its runs.
-    `comparison` is what runner.comparison.sweep says; by default what an earlier summary.json has. The same files
+    `comparison` is what runner.compare.sweep says; by default what an earlier summary.json has. The same files
     give the same bytes."""
     sweep = read_sweep(folder, comparison)
     record = {

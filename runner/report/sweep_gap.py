@@ -1,4 +1,4 @@
-"""How much of the gap between a floor and a ceiling the runs of a sweep close (runner.comparison.gap)."""
+"""How much of the gap between a floor and a ceiling the runs of a sweep close (runner.compare.gap)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from runner.report import metric
 from runner.report.drawing import drawable, figure_of, line
 from runner.report.trace_section import points
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,7 +15,7 @@ from runner.report import metric
 from runner.report.document import Document, section
 from runner.report.markdown import Markdown, escape, table
 from runner.report.metric import Value
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 SPREAD = ("mean", "p10", "p50", "p90")
 OUTLIERS = 20  # named at most

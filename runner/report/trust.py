@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Any
 
 from runner.report import metric
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 # Shares of control items above which a report warns.
 LIMITS = {"injection": 0.0, "false_accept": 0.2, "false_reject": 0.2, "failed": 0.2}

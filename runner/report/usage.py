@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 ROLES = ("generator", "judge", "summariser", "reranker", "agent", "embedder", "testset")
 

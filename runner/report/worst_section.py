@@ -12,8 +12,8 @@ from runner.report.links_section import is_of_a_link, place, reason
 from runner.report.markdown import bold, escape, shorten
 from runner.report.metric import label
 from runner.report.trace_section import result
-from runner.report.wording import Wording
 from runner.report.worst import lost_at, scores, worst_cases
+from runner.words.wording import Wording
 
 COUNT = 10
 QUESTION, ANSWER, REASON = 400, 600, 400  # characters shown

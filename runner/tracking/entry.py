@@ -11,14 +11,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runner.arguments import command_of
-from runner.config import NOT_IN_FINGERPRINT
+from runner.config.arguments import command_of
+from runner.config.options import NOT_IN_FINGERPRINT
 from runner.metrics.catalogue import declared_in
-from runner.report.folder import identities, is_sweep, open_run, open_sweep, read_json
 from runner.report.trust import warnings
 from runner.report.usage import models
-from runner.report.wording import LANGUAGES
+from runner.system.folder import identities, is_sweep, open_run, open_sweep, read_json
 from runner.tracking.metrics import metrics_of
+from runner.words.wording import LANGUAGES
 
 # No property of an experiment. A logged param cannot change, and a run that goes on may have another budget.
 NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "regression", "models", "case"}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError, TrackingError
-from runner.redaction import redacted
+from runner.system.redaction import redacted
 
 STORES = "sqlite:///FILE, another database, or http://ADDRESS"
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

@@ -10,8 +10,8 @@ import pytest
 
 from plugins.retriever.keyword import KeywordRetriever
 from runner.cli import main
-from runner.compose import compose_cells
-from runner.planning import plan_cells
+from runner.config.compose import compose_cells
+from runner.run.planning import plan_cells
 from tests.services.models_replies import DIMENSIONS, Reply, vector
 from tests.services.models_server import ModelsServer
 from tests.small_data import CORPUS, QUERIES, small_data

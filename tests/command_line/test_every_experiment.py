@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from runner.cli import main
-from runner.compose import compose_cells
-from runner.planning import plan_cells
+from runner.config.compose import compose_cells
+from runner.run.planning import plan_cells
 from tests.services.models_server import ModelsServer
 
 ROOT = Path(__file__).resolve().parents[2]

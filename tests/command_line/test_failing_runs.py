@@ -67,7 +67,7 @@ def test_a_case_past_its_deadline_is_a_timeout_even_while_it_computes(data: list
     busy = generated_by(
         "busy",
         "import time\n"
-        "from runner.threads import compute\n"
+        "from runner.system.threads import compute\n"
         "await compute(time.sleep, 1 if query.id == 'q1' else 0)\n"
         "return Answer('27 days')",
     )

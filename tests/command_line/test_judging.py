@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
-from runner.compose import compose_cells
+from runner.config.compose import compose_cells
 from runner.llm.controls import controls
-from runner.planning import plan_cells
+from runner.run.planning import plan_cells
 from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer, serving_models
 from tests.small_data import small_data

@@ -10,8 +10,8 @@ import pytest
 
 from plugins.dataset.links import FOLDER
 from runner.cli import main
-from runner.compose import compose_cells
-from runner.planning import plan_cells
+from runner.config.compose import compose_cells
+from runner.run.planning import plan_cells
 from tests.command_line.result_files import summary
 from tests.services.models_server import ModelsServer
 

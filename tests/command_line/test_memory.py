@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from runner.cli import main
-from runner.compose import compose_cells
+from runner.config.compose import compose_cells
 from runner.metrics.judged import MEMORY
-from runner.planning import plan_cells
+from runner.run.planning import plan_cells
 from tests.command_line.result_files import read, rows
 from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from runner.cli import main
-from runner.compose import compose_cells
-from runner.planning import plan_cells
+from runner.config.compose import compose_cells
+from runner.run.planning import plan_cells
 from tests.command_line.result_files import read, rows
 from tests.command_line.test_unfinished import is_judged, rag
 from tests.services.models_faults import Faults

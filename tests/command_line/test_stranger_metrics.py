@@ -11,13 +11,13 @@ import pytest
 
 from runner.metrics.catalogue import declared_in
 from runner.report import metric
-from runner.report.wording import wording_of
 from runner.tracking.entry import draw, run_entry
+from runner.words.wording import wording_of
 from tests.command_line.test_extension import python as python
 from tests.command_line.test_extension import run
 
 RULES = """
-_target_: runner.regression.Regression
+_target_: runner.compare.regression.Regression
 rules:
   - {metric: toxicity, margin: 0.05}
   - {metric: shouting, margin: 0.0}

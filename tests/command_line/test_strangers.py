@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from runner.cli import main
-from runner.frozen import Frozen
+from runner.config.frozen import Frozen
 from tests.command_line.started import command
 from tests.record_folders import change, copy_of, read, small_records
 
@@ -139,8 +139,9 @@ def test_a_function_of_the_system_is_shown_and_not_run(words: list[str]) -> None
     [
         "os.system", "subprocess.Popen", "builtins.exec", "posix.system", "evil.Component", "runner.cli.os.system",
         "plugins.retriever.keyword.os.system", "runner.commands.ui.subprocess.Popen", "runner.cli.io.StringIO",
-        "runner.__main__.main", "runner.components.Path", "runner.cli.Path", "plugins.evil.Component", "..os.system",
-        "tests.command_line.spending.Spending", "conf.x.Y", "runnerx.A", "runner", "os", "", "${tracking.command}",
+        "runner.__main__.main", "runner.config.components.Path", "runner.cli.Path", "plugins.evil.Component",
+        "..os.system", "tests.command_line.spending.Spending", "conf.x.Y", "runnerx.A", "runner", "os", "",
+        "${tracking.command}",
     ],
 )  # fmt: skip
 def test_targets_from_elsewhere(target: str) -> None:

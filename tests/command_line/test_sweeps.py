@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.cli import main
-from runner.comparison.sides import Finder
+from runner.compare.sides import Finder
 from tests.command_line.result_files import read
 from tests.small_data import small_data, write_jsonl
 

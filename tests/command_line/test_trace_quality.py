@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from runner.cli import main
-from runner.memory.embedded_server import acquire, release
+from runner.domains.memory.embedded_server import acquire, release
 from tests.command_line.result_files import summary
 
 RUN = ["+experiment=trace_quality", "tracking=none"]
 PROFILES = ["default", "finance", "code", "medical", "customer_service"]
 LEGAL = """\
-_target_: runner.trace.profile.Profile
+_target_: runner.metrics.profile.Profile
 name: legal
 weights: {complexity: 0.1, novelty: 0.1, diversity: 0.1, outcome: 0.7}
 """

@@ -12,9 +12,9 @@ import orjson
 import pytest
 
 from runner.cli import main
-from runner.compose import compose_cells
+from runner.config.compose import compose_cells
 from runner.llm.structured import IDENTICAL
-from runner.planning import plan_cells
+from runner.run.planning import plan_cells
 from tests.command_line.result_files import read, rows
 from tests.command_line.started import command
 from tests.services.models_replies import QUESTION, Reply, completion, error

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
-from runner.waves import Wave
+from runner.run.waves import Wave
 from tests.command_line.result_files import read, rows
 from tests.command_line.spending import Question
 from tests.command_line.spent import TWO, asked, forget, happens, in_a_process, limit, numbers, passes, prepared

@@ -24,18 +24,18 @@ from plugins.scenario.locomo import LocomoScenarios
 from plugins.scenario.memorybank import MemorybankScenarios
 from runner.commands import score
 from runner.commands.compare import rules_of
-from runner.comparison.snapshots import read_snapshot
+from runner.compare.snapshots import read_snapshot
+from runner.config.frozen import Frozen
 from runner.data.labels import read_labels
 from runner.data.problems import ProblemLog
 from runner.data.ratings import Wanted
-from runner.frozen import Frozen
+from runner.domains.traces.chat_logs import read_chat_logs
+from runner.domains.traces.trajectories import read_trajectories
 from runner.llm.prompts import FOLDER as PROMPTS
 from runner.llm.prompts import read_prompt
 from runner.llm.rubrics import FOLDER as RUBRICS
 from runner.llm.rubrics import read_rubric
-from runner.report.folder import open_run, open_sweep
-from runner.trace.chat_logs import read_chat_logs
-from runner.trace.trajectories import read_trajectories
+from runner.system.folder import open_run, open_sweep
 from tests.fuzz.damage import encoded, jsonl
 from tests.fuzz.samples import (
     ANSWERED,

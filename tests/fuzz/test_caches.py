@@ -18,15 +18,15 @@ from plugins.retriever.keyword import KeywordRetriever
 from plugins.retriever.semantic import SemanticRetriever
 from plugins.tokenizer.word import WordTokenizer
 from runner.data.notes import outlines_of
-from runner.embeddings import Done, EmbeddingStore
+from runner.domains.links.store import NoteStore
 from runner.llm.cache import ReplyCache
 from runner.llm.ledger import FILE, NOTHING, Account, Ledger, begin
 from runner.llm.settings import CacheMode
 from runner.protocols import Retriever
-from runner.rankings import rank_all
 from runner.records import Ranking
-from runner.searching import Searcher
-from runner.vault.store import NoteStore
+from runner.retrieval.embeddings import Done, EmbeddingStore
+from runner.retrieval.rankings import rank_all
+from runner.retrieval.searching import Searcher
 from tests.corpora import corpus_of, question, workspace
 from tests.fuzz.damage import damaged
 from tests.fuzz.inputs import inputs, refused

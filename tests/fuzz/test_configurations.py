@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from runner import arguments
 from runner.cli import COMMANDS, main
-from runner.components import build
-from runner.compose import plan_of
-from runner.config import problems_of
-from runner.frozen import Frozen
+from runner.config import arguments
+from runner.config.components import build
+from runner.config.compose import plan_of
+from runner.config.frozen import Frozen
+from runner.config.options import problems_of
 from tests.fuzz.damage import NASTY, damaged, paths, values
 from tests.fuzz.inputs import SURPRISE, ended, inputs, refused
 from tests.small_data import small_data

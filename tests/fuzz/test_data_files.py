@@ -21,17 +21,17 @@ from plugins.evaluation.full_rag import FullRag
 from plugins.generator.given import GivenGenerator
 from plugins.judge.lexical import LexicalJudge
 from plugins.retriever.given import GivenRetriever
-from runner.aggregate import aggregate, latency
 from runner.commands import score
 from runner.data.problems import ProblemLog
-from runner.engine import run_case
-from runner.journal import encode
+from runner.domains.traces import score_trace
+from runner.domains.traces.chat_logs import read_chat_logs
+from runner.metrics.aggregate import aggregate, latency
 from runner.metrics.catalogue import built_in
 from runner.records import DataSet, Row
-from runner.retrieval import Retrieval
-from runner.store import Store
-from runner.trace import score_trace
-from runner.trace.chat_logs import read_chat_logs
+from runner.retrieval.stage import Retrieval
+from runner.run.engine import run_case
+from runner.system.journal import encode
+from runner.system.store import Store
 from tests.fuzz.damage import altered, damaged, encoded, files_of, jsonl
 from tests.fuzz.inputs import FOREIGN, inputs, refused
 from tests.fuzz.samples import (

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import DictConfig, OmegaConf
 
-from runner import arguments
-from runner.aggregate import aggregate, latency
-from runner.components import build
-from runner.compose import plan_of
-from runner.engine import run_case
-from runner.journal import encode
+from runner.config import arguments
+from runner.config.components import build
+from runner.config.compose import plan_of
+from runner.metrics.aggregate import aggregate, latency
 from runner.metrics.catalogue import built_in
 from runner.records import Row
-from runner.serving import opened_with
-from runner.store import Store
+from runner.run.engine import run_case
+from runner.run.serving import opened_with
+from runner.system.journal import encode
+from runner.system.store import Store
 from tests.fuzz.damage import files_of
 from tests.fuzz.forms import FORMS
 from tests.fuzz.inputs import FOREIGN, inputs, refused

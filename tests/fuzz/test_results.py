@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.aggregate import aggregate, latency
 from runner.cli import main
 from runner.commands.compare import rules_of
-from runner.comparison.compare import compare
-from runner.comparison.sides import Side
-from runner.comparison.snapshots import Snapshot, parse_snapshot
-from runner.journal import Journal
-from runner.judging import judging_of
+from runner.compare.compare import compare
+from runner.compare.regression import Regression
+from runner.compare.sides import Side
+from runner.compare.snapshots import Snapshot, parse_snapshot
+from runner.metrics.aggregate import aggregate, latency
 from runner.metrics.catalogue import built_in
+from runner.metrics.judging import judging_of
 from runner.records import Row
-from runner.regression import Regression
-from runner.results import write_errors
+from runner.run.results import write_errors
+from runner.system.journal import Journal
 from tests.fuzz.damage import altered, damaged, encoded, files_of
 from tests.fuzz.inputs import ended, inputs, refused
 from tests.small_data import small_data

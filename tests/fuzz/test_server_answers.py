@@ -16,12 +16,12 @@ from plugins.generator.openai import OpenaiGenerator
 from plugins.judge.openai import OpenaiJudge
 from plugins.memory.summariser.openai import OpenaiSummariser
 from plugins.reranker.openai import OpenaiReranker
-from runner.agent.candidate import Candidate
+from runner.domains.agent.candidate import Candidate
+from runner.domains.memory.protocols import Bounds
+from runner.domains.memory.records import ChatTurn
 from runner.errors import EvaluationError
 from runner.llm.models import Models
 from runner.llm.retry import Patience
-from runner.memory.protocols import Bounds
-from runner.memory.records import ChatTurn
 from runner.records import Context, Query
 from tests.fuzz.damage import altered, damaged, encoded, values
 from tests.fuzz.inputs import FOREIGN, inputs

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.embeddings import EmbeddingStore, Kind, in_turn
+from runner.retrieval.embeddings import EmbeddingStore, Kind, in_turn
 
 MODEL = {"model": "letters"}
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runner.database import Database
+from runner.system.database import Database
 
 SCHEMA = "CREATE TABLE number (n INTEGER PRIMARY KEY)"
 

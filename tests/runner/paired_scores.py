@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from runner.paired import Paired, compare_means
+from runner.metrics.paired import Paired, compare_means
 
 
 def of_one(baseline: Sequence[float] | np.ndarray, candidate: Sequence[float] | np.ndarray, seed: int = 1) -> Paired:

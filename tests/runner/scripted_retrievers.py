@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from runner.protocols import Workspace
-from runner.rankings import Rankings, rank_all
 from runner.records import Corpus, Query, Ranking
-from runner.searching import Searcher
+from runner.retrieval.rankings import Rankings, rank_all
+from runner.retrieval.searching import Searcher
 from tests.corpora import corpus_of, question, workspace
 
 

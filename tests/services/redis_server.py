@@ -15,7 +15,7 @@ from typing import Any
 
 import redis
 
-from runner.memory.embedded_server import binary
+from runner.domains.memory.embedded_server import binary
 from tests.services.ports import free_port
 
 PASSWORD = "맞는 열쇠 s3cret"

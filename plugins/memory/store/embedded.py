@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from runner.memory.embedded_server import acquire, release
-from runner.memory.redis_errors import Place
-from runner.memory.redis_link import Link, settings_of
-from runner.memory.redis_sessions import RedisSessions
-from runner.memory.store_settings import Hours
+from runner.domains.memory.embedded_server import acquire, release
+from runner.domains.memory.redis_errors import Place
+from runner.domains.memory.redis_link import Link, settings_of
+from runner.domains.memory.redis_sessions import RedisSessions
+from runner.domains.memory.store_settings import Hours
 
 TIMEOUT_S = 30.0
 RETRIES = 1

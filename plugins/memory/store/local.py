@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
-from runner.memory.protocols import Committed
-from runner.memory.records import ChatTurn, Entity, SessionKey, SessionState
-from runner.memory.store_settings import Hours
-from runner.memory.stored import keys_of
+from runner.domains.memory.protocols import Committed
+from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
+from runner.domains.memory.store_settings import Hours
+from runner.domains.memory.stored import keys_of
 
 
 @dataclass

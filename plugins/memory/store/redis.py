@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from runner.domains.memory.records import SessionKey
+from runner.domains.memory.redis_link import Link
+from runner.domains.memory.redis_server import RedisServer
+from runner.domains.memory.redis_sessions import RedisSessions
+from runner.domains.memory.store_settings import Hours, RedisSettings
 from runner.errors import Problem
-from runner.memory.records import SessionKey
-from runner.memory.redis_link import Link
-from runner.memory.redis_server import RedisServer
-from runner.memory.redis_sessions import RedisSessions
-from runner.memory.store_settings import Hours, RedisSettings
 
 
 class RedisStore(RedisSessions):

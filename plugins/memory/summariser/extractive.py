@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from runner.memory.extraction.digest import digest
-from runner.memory.records import Bounds, ChatTurn, Entity, Summary
-from runner.threads import compute
+from runner.domains.memory.extraction.digest import digest
+from runner.domains.memory.records import Bounds, ChatTurn, Entity, Summary
+from runner.system.threads import compute
 
 
 class ExtractiveSummariser:

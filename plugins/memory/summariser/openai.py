@@ -8,15 +8,15 @@ from typing import Annotated, Any, Unpack
 
 from pydantic import Field
 
+from runner.domains.memory.context import rendered
+from runner.domains.memory.records import Bounds, ChatTurn, Entity, Summary
+from runner.domains.memory.shortening import shortened
 from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatRequest, Message
 from runner.llm.models import Models
 from runner.llm.prompts import Prompt, prompt, prompt_called
 from runner.llm.sampling import Sampling, SamplingSettings
 from runner.llm.tokens import count_tokens
-from runner.memory.context import rendered
-from runner.memory.records import Bounds, ChatTurn, Entity, Summary
-from runner.memory.shortening import shortened
 from runner.records import Context
 from runner.text.language import Language, detect_language
 

@@ -14,9 +14,9 @@ import numpy as np
 from runner.metrics.metric import Catalogue
 from runner.report import metric
 from runner.report.document import Document
-from runner.report.folder import lines_at, parsed
 from runner.report.html.details import cut
 from runner.report.worst import merit
+from runner.system.folder import lines_at, parsed
 
 LISTED = 100_000  # cases; the worst ones of more
 QUESTION = 200  # characters in the table

@@ -12,7 +12,7 @@ from runner.report.html.cases import Cases
 from runner.report.html.details import Store, details_of, shown
 from runner.report.html.markup import Html, found_in_data, joined, language_tag, paragraph, scrolled, tag
 from runner.report.html.page import Section
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 DETAIL_BYTES = 2_000_000  # for everything that is known of cases, as JSON
 DETAILED = 5_000  # cases at most

@@ -10,7 +10,7 @@ from runner.report.comparison_words import Record, headline
 from runner.report.html import comparison_sections
 from runner.report.html.markup import Html, found_in_data, table, tag
 from runner.report.html.page import FILE, Page, Section
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 
 def write_comparison(folder: Path, records: Sequence[Record], say: Wording) -> None:

@@ -42,7 +42,7 @@ from runner.report.html.bars import difference_bar, share_bar, verdict_class
 from runner.report.html.head import told
 from runner.report.html.markup import Html, found_in_data, joined, paragraph, table, tag
 from runner.report.html.page import Section
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 OTHERS = (("other", "other"), ("leg", "legs"))
 FLIPS = {"lost": 50, "won": 50}  # shown with everything about them

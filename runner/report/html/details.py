@@ -21,9 +21,9 @@ from runner.report.html.markup import Html, clean, found_in_data, joined, tag
 from runner.report.links_section import is_of_a_link, place
 from runner.report.metric import label
 from runner.report.trace_section import result
-from runner.report.wording import Wording
 from runner.report.worst import lost_at, scores
 from runner.report.worst_section import asked, expected, outdated
+from runner.words.wording import Wording
 
 TEXT, CONTEXT, REASON = 3000, 1500, 1000  # characters shown of a question or answer, of a chunk, of what a judge says
 ITEMS = 30  # of one list

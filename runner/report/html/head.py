@@ -8,7 +8,7 @@ from runner.report.document import Document
 from runner.report.html.markup import Html, found_in_data, tag
 from runner.report.panels import cases_line, models_line
 from runner.report.run_sections import command, facts, notes
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
 

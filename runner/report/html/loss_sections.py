@@ -12,7 +12,7 @@ from runner.report.html.bars import share_bar
 from runner.report.html.markup import Html, joined, paragraph, scrolled, table, tag
 from runner.report.html.page import Section
 from runner.report.panels import lost_counts, two_by_two
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 
 def diagnosis(document: Document) -> Section | None:

@@ -13,7 +13,7 @@ from runner.report.html.plot import WIDE, legend, plot
 from runner.report.memory_section import BY, points
 from runner.report.metric import Value
 from runner.report.sweep import Sweep
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 
 def memory(document: Document) -> Section | None:

@@ -13,7 +13,7 @@ from runner.report.html.markup import Html, found_in_data, joined, paragraph, sc
 from runner.report.html.page import Section
 from runner.report.metric import Value
 from runner.report.metric_sections import MAX_SLICES, at_cutoffs, by_leg, legs_head, sliced
-from runner.report.wording import Wording
+from runner.words.wording import Wording
 
 NUMBERS = ("head.value", "interval", "scored", "metrics.scored_only")
 CELL_BAR = 64  # pixels

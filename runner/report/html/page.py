@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from runner.report.html.markup import Html, joined, tag
-from runner.report.wording import Wording
-from runner.writing import replacing
+from runner.system.writing import replacing
+from runner.words.wording import Wording
 
 # Whatever gets past the escaping finds scripts, styles, images and requests of every kind forbidden.
 POLICY = "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from runner.report.document import Document
-from runner.report.folder import open_run, read_json
 from runner.report.html import (
     agent_sections,
     comparison_sections,
@@ -22,6 +21,7 @@ from runner.report.html.cases import cases_of
 from runner.report.html.cases_section import cases_section
 from runner.report.html.head import head
 from runner.report.html.page import FILE, Page, Section
+from runner.system.folder import open_run, read_json
 
 SECTIONS: tuple[Callable[[Document], Section | None], ...] = (
     metric_sections.panels,

@@ -1,4 +1,4 @@
-"""Sections of the page of a sweep that compare its runs (runner.comparison.sweep)."""
+"""Sections of the page of a sweep that compare its runs (runner.compare.sweep)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 from runner.metrics.metric import Grades, Metric
 from runner.protocols import Workspace
 from runner.records import CaseSet, Judgements, Preparation, Scores, Timing
-from runner.store import fingerprint
+from runner.system.store import fingerprint
 
 INSULTS = {"fool", "idiot", "바보"}
 THANKS = {"please", "thank", "고맙습니다"}

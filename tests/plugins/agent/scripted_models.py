@@ -10,13 +10,12 @@ from plugins.agent.pydantic_ai import PydanticAiAgent
 from plugins.reranker.openai import OpenaiReranker
 from plugins.retriever.keyword import KeywordRetriever
 from plugins.tokenizer.auto import AutoTokenizer
-from runner.agent.fallbacks import Fallbacks
-from runner.agent.protocols import Reranker
-from runner.agent.shelf import Collection, Shelf
-from runner.agent.toolbox import Toolbox
+from runner.domains.agent.fallbacks import Fallbacks
+from runner.domains.agent.protocols import Reranker
+from runner.domains.agent.shelf import Collection, Shelf
+from runner.domains.agent.toolbox import Toolbox
 from runner.llm.models import Models
-from runner.records import Query
-from runner.trajectory import Trajectory
+from runner.records import Query, Trajectory
 from tests.corpora import corpus_of, workspace
 from tests.services.models_replies import Reply, completion
 from tests.services.models_server import ModelsServer

@@ -14,8 +14,7 @@ from plugins.agent.pydantic_ai import MORE_REQUESTS, SPENT, PydanticAiAgent
 from plugins.reranker.none import NoReranker
 from runner.errors import InputError, installing
 from runner.llm.rehearsal import Rehearsal
-from runner.records import Query, Turn
-from runner.trajectory import Trajectory
+from runner.records import Query, Trajectory, Turn
 from tests.plugins.agent.scripted_models import (
     ENOUGH,
     LACKING,

@@ -11,9 +11,9 @@ import pytest
 from plugins.agent.scripted import ScriptedAgent
 from plugins.reranker.none import NoReranker
 from runner.errors import ReplyError
-from runner.trajectory import Assessment, Trajectory
+from runner.records import Assessment, Trajectory
 from tests.corpora import workspace
-from tests.runner.agent.shelves import Says, sectioned, shelf_of, toolbox_of
+from tests.runner.domains.agent.shelves import Says, sectioned, shelf_of, toolbox_of
 
 GUIDE = [
     ("Guide", "about the budget"),

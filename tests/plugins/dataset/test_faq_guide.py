@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from plugins.dataset.faq_guide import FaqGuideDataset
-from runner.agent.tags import chunk_tags
+from runner.domains.agent.tags import chunk_tags
 from runner.errors import CorpusError, DataError
 from runner.records import DataSet
 

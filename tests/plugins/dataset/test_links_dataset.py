@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from plugins.dataset.links import FOLDER, LinksDataset
+from runner.domains.links.links import links_of
 from runner.errors import CorpusError, DataError, InputError
-from runner.vault.links import links_of
 from tests.small_data import write_texts
 
 NOTES = {

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from plugins.dataset.traces import TracesDataset
-from runner.trace import score_trace
-from runner.trace.records import Trace
+from runner.domains.traces import score_trace
+from runner.domains.traces.records import Trace
 
 DOMAINS = ("default", "finance", "code", "medical", "customer_service")
 QUALITIES = ("good", "mediocre", "bad")

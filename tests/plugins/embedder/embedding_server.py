@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from plugins.embedder.openai import OpenaiEmbedder
 from runner.llm.models import Models
-from runner.threads import in_thread
+from runner.system.threads import in_thread
 from tests.corpora import corpus_of, question, workspace
 from tests.services.models_server import ModelsServer
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 
 from plugins.embedder.none import NoEmbedder
-from runner.store import Store
+from runner.system.store import Store
 
 
 def test_every_text_is_a_vector_of_length_zero(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from plugins.embedder.openai import OpenaiEmbedder
 from runner.errors import StopRunError
 from runner.llm.models import Models
-from runner.stopwatch import stopwatch
+from runner.system.stopwatch import stopwatch
 from tests.plugins.embedder.embedding_server import KEY, beside, embed, embedder, models, texts_of
 from tests.services.models_replies import embeddings, error, vector
 from tests.services.models_server import ModelsServer

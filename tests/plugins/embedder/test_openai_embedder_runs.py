@@ -21,9 +21,9 @@ from runner.errors import StopRunError
 from runner.llm.models import Models
 from runner.llm.rehearsal import Rehearsal
 from runner.protocols import Workspace
-from runner.rankings import Rankings, rank_all
-from runner.rehearsal_workspace import Scratch
-from runner.searching import Searcher
+from runner.retrieval.rankings import Rankings, rank_all
+from runner.retrieval.searching import Searcher
+from runner.run.rehearsal_workspace import Scratch
 from tests.corpora import workspace
 from tests.plugins.embedder.embedding_server import (
     CORPUS,

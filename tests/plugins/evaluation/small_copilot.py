@@ -11,14 +11,27 @@ from plugins.evaluation.copilot import Copilot
 from plugins.memory.full_history import FullHistoryMemory
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
+from runner.domains.memory.context import ContextBuilder
+from runner.domains.memory.records import Conversation, Fact, Probe
 from runner.llm.projection import Projection
-from runner.memory.context import ContextBuilder
-from runner.memory.records import Conversation, Fact, Probe
-from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Judgement, Query, Ranking, Scores
-from runner.store import Store
-from runner.trajectory import Assessment, ToolCall, Trajectory
+from runner.records import (
+    Answer,
+    Assessment,
+    Chunk,
+    Context,
+    Corpus,
+    DataSet,
+    Document,
+    Judgement,
+    Query,
+    Ranking,
+    Scores,
+    ToolCall,
+    Trajectory,
+)
+from runner.system.store import Store
 from tests.plugins.evaluation.small_retrieval import retrieval
-from tests.runner.memory.talks import talk
+from tests.runner.domains.memory.talks import talk
 
 TEXTS = {"budget": "Budgets warn at 80 %.", "export": "Reports are exported as CSV.", "seats": "Seats cost $5."}
 MENU = "Nothing was found. See the menu."

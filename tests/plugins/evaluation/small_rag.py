@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from plugins.evaluation.full_rag import FullRag, RequireSettings
-from runner.engine import run_case
 from runner.records import Answer, Chunk, Context, Corpus, DataSet, Document, Judgement, Query, Ranking, Row
-from runner.stopwatch import note
-from runner.store import Store
+from runner.run.engine import run_case
+from runner.system.stopwatch import note
+from runner.system.store import Store
 from tests.plugins.evaluation.small_retrieval import retrieval
 
 TEXTS = {"a": "Alpha is first.", "b": "Beta is second.", "c": "Gamma is third."}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from runner.retrieval import Retrieval
+from runner.retrieval.stage import Retrieval
 
 
 def retrieval(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from plugins.memory.none import NoMemory
+from runner.domains.memory.context import ContextBuilder
+from runner.domains.memory.records import Fact
 from runner.errors import DataError
-from runner.memory.context import ContextBuilder
-from runner.memory.records import Fact
 from runner.records import Answer
 from tests.plugins.evaluation.small_copilot import ANSWERS, MENU, TALK, ByName, Says, copilot, scored
 

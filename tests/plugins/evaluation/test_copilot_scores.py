@@ -9,9 +9,9 @@ import pytest
 
 from plugins.memory.full_history import FullHistoryMemory
 from plugins.memory.none import NoMemory
+from runner.domains.memory.records import Remembered, SessionKey
 from runner.errors import EvaluationError
-from runner.memory.records import Remembered, SessionKey
-from runner.store import Store
+from runner.system.store import Store
 from tests.plugins.evaluation.small_copilot import Grades, copilot, scored
 
 

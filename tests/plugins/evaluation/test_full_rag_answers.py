@@ -9,9 +9,8 @@ import pytest
 
 from plugins.evaluation.full_rag import RequireSettings
 from runner.errors import StopRunError
-from runner.records import Answer, Context, Given, Query, Ranking
-from runner.store import Store
-from runner.trajectory import Trajectory
+from runner.records import Answer, Context, Given, Query, Ranking, Trajectory
+from runner.system.store import Store
 from tests.plugins.evaluation.small_rag import Alphabetical, Judges, Says, full_rag, query, ran, row
 
 

@@ -13,9 +13,9 @@ from plugins.generator.given import GivenGenerator
 from plugins.judge.lexical import LexicalJudge
 from plugins.retriever.given import GivenRetriever
 from runner.cli import main
-from runner.health import check_health
+from runner.llm.health import check_health
 from runner.records import Context, Corpus, DataSet, Given, Judgement, Query, Turn
-from runner.store import Store
+from runner.system.store import Store
 from tests.plugins.evaluation.small_retrieval import retrieval
 from tests.services.models_replies import Reply, completion
 from tests.services.models_server import serving_models

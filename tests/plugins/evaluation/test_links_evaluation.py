@@ -12,10 +12,10 @@ from plugins.dataset.vault import VaultDataset
 from plugins.evaluation.links import LinkEvaluation
 from plugins.judge.lexical import LexicalJudge
 from plugins.suggester.lexical import LexicalSuggester
+from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions, Vault
 from runner.errors import ConfigError
 from runner.protocols import Judge, Workspace
 from runner.records import Judgement, Scores
-from runner.vault.suggesting import Place, Suggester, Suggestion, Suggestions, Vault
 from tests.plugins.suggester.vaults import Folders
 from tests.small_data import write_texts
 

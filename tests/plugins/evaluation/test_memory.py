@@ -13,13 +13,13 @@ from plugins.memory.none import NoMemory
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.memory.window import WindowMemory
-from runner.memory.context import ContextBuilder
-from runner.memory.probing import ProbeCase
-from runner.memory.records import ChatTurn, Conversation, Probe
+from runner.domains.memory.context import ContextBuilder
+from runner.domains.memory.probing import ProbeCase
+from runner.domains.memory.records import ChatTurn, Conversation, Probe
+from runner.metrics.profile import named
 from runner.records import Answer, Context, DataProblem, Judgement, Query, Scores
-from runner.store import Store
-from runner.trace.profile import named
-from tests.runner.memory.talks import budget_talk, talk
+from runner.system.store import Store
+from tests.runner.domains.memory.talks import budget_talk, talk
 
 
 @dataclass

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from plugins.evaluation.retrieval_only import RetrievalOnly
-from runner.engine import run_case
-from runner.records import Chunk, Corpus, DataSet, Document, Query, Ranking, Row, Span
-from runner.store import Store
-from runner.trajectory import Trajectory
+from runner.records import Chunk, Corpus, DataSet, Document, Query, Ranking, Row, Span, Trajectory
+from runner.run.engine import run_case
+from runner.system.store import Store
 from tests.plugins.evaluation.small_retrieval import retrieval
 
 TEXT = "# One\n\nfirst part\n\n# Two\n\nsecond part"

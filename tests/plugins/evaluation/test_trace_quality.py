@@ -12,13 +12,13 @@ from plugins.embedder.lsa import LsaEmbedder
 from plugins.embedder.none import NoEmbedder
 from plugins.evaluation.trace_quality import NAMES, TraceQuality
 from plugins.novelty.local import LocalNovelty
+from runner.domains.traces.records import Trace
 from runner.errors import ConfigError
+from runner.metrics.profile import AutoProfile, ProfileChoice, named, shipped
 from runner.protocols import Embedder, Workspace
 from runner.records import DataProblem
-from runner.store import Store
-from runner.trace.profile import AutoProfile, ProfileChoice, named, shipped
-from runner.trace.records import Trace
-from tests.runner.trace.examples import finance, recovering, trace
+from runner.system.store import Store
+from tests.runner.domains.traces.examples import finance, recovering, trace
 
 
 @dataclass

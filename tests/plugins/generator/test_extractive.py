@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plugins.generator.extractive import ExtractiveGenerator
-from runner.memory.context import ContextBuilder
-from runner.memory.records import ChatTurn, Entity, Remembered
+from runner.domains.memory.context import ContextBuilder
+from runner.domains.memory.records import ChatTurn, Entity, Remembered
 from runner.records import Answer, Context, Query
 from runner.text.refusals import REFUSAL
 

@@ -12,7 +12,7 @@ from plugins.generator.openai import OpenaiGenerator
 from runner.errors import ConfigError, InputError, ReplyError
 from runner.llm.models import Models
 from runner.records import Answer, Context, Query, Turn
-from runner.stopwatch import stopwatch
+from runner.system.stopwatch import stopwatch
 from runner.text.refusals import REFUSAL
 from tests.services.doors import models as models_at
 from tests.services.models_replies import Reply, completion

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from plugins.judge.lexical import LexicalJudge
 from runner.errors import EvaluationError
-from runner.health import check_health
+from runner.llm.health import check_health
 from runner.records import Context, Judgement
 
 CONTEXTS = [

@@ -12,7 +12,7 @@ from plugins.judge.lexical import LexicalJudge
 from plugins.judge.openai import OpenaiJudge
 from plugins.judge.panel import PanelJudge
 from runner.errors import EvaluationError
-from runner.health import check_health
+from runner.llm.health import check_health
 from runner.llm.memory_controls import memory_controls
 from runner.llm.models import Models
 from runner.llm.rubrics import built_in

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.errors import EvaluationError, InputError, StopRunError
-from runner.health import check_health
+from runner.llm.health import check_health
 from runner.llm.rubrics import built_in
 from runner.records import Judgement, Turn
 from tests.plugins.judge.judged import judged, says, system_of, user_of

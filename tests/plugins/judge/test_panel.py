@@ -9,10 +9,10 @@ import pytest
 from plugins.judge.lexical import LexicalJudge
 from plugins.judge.openai import OpenaiJudge
 from plugins.judge.panel import PanelJudge
-from runner.components import build
-from runner.compose import compose_cells
+from runner.config.components import build
+from runner.config.compose import compose_cells
 from runner.errors import ConfigError, EvaluationError, StopRunError
-from runner.health import check_health
+from runner.llm.health import check_health
 from runner.records import Judgement
 from tests.services.doors import models as models_at
 from tests.services.models_replies import completion

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
 
-from runner.memory.protocols import Committed
-from runner.memory.records import ChatTurn, Entity, SessionKey, SessionState
+from runner.domains.memory.protocols import Committed
+from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
 
 
 class SmallStore:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from runner.memory.records import Bounds, ChatTurn, Entity, Summary
+from runner.domains.memory.records import Bounds, ChatTurn, Entity, Summary
 
 
 class ListingSummariser:

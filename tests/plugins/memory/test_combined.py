@@ -3,7 +3,7 @@ import asyncio
 from plugins.memory.combined import CombinedMemory
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
-from runner.memory.records import ChatTurn, SessionKey
+from runner.domains.memory.records import ChatTurn, SessionKey
 from tests.plugins.memory.summarisers import ListingSummariser
 
 KEY = SessionKey("acme", "s1")

@@ -1,6 +1,6 @@
 from plugins.memory.full_history import FullHistoryMemory
 from plugins.memory.store.local import LocalStore
-from runner.memory.records import ChatTurn, SessionKey
+from runner.domains.memory.records import ChatTurn, SessionKey
 from tests.plugins.memory.summarisers import ListingSummariser
 
 KEY, OTHER = SessionKey("acme", "s1"), SessionKey("acme", "s2")

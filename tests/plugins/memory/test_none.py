@@ -1,5 +1,5 @@
 from plugins.memory.none import NoMemory
-from runner.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
+from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
 from tests.plugins.memory.small_store import SmallStore
 from tests.plugins.memory.summarisers import ListingSummariser
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from plugins.memory.recursive_summary import RecursiveSummaryMemory
+from runner.domains.memory.records import ChatTurn, Entity, SessionKey
 from runner.errors import BudgetSpentError, EvaluationError, InputError, StopRunError
-from runner.memory.records import ChatTurn, Entity, SessionKey
 from tests.plugins.memory.small_store import SmallStore
 from tests.plugins.memory.summarisers import ListingSummariser
 

@@ -2,7 +2,7 @@ import asyncio
 
 from plugins.memory.retrieved_turns import RetrievedTurnsMemory
 from plugins.memory.store.local import LocalStore
-from runner.memory.records import ChatTurn, SessionKey
+from runner.domains.memory.records import ChatTurn, SessionKey
 from tests.plugins.memory.summarisers import ListingSummariser
 
 KEY, OTHER = SessionKey("acme", "s1"), SessionKey("globex", "s1")

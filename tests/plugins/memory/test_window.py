@@ -2,7 +2,7 @@ import pytest
 
 from plugins.memory.store.local import LocalStore
 from plugins.memory.window import WindowMemory
-from runner.memory.records import ChatTurn, SessionKey
+from runner.domains.memory.records import ChatTurn, SessionKey
 from tests.plugins.memory.summarisers import ListingSummariser
 
 KEY = SessionKey("acme", "s1")

@@ -8,8 +8,8 @@ from typing import Any
 
 from plugins.novelty.local import LocalNovelty
 from plugins.novelty.redis import RedisNovelty
-from runner.memory.embedded_server import acquire, release
-from runner.trace.protocols import Novelty
+from runner.domains.memory.embedded_server import acquire, release
+from runner.domains.traces.protocols import Novelty
 
 KINDS = ("local", "redis")
 Make = Callable[..., Novelty]

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from plugins.embedder.none import NoEmbedder
 from plugins.novelty.local import LocalNovelty
+from runner.domains.traces.records import Trace
 from runner.errors import DataError, InputError
 from runner.protocols import Embedder
-from runner.store import Store
-from runner.trace.records import Trace
+from runner.system.store import Store
 from tests.plugins.novelty.embedders import Points
 from tests.plugins.novelty.novelties import KINDS, Make, running
-from tests.runner.trace.examples import trace
+from tests.runner.domains.traces.examples import trace
 
 START = datetime(2026, 11, 3, 9, tzinfo=UTC)
 

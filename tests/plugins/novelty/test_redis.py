@@ -10,13 +10,13 @@ import yaml
 
 from plugins.embedder.none import NoEmbedder
 from plugins.novelty.redis import RedisNovelty
+from runner.domains.memory import redis_server
+from runner.domains.traces.records import Trace
 from runner.errors import ConfigError, InputError, StopRunError
-from runner.memory import redis_server
 from runner.protocols import Embedder
-from runner.store import Store
-from runner.trace.records import Trace
+from runner.system.store import Store
 from tests.plugins.novelty.embedders import Fitted, Points
-from tests.runner.trace.examples import trace
+from tests.runner.domains.traces.examples import trace
 from tests.services.redis_proxies import serving_tls, write_certificate
 from tests.services.redis_server import PASSWORD, VARIABLE, RedisServer, serving_cluster
 

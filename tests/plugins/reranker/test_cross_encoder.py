@@ -15,10 +15,9 @@ from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
 from plugins.reranker.cross_encoder import CrossEncoderReranker
-from runner.agent.candidate import Candidate
+from runner.domains.agent.candidate import Candidate
 from runner.errors import InputError, installing
-from runner.records import Query
-from runner.trajectory import Assessment
+from runner.records import Assessment, Query
 from tests.corpora import corpus_of, workspace
 
 WEIGHTS = {"[PAD]": 100.0, "[UNK]": 0.0, "[CLS]": 50.0, "[SEP]": 0.0, "예약": 2.0, "점심": -3.0, "title": 1.0}

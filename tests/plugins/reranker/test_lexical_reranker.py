@@ -8,9 +8,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from plugins.reranker.lexical import LexicalReranker
-from runner.agent.candidate import Candidate
-from runner.records import Query
-from runner.trajectory import Assessment
+from runner.domains.agent.candidate import Candidate
+from runner.records import Assessment, Query
 from tests.corpora import corpus_of, workspace
 
 TEXTS = {"a": "Budget alerts arrive by mail.", "b": "Budget owners.", "c": "Mail servers.", "d": "달력"}

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from plugins.reranker.none import NoReranker
-from runner.agent.candidate import Candidate
-from runner.records import Query
-from runner.trajectory import Assessment
+from runner.domains.agent.candidate import Candidate
+from runner.records import Assessment, Query
 
 
 def test_the_most_relevant_first_and_ties_as_they_were_found() -> None:

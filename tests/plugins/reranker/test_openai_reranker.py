@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from plugins.reranker.openai import SCHEMA, OpenaiReranker
-from runner.agent.candidate import Candidate
+from runner.domains.agent.candidate import Candidate
 from runner.errors import InputError, ReplyError
 from runner.llm.models import Models
 from runner.llm.rehearsal import Rehearsal
 from runner.llm.structured import IDENTICAL
-from runner.records import Query, Turn
-from runner.trajectory import Assessment
+from runner.records import Assessment, Query, Turn
 from tests.services.doors import models
 from tests.services.models_replies import Reply, completion
 from tests.services.models_server import ModelsServer

@@ -11,15 +11,14 @@ from plugins.agent.scripted import ScriptedAgent
 from plugins.reranker.lexical import LexicalReranker
 from plugins.reranker.none import NoReranker
 from plugins.retriever.agentic import AgenticRetriever, MenuSettings, MessageSettings
-from runner.agent.toolbox import Toolbox
+from runner.domains.agent.toolbox import Toolbox
 from runner.errors import EvaluationError, StopRunError
 from runner.protocols import CachedRetriever, Workspace
-from runner.rankings import rank_all
-from runner.records import Corpus, Query, Ranking
-from runner.searching import Searcher
-from runner.trajectory import Trajectory
+from runner.records import Corpus, Query, Ranking, Trajectory
+from runner.retrieval.rankings import rank_all
+from runner.retrieval.searching import Searcher
 from tests.corpora import corpus_of, question, workspace
-from tests.runner.agent.shelves import Counting, sectioned
+from tests.runner.domains.agent.shelves import Counting, sectioned
 
 MESSAGES: MessageSettings = {
     "not_ready": {"ko": "준비 중", "en": "not ready"},

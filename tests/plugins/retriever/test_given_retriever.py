@@ -6,9 +6,9 @@ import pytest
 
 from plugins.retriever.given import GivenRetriever
 from runner.errors import EvaluationError
-from runner.rankings import documents, rank_all
 from runner.records import Context, Given, Query, Ranking
-from runner.searching import Searcher
+from runner.retrieval.rankings import documents, rank_all
+from runner.retrieval.searching import Searcher
 from tests.corpora import corpus_of, workspace
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from plugins.retriever.oracle import OracleRetriever
 from runner.protocols import Workspace
-from runner.rankings import rank_all
 from runner.records import Corpus, Query, Span
-from runner.searching import Searcher
+from runner.retrieval.rankings import rank_all
+from runner.retrieval.searching import Searcher
 from tests.corpora import corpus_of, workspace
 
 CORPUS = corpus_of({"a": ["a zero ", "a one ", "a two "], "b": ["b zero ", "b one "], "c": "c zero ", "d": "d zero "})

@@ -3,8 +3,8 @@ from collections import Counter
 import pytest
 
 from plugins.scenario.builtin import BuiltinScenarios
-from runner.memory.records import ChatTurn, Conversation, Probe
-from runner.memory.timeline import said
+from runner.domains.memory.records import ChatTurn, Conversation, Probe
+from runner.domains.memory.timeline import said
 from runner.text.shown import shows, shows_inside
 
 CONVERSATIONS, PROBLEMS = BuiltinScenarios(strict=True).load()

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from plugins.scenario.letta import LettaScenarios
+from runner.domains.memory.records import ChatTurn, Conversation, Fact, Probe
+from runner.domains.memory.timeline import current_facts
 from runner.errors import DataError
-from runner.memory.records import ChatTurn, Conversation, Fact, Probe
-from runner.memory.timeline import current_facts
 from runner.text.shown import shows
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "memory_update" / "updates.jsonl"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from plugins.scenario.locomo import LocomoScenarios
+from runner.domains.memory.records import ChatTurn, Conversation, Probe
 from runner.errors import DataError
-from runner.memory.records import ChatTurn, Conversation, Probe
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "locomo_noncommercial" / "locomo_a.json"
 needs_data = pytest.mark.skipif(not SHARED.exists(), reason="LoCoMo is not there: its licence forbids to ship it")

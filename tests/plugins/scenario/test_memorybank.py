@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from plugins.scenario.memorybank import MemorybankScenarios
+from runner.domains.memory.records import ChatTurn, Conversation, Probe
 from runner.errors import DataError
-from runner.memory.records import ChatTurn, Conversation, Probe
 
 
 def user(**days: list[Any]) -> dict[str, Any]:

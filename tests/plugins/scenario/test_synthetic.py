@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from plugins.scenario.synthetic import FOLDER, SyntheticScenarios
-from runner.memory.phrases import Phrases, Slot
-from runner.memory.records import Conversation
-from runner.memory.timeline import current_facts, said
+from runner.domains.memory.phrases import Phrases, Slot
+from runner.domains.memory.records import Conversation
+from runner.domains.memory.timeline import current_facts, said
 from runner.text.shown import shows, shows_inside
 
 CONVERSATIONS, PROBLEMS = SyntheticScenarios(conversations=80).load()

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from plugins.suggester.hybrid import HybridSuggester
+from runner.domains.links.suggesting import Place, Suggestion, Suggestions, Vault
 from runner.protocols import Workspace
-from runner.vault.suggesting import Place, Suggestion, Suggestions, Vault
 from tests.plugins.suggester.vaults import BREWING, Folders, notes_of, place, vault
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from runner.data.corpus import build_corpus
+from runner.domains.links.graph import VaultGraph
+from runner.domains.links.suggesting import Place, Suggestion, Vault
 from runner.records import Document
 from runner.text.chunking import Cutter
 from runner.text.language import Language
-from runner.vault.graph import VaultGraph
-from runner.vault.suggesting import Place, Suggestion, Vault
 
 
 @dataclass

@@ -6,8 +6,8 @@ import pytest
 
 from plugins.memory.store.redis import RedisStore
 from runner.cli import main
-from runner.memory.records import ChatTurn, SessionKey
-from runner.memory.stored import keys_of
+from runner.domains.memory.records import ChatTurn, SessionKey
+from runner.domains.memory.stored import keys_of
 from tests.services.redis_server import VARIABLE, RedisServer, serving_cluster
 
 FRESH, IDLE, TORN, ENDLESS, OTHER = (

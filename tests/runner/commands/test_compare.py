@@ -8,8 +8,8 @@ import pytest
 
 from runner.commands import compare
 from runner.commands.compare import rules_of
+from runner.compare.regression import Rule
 from runner.errors import ConfigError, DataError, InputError
-from runner.regression import Rule
 from tests.comparison_runs import graded, run_folder
 
 GOOD = [graded(f"q{n:02d}", 1.0) for n in range(20)]

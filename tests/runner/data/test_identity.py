@@ -11,7 +11,7 @@ from runner.data.identity import (
     queries_fingerprint,
 )
 from runner.records import Context, Document, Given, Query, Span, Turn
-from runner.store import fingerprint
+from runner.system.store import fingerprint
 from runner.text.chunking import Cutter
 
 ONE = Query(

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from runner import arguments
 from runner.commands.compare import rules_of
-from runner.compose import plan_of
+from runner.config import arguments
+from runner.config.compose import plan_of
+from runner.config.frozen import LARGEST_FILE, read_mapping
 from runner.data.files import MOST_REPEATED, GrowthError, check_growth, parsed_yaml
 from runner.data.front_matter import split_front_matter
 from runner.errors import DataError, InputError
-from runner.frozen import LARGEST_FILE, read_mapping
 
 LEVELS = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
 LAUGHS = "\n".join(["a0: &a0 [ha, ha]", *LEVELS, ""])

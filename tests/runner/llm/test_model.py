@@ -9,7 +9,7 @@ import pytest
 
 from runner.errors import BudgetSpentError, ReplyError, StopRunError
 from runner.llm.messages import ChatRequest, Message
-from runner.stopwatch import stopwatch
+from runner.system.stopwatch import stopwatch
 from tests.services.doors import PRICED, models, question, score
 from tests.services.models_replies import Reply, completion, error
 from tests.services.models_server import ModelsServer

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import EvaluationError
-from runner.stopwatch import deadline
+from runner.system.stopwatch import deadline
 from tests.services.doors import PRICED, models, question
 from tests.services.models_replies import error
 from tests.services.models_server import ModelsServer

@@ -9,7 +9,7 @@ import pytest
 from runner.errors import EvaluationError, StopRunError
 from runner.llm.messages import ChatReply
 from runner.llm.retry import Patience
-from runner.stopwatch import deadline, stopwatch
+from runner.system.stopwatch import deadline, stopwatch
 from tests.runner.llm.asked_model import asked
 from tests.services.doors import QUICK, models
 from tests.services.models_replies import Reply, completion, error

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from runner.metrics.agent import AgentSums, recall_of, trajectory_labels, trajectory_values
-from runner.trajectory import Assessment, ToolCall, Trajectory, trajectory_record
+from runner.records import Assessment, ToolCall, Trajectory, trajectory_record
 
 
 def call(*ranked: str, sufficient: bool | None = None, **more: Any) -> ToolCall:

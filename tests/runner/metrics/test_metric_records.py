@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.comparison.flips import decided_by
-from runner.comparison.verdicts import main_metrics
+from runner.compare.flips import decided_by
+from runner.compare.verdicts import main_metrics
 from runner.errors import ConfigError
 from runner.metrics.catalogue import built_in, declared_by, declared_in
 from runner.metrics.judged import ANSWER_METRICS

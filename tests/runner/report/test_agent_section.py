@@ -4,9 +4,9 @@ from typing import Any
 
 from runner.report import agent_section, metric_sections
 from runner.report.document import Document
-from runner.report.folder import open_run
-from runner.report.wording import LANGUAGES
 from runner.report.worst_section import facts_of
+from runner.system.folder import open_run
+from runner.words.wording import LANGUAGES
 from tests.agent_runs import AGENT, OUTPUT, TRAJECTORY
 from tests.run_documents import document_of
 from tests.run_folders import dump, estimate, write_run

@@ -14,15 +14,15 @@ from markdown_it import MarkdownIt
 from rich.table import Table
 
 from runner import report
-from runner.comparison.compare import compare_all
-from runner.comparison.record import record_of
-from runner.comparison.sides import Finder
-from runner.regression import Regression
+from runner.compare.compare import compare_all
+from runner.compare.record import record_of
+from runner.compare.regression import Regression
+from runner.compare.sides import Finder
 from runner.report.comparison import render
 from runner.report.comparison_junit import write_junit
 from runner.report.comparison_panels import comparison_panels
 from runner.report.comparison_words import headline, metrics_of, reason_text, signed, warnings
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.comparison_runs import graded, run_folder
 from tests.model_runs import used
 from tests.run_folders import HOSTILE

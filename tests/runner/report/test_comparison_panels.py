@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from runner.report.comparison_panels import comparison_panels
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.shown_panels import lines_of
 
 LONG = "mean_of_what_a_plugin_of_somebody_else_measures"

@@ -7,7 +7,7 @@ import pytest
 
 from runner.report import figures
 from runner.report.memory_figures import retention
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.memory_runs import MEMORY, bin_of
 from tests.run_folders import write_run
 

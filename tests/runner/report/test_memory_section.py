@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.report import memory_section
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.memory_runs import MEMORY
 from tests.run_documents import document_of
 from tests.shown_panels import lines_of

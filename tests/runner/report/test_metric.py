@@ -3,7 +3,7 @@ import pytest
 from runner.metrics.catalogue import built_in
 from runner.metrics.memory import CRITERIA
 from runner.report import metric
-from runner.report.wording import LANGUAGES, Wording
+from runner.words.wording import LANGUAGES, Wording
 from tests.run_folders import METRICS, estimate
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.table import Table
 
 from runner import report
-from runner.comparison.sweep import compare_sweep
-from runner.report.folder import open_sweep
+from runner.compare.sweep import compare_sweep
+from runner.system.folder import open_sweep
 from tests.runner.report.sweeps import shown
 from tests.shown_panels import lines_of
 from tests.swept_folders import Values, write_swept

@@ -5,8 +5,8 @@ import pytest
 from rich.cells import cell_len
 
 from runner import report
-from runner.comparison.sweep import compare_sweep
-from runner.report.folder import open_sweep
+from runner.compare.sweep import compare_sweep
+from runner.system.folder import open_sweep
 from tests.model_runs import MODELS_SUMMARY
 from tests.run_folders import dump
 from tests.runner.report.sweeps import shown

@@ -9,7 +9,7 @@ import pytest
 from runner import report
 from runner.report import figures
 from runner.report.trace_figures import orders, scores
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.run_folders import dump, write_run, write_sweep_folder
 from tests.trace_runs import TRACE
 

@@ -8,12 +8,12 @@ from rich.console import Console
 
 from runner.report import trace_section
 from runner.report.document import Document
-from runner.report.folder import open_run
 from runner.report.metric_sections import main
 from runner.report.run_sections import facts
 from runner.report.summary import render
-from runner.report.wording import LANGUAGES, Wording
 from runner.report.worst_section import facts_of, worst
+from runner.system.folder import open_run
+from runner.words.wording import LANGUAGES, Wording
 from tests.run_documents import document_of
 from tests.run_folders import dump, estimate, write_run
 from tests.trace_runs import ROW, TRACE

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from runner.report.trust import Rate, agreements, healths, warnings
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.model_runs import MEMORY_HEALTH, MODELS_SUMMARY, rate
 from tests.run_folders import merged
 

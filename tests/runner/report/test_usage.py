@@ -2,7 +2,7 @@ import pytest
 
 from runner.report import usage
 from runner.report.usage import Spent
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.model_runs import GENERATOR, JUDGE, MODELS_RUN, MODELS_SUMMARY, used
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from plugins.dataset.chunker.sections import SectionsChunker
 from plugins.dataset.faq_guide import STEPS
 from plugins.dataset.vault import VaultDataset
-from runner.components import build, check
+from runner.config.components import build, check
 from runner.errors import ConfigError
 from runner.text.chunking import AT_HEADINGS, PLAIN, Passage
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from plugins.memory.store.redis import RedisStore
+from runner.domains.memory.records import Entity, SessionKey, SessionState
 from runner.errors import StopRunError
-from runner.memory.records import Entity, SessionKey, SessionState
 from tests.services.redis_server import PASSWORD, VARIABLE, RedisServer
 
 KEY = SessionKey("acme", "1")

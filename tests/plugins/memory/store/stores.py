@@ -11,8 +11,8 @@ import pytest
 from plugins.memory.store.embedded import EmbeddedStore
 from plugins.memory.store.local import LocalStore
 from plugins.memory.store.redis import RedisStore
-from runner.memory.embedded_server import acquire, release
-from runner.memory.protocols import MemoryStore
+from runner.domains.memory.embedded_server import acquire, release
+from runner.domains.memory.protocols import MemoryStore
 from tests.services.redis_server import VARIABLE, debian_redis, serving_cluster, serving_redis
 
 KINDS = ("local", "embedded", "redis", "cluster", "debian")

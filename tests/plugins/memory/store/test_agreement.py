@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from plugins.memory.store.embedded import EmbeddedStore
 from plugins.memory.store.local import LocalStore
-from runner.memory.embedded_server import acquire, release
-from runner.memory.protocols import MemoryStore
-from runner.memory.records import ChatTurn, Entity, SessionKey, SessionState
+from runner.domains.memory.embedded_server import acquire, release
+from runner.domains.memory.protocols import MemoryStore
+from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
 
 KEYS = st.sampled_from([SessionKey("a", "b:c"), SessionKey("a:b", "c")])
 APPEND = st.tuples(st.just("append"), KEYS, st.none() | st.integers(0, 3))

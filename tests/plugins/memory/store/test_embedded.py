@@ -17,9 +17,9 @@ import psutil
 import pytest
 
 from plugins.memory.store.embedded import EmbeddedStore
+from runner.domains.memory import embedded_server
+from runner.domains.memory.records import ChatTurn, SessionKey
 from runner.errors import StopRunError
-from runner.memory import embedded_server
-from runner.memory.records import ChatTurn, SessionKey
 from tests.services.redis_server import valkey
 
 KEY = SessionKey("acme", "1")
@@ -49,7 +49,7 @@ def script(body: str, **environment: str) -> subprocess.Popen[str]:
         import asyncio, os, sys, time
         from plugins.memory.store.embedded import EmbeddedStore
         from runner.errors import RunnerError
-        from runner.memory.records import ChatTurn, SessionKey
+        from runner.domains.memory.records import ChatTurn, SessionKey
         async def speak(*, until=None):
             store = EmbeddedStore()
             async with store.opened():
@@ -196,7 +196,7 @@ def test_it_ends_with_a_process_that_exits_with_a_store_open() -> None:
         loop = asyncio.new_event_loop()
         opened = store.opened()
         loop.run_until_complete(opened.__aenter__())
-        from runner.memory import embedded_server
+        from runner.domains.memory import embedded_server
         print(embedded_server._running.folder, embedded_server._running.pid)
         """
     )
@@ -225,7 +225,7 @@ def test_a_forked_process_has_a_server_of_its_own() -> None:
                 print(await store.append(SessionKey("t", "s"), ChatTurn("u")), flush=True)
                 child = os.fork()
                 if not child:
-                    from runner.memory import embedded_server
+                    from runner.domains.memory import embedded_server
                     code = int(embedded_server._running is not None)
                     server = embedded_server.acquire()
                     code += 2 * (not server.socket.exists())

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from runner.domains.memory.protocols import MemoryStore
+from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
 from runner.errors import EvaluationError
-from runner.memory.protocols import MemoryStore
-from runner.memory.records import ChatTurn, Entity, SessionKey, SessionState
 from tests.plugins.memory.store.stores import KINDS, Kind, running
 
 KEY = SessionKey("acme", "s-1")

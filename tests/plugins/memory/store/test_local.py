@@ -1,5 +1,5 @@
 from plugins.memory.store.local import LocalStore
-from runner.memory.records import ChatTurn, SessionKey
+from runner.domains.memory.records import ChatTurn, SessionKey
 
 KEY, OTHER = SessionKey("acme", "1"), SessionKey("acme", "2")
 HOUR = 3600.0

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from plugins.memory.store.redis import RedisStore
+from runner.domains.memory.records import ChatTurn, SessionKey
 from runner.errors import ConfigError, StopRunError
-from runner.memory.records import ChatTurn, SessionKey
 from tests.plugins.memory.store.far_store import KEY, opened, stopped, store_of
 from tests.services.redis_proxies import serving_tls, write_certificate
 from tests.services.redis_server import RedisServer, serving_cluster, serving_redis

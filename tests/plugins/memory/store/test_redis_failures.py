@@ -8,9 +8,9 @@ from contextlib import suppress
 import pytest
 
 from plugins.memory.store.redis import RedisStore
+from runner.domains.memory.records import ChatTurn, SessionKey, SessionState
+from runner.domains.memory.stored import keys_of
 from runner.errors import StopRunError
-from runner.memory.records import ChatTurn, SessionKey, SessionState
-from runner.memory.stored import keys_of
 from tests.plugins.memory.store.far_store import KEY, committed, opened, stopped, store_of
 from tests.services.redis_proxies import losing_answers
 from tests.services.redis_server import RedisServer, serving_redis

@@ -1,7 +1,7 @@
 """The keys of a session in Redis, and the time that they are given."""
 
-from runner.memory.records import ChatTurn, SessionKey, SessionState
-from runner.memory.stored import keys_of
+from runner.domains.memory.records import ChatTurn, SessionKey, SessionState
+from runner.domains.memory.stored import keys_of
 from tests.plugins.memory.store.far_store import KEY, committed, store_of
 from tests.services.redis_server import RedisServer
 

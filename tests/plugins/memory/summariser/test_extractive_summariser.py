@@ -11,8 +11,8 @@ from plugins.memory.store.embedded import EmbeddedStore
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.scenario.synthetic import SyntheticScenarios
-from runner.memory.protocols import MemoryStore
-from runner.memory.records import Bounds, ChatTurn, Conversation, Entity, Fact, SessionKey, SessionState
+from runner.domains.memory.protocols import MemoryStore
+from runner.domains.memory.records import Bounds, ChatTurn, Conversation, Entity, Fact, SessionKey, SessionState
 from runner.text.sentences import split_sentences
 from runner.text.shown import shows
 

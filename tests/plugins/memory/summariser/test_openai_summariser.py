@@ -9,9 +9,9 @@ import pytest
 from plugins.memory.recursive_summary import RecursiveSummaryMemory
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.openai import OpenaiSummariser
+from runner.domains.memory.records import Bounds, ChatTurn, Entity, SessionKey, Summary
 from runner.errors import BudgetSpentError, ConfigError, InputError, ReplyError
 from runner.llm.models import Models
-from runner.memory.records import Bounds, ChatTurn, Entity, SessionKey, Summary
 from tests.services.doors import models as models_at
 from tests.services.models_replies import completion
 from tests.services.models_server import ModelsServer

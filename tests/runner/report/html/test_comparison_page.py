@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.report.html import write_comparison
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.compared_runs import compared
 from tests.html_pages import Element, parse
 

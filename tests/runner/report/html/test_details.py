@@ -3,7 +3,7 @@ from typing import Any
 import orjson
 
 from runner.report.html.details import Body, Store, cut, details_of, shown
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.html_pages import parse
 from tests.run_folders import ROWS, row
 

@@ -8,7 +8,7 @@ import pytest
 
 from runner.report.html.markup import Html, paragraph, tag
 from runner.report.html.page import Page, Section
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.html_pages import parse
 
 HOSTILE = "</script><script>alert(1)</script><!-- & \u2028 ]]> \\"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runner.report.wording import LANGUAGES
+from runner.words.wording import LANGUAGES
 from tests.compared_runs import compared
 from tests.html_pages import Element
 from tests.run_folders import dump, row, write_run

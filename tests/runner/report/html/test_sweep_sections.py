@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from runner import report
-from runner.comparison.sweep import compare_sweep
+from runner.compare.sweep import compare_sweep
 from tests.html_pages import Element, parse
 from tests.swept_folders import Values, write_swept
 

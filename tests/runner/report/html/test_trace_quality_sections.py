@@ -3,12 +3,12 @@ from pathlib import Path
 from typing import Any
 
 from runner.report.document import Document
-from runner.report.folder import open_run
 from runner.report.html.cases import cases_of
 from runner.report.html.cases_section import cases_section
 from runner.report.html.metric_sections import panels
 from runner.report.html.trace_quality_sections import by_profile, traces
 from runner.report.sweep import read_sweep
+from runner.system.folder import open_run
 from tests.run_documents import document_of
 from tests.run_folders import dump, estimate, row, write_run, write_sweep_folder
 from tests.trace_runs import ROW, TRACE, swept

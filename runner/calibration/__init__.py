@@ -1,1 +1,0 @@
-"""How far a judge says what people say: rated answers are judged and the two are compared."""

@@ -1,0 +1,192 @@
+"""Compare a judge with people: judge answers that people have rated, and say how far the two agree.
+
+  python -m runner calibrate LABELS [judge=…] [OPTION=VALUE …]
+
+LABELS is a file of JSON Lines, or a folder in the form of MTRAG's human evaluation:
+
+  {"id", "question", "answer", "contexts": [text or {"id", "title", "text"}],
+   "ratings": {"faithfulness": [4, 3, 4], "answer_relevancy": 3},
+   "language", "system", "group", "history": [{"role", "text"}]}
+
+Options of its own, beside those of a run:
+
+  scale=LOW,HIGH       what the ratings go from and to, such as 1,5 (default: 0,1)
+  threshold=T          score from which an answer counts as good (default: 0.5); T,U: of the judge, of people
+  ratings=NAME,…       rubrics to judge (default: faithfulness,answer_relevancy); RUBRIC:NAME where the ratings
+                       have another name than the rubric
+  run=RUN_FOLDER       a finished run with the same judge: its means are corrected for the judge's bias
+
+Writes calibration.md, calibration.json and items.jsonl into out (default: outputs/<time>-calibrate-…). The same
+command goes on in the newest such folder until every answer is judged; a budget holds over all launches there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from runner.commands.calibrate import report
+from runner.commands.calibrate.agreement import Settings
+from runner.commands.calibrate.calibrate import Calibration, calibrate
+from runner.commands.calibrate.correction import demand_same_judge
+from runner.commands.calibrate.panels import panels
+from runner.config import arguments
+from runner.config.components import build, identity
+from runner.config.compose import plan_of
+from runner.config.options import RunOptions, resolved, validate
+from runner.data.labels import Labels, read_labels
+from runner.data.problems import ProblemLog, listed
+from runner.data.ratings import Scale, Wanted
+from runner.errors import ConfigError, InputError, Problem, did_you_mean
+from runner.metrics.judged import ANSWER_METRICS
+from runner.run.folders import is_locked
+from runner.run.run import selected
+from runner.system import terminal
+from runner.system.folder import RunFolder, legible, open_run
+from runner.system.metadata import read_json
+from runner.system.store import fingerprint
+from runner.system.writing import from_here
+from runner.words.wording import LANGUAGES
+
+RUBRICS = tuple(metric.name for metric in ANSWER_METRICS)
+OWN = ("scale", "threshold", "ratings", "run")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises ConfigError for wrong options, DataError for labels that cannot be used, InputError and
+    NotComparableError for a run that tells nothing about this judge."""
+    if not argv or argv[0] in ("-h", "--help"):
+        terminal.write(f"{__doc__}\n")
+        return 0
+    path, *words = argv
+    own = Own.read({key: value for key, _, value in (word.partition("=") for word in words) if key in OWN})
+    cfg = _composed([word for word in words if word.partition("=")[0] not in OWN])
+    options = validate(cfg)
+    run = None if own.run is None else _run(own.run, cfg)
+    log = ProblemLog(strict=options.strict)
+    labels = read_labels(path, own.wanted, log)
+    if log.errors:
+        terminal.note(f"left out of {path}:\n{listed(log.errors)}")
+    labels = _selected(labels, options)
+    cfg.out = str(_folder(cfg, labels, words))
+    built = build(cfg.judge)
+    settings = Settings(labels.scale, *own.thresholds, options.seed)
+    return _show(calibrate(Calibration(cfg, options, built, labels, settings, tuple(argv), own.wanted.names, run)), cfg)
+
+
+def _show(result: Mapping[str, object], cfg: DictConfig) -> int:
+    folder = Path(cfg.out)
+    report.write(folder)
+    terminal.show(*panels(result))
+    say = LANGUAGES[cfg.report.language]
+    terminal.note(say("progress.results", label="", folder=from_here(folder)))
+    if result["error_message"]:
+        terminal.fail(str(result["error_message"]))
+    return int(str(result["exit_code"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The options that only this command has."""
+
+    wanted: Wanted
+    thresholds: tuple[float, float]
+    run: Path | None
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> Own:
+        """Raises ConfigError with everything that is wrong."""
+        problems: list[Problem] = []
+        scale = _numbers("scale", given.get("scale"), problems)
+        if scale is not None and (len(scale) != 2 or not -math.inf < scale[0] < scale[1] < math.inf):
+            problems.append(Problem("scale", f"expected LOW,HIGH such as 1,5, got '{given['scale']}'"))
+        thresholds = _numbers("threshold", given.get("threshold", "0.5"), problems) or []
+        if thresholds and (len(thresholds) > 2 or not all(0 <= each <= 1 for each in thresholds)):
+            problems.append(Problem("threshold", f"expected one or two numbers 0..1, got '{given['threshold']}'"))
+        names = _names(given.get("ratings", ",".join(RUBRICS)), problems)
+        if problems:
+            raise ConfigError(problems)
+        run = given.get("run")
+        wanted = Wanted(names, None if scale is None else Scale(scale[0], scale[1]))
+        return cls(wanted, (thresholds[0], thresholds[-1]), None if run is None else Path(run))
+
+
+def _numbers(key: str, text: str | None, problems: list[Problem]) -> list[float] | None:
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        problems.append(Problem(key, f"expected numbers separated by commas, got '{text}'"))
+        return None
+
+
+def _names(text: str, problems: list[Problem]) -> dict[str, str]:
+    """Rubric -> name of its ratings, from `faithfulness,answer_relevancy:usefulness`."""
+    names = {}
+    for part in text.split(","):
+        rubric, _, name = part.strip().partition(":")
+        if rubric not in RUBRICS:
+            problems.append(Problem("ratings", f"no rubric '{rubric}'{did_you_mean(rubric, RUBRICS)}"))
+        names[rubric] = name or rubric
+    return names
+
+
+def _composed(words: Sequence[str]) -> DictConfig:
+    """The configuration of full_rag with these overrides, of which the judge is used."""
+    line = arguments.read(words)
+    if line.asks_hydra:
+        raise InputError("calibrate composes no run; use python -m runner --cfg job to print a configuration")
+    plan = plan_of(replace(line, overrides=["evaluation=full_rag", *line.overrides]))
+    cells = plan.cells
+    if plan.is_sweep:
+        raise InputError("calibrate takes one judge; for several, use it several times")
+    if "judge" not in cells[0].cfg:
+        raise InputError("calibrate needs an evaluation with a judge, such as evaluation=full_rag (the default)")
+    return cells[0].cfg
+
+
+def _run(folder: Path, cfg: DictConfig) -> RunFolder:
+    """Raises InputError for what is no run with results, NotComparableError for one of another judge."""
+    run = open_run(folder)
+    if not run.summary:
+        raise InputError(f"run: {folder} has no results ({run.run.get('status')})")
+    with legible(folder):
+        demand_same_judge(run, resolved(cfg)["judge"])
+    return run
+
+
+def _selected(labels: Labels, options: RunOptions) -> Labels:
+    """What `sample` and `case` leave, and the rubrics that it is rated for."""
+    ids = {answer.id for answer in selected(labels.answers, options)}
+    answers = tuple(answer for answer in labels.answers if answer.id in ids)
+    rated = {rubric for answer in answers for rubric in answer.ratings}
+    return replace(labels, answers=answers, rubrics=tuple(name for name in labels.rubrics if name in rated))
+
+
+def _folder(cfg: DictConfig, labels: Labels, words: Sequence[str]) -> Path:
+    """The newest default folder of the same command, unless nothing is missing in it or it is in use; else a new one.
+    Raises InputError for a folder that holds a run."""
+    same = sorted(word for word in words if not word.startswith("budget."))
+    key = fingerprint([identity(cfg.judge), labels.fingerprint, same])[:8]
+    newest = sorted(Path("outputs").glob(f"*-calibrate-{key}"), reverse=True)[:1]
+    if cfg.out is None and newest and not _is_whole(newest[0]) and not is_locked(newest[0]):
+        return newest[0]
+    start = time.strftime("%Y%m%d-%H%M%S")
+    default = (Path("outputs") / f"{start}{'' if n == 1 else f'.{n}'}-calibrate-{key}" for n in count(1))
+    folder = next(each for each in default if not each.exists()) if cfg.out is None else Path(cfg.out)
+    if any((folder / name).exists() for name in ("run.json", "sweep.json")):
+        raise InputError(f"out: {folder} holds a run; choose another folder")
+    return folder
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether every answer was judged."""
+    result = read_json(folder / "calibration.json") or {}
+    cases = result.get("cases") or {}
+    missing = sum(cases.get(name, 0) for name in ("failed", "timeout", "unscored", "pending"))
+    return result.get("status") == "completed" and not missing

@@ -1,0 +1,98 @@
+"""What people would say of a whole run that only the judge has seen, from answers that people did rate."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from runner.commands.calibrate.agreement import Pairs
+from runner.errors import InputError, NotComparableError
+from runner.metrics import statistics
+from runner.metrics.ppi import corrected_mean
+from runner.system.folder import RunFolder, legible
+
+KIND = "judge._target_"
+CHANGE_NO_SCORE = frozenset({"health", "on_failure"})  # settings of a judge
+
+
+def demand_same_judge(run: RunFolder, judge: Mapping[str, Any]) -> None:
+    """Raises InputError for a run without a judge and NotComparableError for one that another judge judged: its
+    errors say nothing about those of this one. `judge` is the resolved configuration."""
+    other = (run.run.get("config") or {}).get("judge")
+    if not isinstance(other, Mapping):
+        raise InputError(f"run: {run.path} has no judge; give a run of full_rag")
+    ours, theirs = (dict(_settings(without_models(node))) for node in (judge, other))
+    differing = [key for key in sorted({*ours, *theirs}) if ours.get(key) != theirs.get(key)]
+    if KIND in differing:  # their settings have nothing to do with each other
+        differing = [KIND]
+    if differing:
+        listed = "\n".join(f"  {key}: {theirs.get(key)} in the run, {ours.get(key)} here" for key in differing)
+        raise NotComparableError(f"run: {run.path} was judged by another judge:\n{listed}")
+
+
+def without_models(judge: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the door to models, which is the same for all."""
+    return {
+        name: without_models(value) if isinstance(value, Mapping) else value
+        for name, value in judge.items()
+        if name != "models"
+    }
+
+
+def _settings(node: Mapping[str, Any], key: str = "judge") -> Iterator[tuple[str, Any]]:
+    for name, value in node.items():
+        if isinstance(value, Mapping):
+            yield from _settings(value, f"{key}.{name}")
+        elif name not in CHANGE_NO_SCORE:
+            yield f"{key}.{name}", value
+
+
+def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
+    """An entry of `corrected` in calibration.json: the mean that people would give to the answers of the run, and
+    what the labels alone say of it (each None with too few of either).
+
+    Answers of the run that are labelled themselves (the same question and answer) do not count among the others.
+    Raises InputError for a run without a judgement of the rubric.
+    """
+    labelled = {_key(answer.question, answer.answer) for answer in pairs.answers}
+    others, shared = array("d"), array("d")
+    failed = 0
+    with legible(run.path):
+        found = list(_scores(rubric, run))
+    for asked, score in found:
+        if score is None:
+            failed += 1
+        else:
+            (shared if asked in labelled else others).append(score)
+    if not (others or shared):
+        raise InputError(f"run: {run.path} has no answer with a score of {rubric}")
+    scores = np.array(others)
+    corrected = corrected_mean(pairs.human, pairs.judge, scores, pairs.groups)
+    alone = corrected_mean(pairs.human, pairs.judge, scores, pairs.groups, weight=0.0)
+    return {
+        "n_labelled": len(pairs.answers),
+        "n_groups": len(np.unique(pairs.groups)),
+        "n_others": len(others),
+        "n_shared": len(shared),
+        "n_failed": failed,
+        "mean_judge": statistics.mean(np.array(others + shared)),
+        "corrected": None if corrected is None else asdict(corrected),
+        "labels_alone": None if alone is None else asdict(alone),
+    }
+
+
+def _scores(rubric: str, run: RunFolder) -> Iterator[tuple[str, float | None]]:
+    """(question and answer, score or None where the judge failed) of every judged case."""
+    for row in run.rows():
+        judgement, output = (row.get("judgements") or {}).get(rubric), row.get("output") or {}
+        if judgement is not None:
+            score = None if judgement.get("error") is not None else judgement.get("score")
+            yield _key(str(output.get("query") or ""), str(output.get("answer") or "")), score
+
+
+def _key(question: str, answer: str) -> str:
+    return "\n".join(" ".join(text.split()) for text in (question, answer))

@@ -1,0 +1,206 @@
+"""Talk to a generator with a memory in a terminal; `/eval QUESTION` judges the memory.
+
+  python -m runner chat
+  python -m runner chat memory=window generator=openai session=mine memory/store=redis
+  printf '예산은 1억이에요\\n예산이 얼마야?\\n' | python -m runner chat
+
+GROUP=CHOICE chooses generator, memory, memory/store, memory/summariser and judge; settings are given as KEY=VALUE.
+Where lines come from a pipe there is no prompt, every line gets its answer in one line, and the end of the input
+ends the chat. Exit code 0, or 130 after Ctrl-C, or 3 where no answer can be had any more.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from runner.errors import ConfigError, EvaluationError, StopRunError, did_you_mean
+from runner.system import terminal
+
+if TYPE_CHECKING:
+    from runner.commands.chat.aside import Aside
+    from runner.commands.chat.lines import Line
+    from runner.commands.chat.talk import Talk
+    from runner.config.components import Built
+    from runner.llm.models import Models
+
+CONFIG = "chat"
+PATIENCE_S = 1.0  # of waiting without saying why
+TOO_LATE = "no answer in time"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises ConfigError with everything that is wrong or missing, and StopRunError for what ends the chat."""
+    if {"-h", "--help"} & set(argv):
+        terminal.write(_manual())
+        return 0
+    from runner.config.components import build
+    from runner.config.settings import settings_of
+    from runner.llm.models import models_among
+
+    built = build(settings_of(CONFIG, argv, CONFIG).chat)
+    models = models_among(built.parts.values())
+    _check(built, models)
+    try:
+        converse(built.root, models, interactive=sys.stdin.isatty() and sys.stdout.isatty())
+    finally:
+        _tell_of_use(models)
+    return 0
+
+
+def _check(built: Built, models: Models | None) -> None:
+    from runner.protocols import Preflight
+
+    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
+    if models is not None and models.cache_mode != "replay":
+        problems += models.keys_missing([model.name for model in models.used])
+    if problems:
+        raise ConfigError(problems)
+
+
+def converse(talk: Talk, models: Models | None, *, interactive: bool) -> None:
+    """Until the end of the input or /quit."""
+    from runner.commands.chat.aside import Aside
+    from runner.commands.chat.lines import lines, read
+    from runner.commands.chat.words import say
+
+    with Aside(lambda: talk.opened(models)) as aside:
+        chat = _Chat(talk, aside, interactive)
+        if interactive:
+            chat.show(say("begin", talk.language, tenant=talk.key.tenant, session=talk.key.session))
+        for raw in lines(interactive):
+            line = read(raw)
+            if line is not None and not chat.took(line):
+                break
+        chat.finish()
+
+
+class _Chat:
+    def __init__(self, talk: Talk, aside: Aside, interactive: bool) -> None:
+        self.talk, self.aside, self.interactive = talk, aside, interactive
+        self.language = talk.language
+
+    def took(self, line: Line) -> bool:
+        """False after /quit. What went wrong with one line is told in one line, and the chat goes on."""
+        try:
+            if line.command is None:
+                self._say(line.text)
+            elif line.command == "quit":
+                return False
+            else:
+                self._command(line.command, line.text)
+            if self.talk.new_failures():
+                terminal.note(self._words("failed"))
+        except StopRunError:
+            raise
+        except (EvaluationError, TimeoutError) as error:
+            self._fail(str(error) or TOO_LATE)
+        return True
+
+    def finish(self) -> None:
+        """Waits until the memory is up to date, and says so where that takes long."""
+        finishing = self.aside.start(self.talk.finish())
+        try:
+            finishing.result(PATIENCE_S)
+        except TimeoutError:
+            if not finishing.done():
+                terminal.note(self._words("wait"))
+            finishing.result()
+
+    def show(self, text: str) -> None:
+        from runner.commands.chat.lines import harmless
+
+        terminal.write(f"{harmless(text)}\n")
+        sys.stdout.flush()
+
+    def _say(self, text: str) -> None:
+        from runner.commands.chat.words import sources
+
+        try:
+            said = self.aside(self.talk.answer(text))
+        except StopRunError:
+            raise
+        except (EvaluationError, TimeoutError) as error:
+            self._fail(self._words("not_kept", error=str(error) or TOO_LATE))
+            return
+        if self.interactive:
+            self.show("\n".join([said.answer.text, *sources(said)]))
+        else:
+            self.show(" ".join(said.answer.text.split()))
+        if said.answer.cut_off:
+            terminal.note(self._words("cut_off"))
+        self.aside(self.talk.remember(text, said.answer))
+
+    def _command(self, name: str, text: str) -> None:
+        from runner.commands.chat.words import COMMANDS, help_text
+
+        commands: Mapping[str, Callable[[str], str]] = {
+            "eval": self._eval,
+            "memory": self._memory,
+            "entities": self._entities,
+            "context": self._context,
+            "forget": self._forget,
+            "help": lambda _: help_text(self.language),
+        }
+        if name in commands:
+            self.show(commands[name](text))
+        else:
+            near = did_you_mean(f"/{name}", [f"/{known}" for known in COMMANDS])
+            self._fail(self._words("unknown", name=name) + (near if "did you mean" in near else ""))
+            terminal.note(help_text(self.language))
+
+    def _eval(self, question: str) -> str:
+        from runner.commands.chat.words import judgement_text
+
+        if not question:
+            raise EvaluationError(self._words("usage_eval"))
+        judgement = self.aside(self.talk.judgement(question))
+        if judgement.error is not None:
+            raise EvaluationError(judgement.error)
+        return judgement_text(judgement, self.language)
+
+    def _memory(self, _: str) -> str:
+        from runner.commands.chat.words import memory_text
+
+        return memory_text(self.aside(self.talk.state()), self.language)
+
+    def _entities(self, _: str) -> str:
+        from runner.commands.chat.words import entities_text
+
+        return entities_text(self.aside(self.talk.state()), self.language)
+
+    def _context(self, question: str) -> str:
+        from runner.commands.chat.words import context_text
+
+        built = self.aside(self.talk.built(question)) if question else self.talk.last
+        return context_text(built, self.language)
+
+    def _forget(self, _: str) -> str:
+        self.aside(self.talk.forget())
+        return self._words("forgotten")
+
+    def _fail(self, message: str) -> None:
+        """In one line, whatever a server said."""
+        from runner.commands.chat.lines import harmless
+
+        terminal.fail(" ".join(harmless(message).split()))
+
+    def _words(self, phrase: str, **values: object) -> str:
+        from runner.commands.chat.words import say
+
+        return say(phrase, self.language, **values)
+
+
+def _tell_of_use(models: Models | None) -> None:
+    from runner.commands.chat.talk import CELL
+    from runner.commands.chat.words import used
+
+    for line in () if models is None else used(models.usage(CELL)):
+        terminal.note(line)
+
+
+def _manual() -> str:
+    from runner.config.settings import told
+
+    return f"{__doc__}\n{told(CONFIG)}"

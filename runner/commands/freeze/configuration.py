@@ -1,0 +1,129 @@
+"""From the configurations of runs to the one of their record, which is checked to compose to every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from runner.commands.freeze.portable import portable
+from runner.commands.freeze.source import Run, Source
+from runner.config import arguments
+from runner.config.compose import Cell, compose_cells
+from runner.config.folders import with_search_path
+from runner.config.frozen import CONF, Frozen, read_mapping, unfolded
+from runner.errors import InputError
+
+# Options of one start of a run, not of what is run: a record has their defaults.
+OF_ONE_START = (
+    "out", "cache_dir", "dry_run", "cold_start", "compare", "save_snapshot", "fail_on_regression",
+    "allow_incomparable", "junit",
+)  # fmt: skip
+
+
+def frozen_of(source: Source, name: str) -> tuple[Frozen, list[Cell]]:
+    """What frozen.yaml is to hold, and the runs that it composes to. Raises InputError where they would not be those
+    that ran."""
+    runs = [(run, _values(run.values)) for run in source.runs]
+    first, values = runs[0]
+    # What only a later choice of the sweep is made of: retriever=hybrid,agentic has an agent in the second run alone.
+    later = {
+        group: (choice, other[group])
+        for run, other in reversed(runs)
+        for group, choice in run.choices.items()
+        if group in other and group not in values
+    }
+    values = {**values, **{group: node for group, (_, node) in later.items()}}
+    choices = _ordered({**first.choices, **{group: choice for group, (choice, _) in later.items()}}, values)
+    others = {
+        f"{group}/{choice}": other[group]
+        for run, other in runs
+        for group, choice in run.choices.items()
+        if group in other and choices.get(group) != choice
+    }
+    frozen = Frozen(name, choices, _sorted(values, choices), _sweep(source.runs), others)
+    return frozen, _checked(frozen, source, [values for _, values in runs])
+
+
+def variables(values: Any) -> Iterator[str]:
+    """Names of the environment variables that a configuration reads."""
+    if isinstance(values, Mapping):
+        for name, value in values.items():
+            if str(name).endswith("_env") and isinstance(value, str):
+                yield value
+            else:
+                yield from variables(value)
+    elif isinstance(values, list):
+        for value in values:
+            yield from variables(value)
+    elif isinstance(values, str) and "${oc.env:" in values:
+        yield from (part.partition("}")[0].partition(",")[0] for part in values.split("${oc.env:")[1:])
+
+
+def _values(composed: Mapping[str, Any]) -> dict[str, Any]:
+    defaults = read_mapping(CONF / "config.yaml")
+    reset = {name: defaults[name] for name in OF_ONE_START if name in composed and name in defaults}
+    return {**portable(dict(composed)), **reset}
+
+
+def _ordered(choices: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, str]:
+    """The experiment and the evaluation, then the components in the order of the configuration."""
+    names = ["experiment", "evaluation", *values, *choices]
+    return {name: choices[name] for name in dict.fromkeys(names) if name in choices}
+
+
+def _sorted(values: Mapping[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
+    """Options, then components as they were chosen, then what is made of options."""
+    parts = [name for name in choices if name in values]
+    made = [name for name, value in values.items() if isinstance(value, Mapping) and "_target_" in value]
+    options = [name for name in values if name not in (*parts, *made, "provider")]
+    return {name: values[name] for name in dict.fromkeys([*options, *parts, *made, *values])}
+
+
+def _sweep(runs: Sequence[Run]) -> dict[str, str]:
+    """What was varied, each with its values in order, as it is typed."""
+    varied: dict[str, dict[str, None]] = {}
+    for run in runs:
+        for override in run.swept:
+            key, _, value = override.partition("=")
+            varied.setdefault(key.lstrip("+"), {})[value] = None
+    return {key: ",".join(found) for key, found in varied.items()}
+
+
+def _checked(frozen: Frozen, source: Source, expected: Sequence[Mapping[str, Any]]) -> list[Cell]:
+    with unfolded(frozen) as folder:
+        overrides = arguments.checked(frozen.over([], []))
+        _, cells = compose_cells(with_search_path(overrides, [], frozen), folder)
+    ran = [run.swept for run in source.runs]
+    again = [tuple(cell.swept) for cell in cells]
+    if len(ran) != len(again):
+        raise InputError(
+            f"{source.folder}: its {len(ran)} runs are not all combinations of {frozen.sweep}, so they are no one "
+            f"record; freeze them one by one{_one_by_one(source)}"
+        )
+    for run, cell, values in zip(source.runs, cells, expected, strict=True):
+        options = {name: node for name, node in _plain(cell).items() if name in values}  # and none that is newer
+        if different := sorted(_different(values, options)):
+            raise InputError(
+                f"{run.opened.path}: would not be composed again as it was: {', '.join(different[:5])} "
+                f"would differ{_one_by_one(source)}"
+            )
+    return cells
+
+
+def _plain(cell: Cell) -> dict[str, Any]:
+    values = OmegaConf.to_container(cell.cfg)
+    return {str(name): value for name, value in values.items()} if isinstance(values, dict) else {}
+
+
+def _one_by_one(source: Source) -> str:
+    return f": freeze {source.first.opened.path} FOLDER" if source.sweep is not None else ""
+
+
+def _different(one: Any, other: Any, key: str = "") -> Iterator[str]:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for name in {*one, *other}:
+            yield from _different(one.get(name), other.get(name), f"{key}.{name}".lstrip("."))
+    elif one != other:
+        yield key

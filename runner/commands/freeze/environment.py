@@ -1,0 +1,131 @@
+"""environment.json: with what a run was made, as far as it is not in its configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution, entry_points
+from pathlib import Path
+from typing import Any
+
+from runner import DISTRIBUTION
+from runner.commands.freeze.source import Run
+from runner.config.choices import ENTRY_POINTS
+from runner.errors import InputError
+from runner.system.metadata import git_state, read_json, versions
+
+SCHEMA = 1
+KIND = "runner.environment"
+FILE = "environment.json"
+NOT_DISTRIBUTIONS = ("runner", "python", "platform")
+OURS = {DISTRIBUTION, *NOT_DISTRIBUTIONS}
+REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[(?P<extras>[^\]]*)\])?[^;]*(?:;(?P<marker>.*))?", re.S)
+EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
+FOR_TESTS = ("test",)
+
+
+def environment(runs: Sequence[Run], variables: Iterable[str]) -> dict[str, Any]:
+    """What differs between runs is listed by run. `variables`: names of environment variables that are read.
+
+    Distributions are those of this environment, but where the runs say that it was another version.
+    """
+    told = {run.name: run.opened.run.get("versions") or {} for run in runs}
+    ran = {name: version for found in told.values() for name, version in found.items() if name not in NOT_DISTRIBUTIONS}
+    return {
+        "schema": SCHEMA,
+        "kind": KIND,
+        **{name: _shared({run: found.get(name) for run, found in told.items()}) for name in NOT_DISTRIBUTIONS},
+        "git": _shared({run.name: run.opened.run.get("git") for run in runs}),
+        "distributions": dict(sorted({**distributions(), **ran}.items())),
+        "variables": sorted(variables),
+        "data": _data(runs),
+    }
+
+
+def read_environment(folder: Path) -> Mapping[str, Any]:
+    """Raises InputError for a file that is not there or not whole."""
+    path = folder / FILE
+    found = read_json(path)
+    if found is None or found.get("kind") != KIND or not isinstance(found.get("distributions"), dict):
+        raise InputError(f"{path}: {'damaged or cut off' if path.is_file() else 'no such file'}; freeze the run again")
+    if found.get("schema") != SCHEMA:
+        raise InputError(f"{path}: of schema {found.get('schema')!r}, this version reads {SCHEMA}; freeze it again")
+    return found
+
+
+def changes(recorded: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """(what, in the record, here) of what is not the same here."""
+    here, installed = versions(), distributions()
+    was: Mapping[str, str] = recorded["distributions"]
+    found = {
+        "commit": (_commit(recorded.get("git")), _commit(git_state())),
+        **{name: (recorded.get(name), here.get(name)) for name in NOT_DISTRIBUTIONS},
+        **{name: (was.get(name), installed.get(name)) for name in sorted({*was, *installed})},
+    }
+    return [(name, _shown(before), _shown(after)) for name, (before, after) in found.items() if before != after]
+
+
+def _commit(git: Any) -> str | None:
+    """Of several runs at several commits, all of it."""
+    if not isinstance(git, Mapping) or "commit" not in git:
+        return str(git) if git else None
+    return f"{str(git['commit'])[:12]}{'+' if git.get('dirty') else ''}"
+
+
+def _shown(value: Any) -> str:
+    return "–" if value is None else str(value)
+
+
+def distributions() -> dict[str, str]:
+    """Name -> version of what is installed of this program's dependencies, its extras, the packages that extend it,
+    and their dependencies."""
+    found: dict[str, str] = {}
+    seen: set[tuple[str, str]] = set()
+    extended = [point.dist.name for point in entry_points(group=ENTRY_POINTS) if point.dist is not None]
+    pending = [(name, extra) for name in (DISTRIBUTION, *extended) for extra in ("", *_extras(name))]
+    while pending:
+        name, extra = pending.pop()
+        key = _normal(name), extra
+        if key in seen:
+            continue
+        seen.add(key)
+        try:
+            installed = distribution(name)
+        except PackageNotFoundError:
+            continue
+        found[key[0]] = installed.version
+        pending += _required(installed.requires or (), extra)
+    return {name: version for name, version in sorted(found.items()) if name not in OURS}
+
+
+def _extras(name: str) -> list[str]:
+    try:
+        return [each for each in distribution(name).metadata.get_all("Provides-Extra") or () if each not in FOR_TESTS]
+    except PackageNotFoundError:
+        return []
+
+
+def _required(requirements: Iterable[str], extra: str) -> Iterator[tuple[str, str]]:
+    """(name, extra) of what a distribution needs, "" for itself, with one of its extras."""
+    for text in requirements:
+        match = REQUIREMENT.match(text)
+        wanted = EXTRA.search(match["marker"] or "") if match else None
+        if match and (wanted.group(1) if wanted else "") in ("", extra):
+            extras = (each.strip() for each in (match["extras"] or "").split(","))
+            yield from ((match["name"], each) for each in {"", *extras})
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _data(runs: Sequence[Run]) -> dict[str, Any]:
+    found = {run.name: run.opened.run.get("identity") or {} for run in runs}
+    names = dict.fromkeys(name for identity in found.values() for name in identity)
+    return {name: _shared({run: identity.get(name) for run, identity in found.items()}) for name in names}
+
+
+def _shared(values: Mapping[str, Any]) -> Any:
+    """The value where it is the same for all runs, else that of each."""
+    first, *others = values.values()
+    return first if all(other == first for other in others) else dict(values)

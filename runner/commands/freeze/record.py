@@ -1,0 +1,65 @@
+"""Opening a record: all of it is read and checked before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.commands.freeze.environment import read_environment
+from runner.compare.sides import Place, Side, open_place
+from runner.config.frozen import FILE, Frozen
+from runner.errors import InputError, did_you_mean
+from runner.system.folder import is_sweep, open_sweep
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """One run of a record: its folder in it, what sets it apart from its sisters, and what was found."""
+
+    name: str
+    swept: Sequence[str]
+    side: Side
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    folder: Path
+    frozen: Frozen
+    runs: Sequence[Recorded]
+    environment: Mapping[str, Any]
+
+    def run_of(self, overrides: Sequence[str]) -> Recorded | None:
+        """The run that has been told what is told to one now."""
+        return next((run for run in self.runs if set(run.swept) <= set(overrides)), None)
+
+
+def open_record(folder: Path) -> Record:
+    """Raises InputError for what is no record, or not as it was frozen."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such record{_near(folder)}")
+    if not (folder / FILE).is_file():
+        raise InputError(f"{folder}: no record: no {FILE} in it (python -m runner freeze RUN {folder.parent}/NAME)")
+    frozen = Frozen.read(folder / FILE)
+    return Record(folder, frozen, list(_runs(folder)), read_environment(folder))
+
+
+def _runs(folder: Path) -> Iterator[Recorded]:
+    cells = open_sweep(folder).get("cells") if is_sweep(folder) else [{"folder": "."}]
+    if not isinstance(cells, list) or not cells:
+        raise InputError(f"{folder / 'sweep.json'}: damaged: no runs in it; freeze the sweep again")
+    for cell in cells:
+        name = str(cell["folder"])
+        if Path(name).name != name and name != ".":
+            raise InputError(f"{folder / 'sweep.json'}: {name!r} is no folder in the record")
+        path = folder / name
+        label = str(path)
+        if not (path / "snapshot.json").is_file():
+            raise InputError(f"{path / 'snapshot.json'}: no such file; freeze the run again")
+        yield Recorded(name, tuple(cell.get("overrides") or ()), open_place(Place(path, label)))
+
+
+def _near(folder: Path) -> str:
+    others = [path for path in folder.parent.glob("*") if (path / FILE).is_file()]
+    return did_you_mean(str(folder), map(str, others))

@@ -1,0 +1,136 @@
+"""A record and the same thing run again: identical, within noise, or different, and where.
+
+identical       every number that the record has, of every metric and of every case
+within_noise    not identical, and no main metric differs by more than chance
+different       a main metric does
+not_comparable  it was measured differently: other data or labels, another judge, prompt or metric
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from runner.commands.freeze.record import Recorded
+from runner.compare.compare import Comparison, compare
+from runner.compare.regression import Regression
+from runner.compare.sides import Side
+from runner.compare.snapshots import Cases, Snapshot
+
+Outcome = Literal["identical", "within_noise", "different", "not_comparable"]
+# By gravity.
+EXIT_CODES: Mapping[Outcome, int] = {"identical": 0, "within_noise": 0, "different": 4, "not_comparable": 5}
+NUMBERS = {"values": np.nan, "unscored": False, "weights": 1.0, "noise": np.nan}  # and what a case has that has none
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is not the same. `metrics` are (name, in the record, now); `cases` those that both have; `identities`
+    names of what they were measured on, with or by."""
+
+    metrics: Sequence[tuple[str, float | None, float | None]]
+    cases: Sequence[str]
+    gone: Sequence[str]
+    new: Sequence[str]
+    identities: Sequence[str]
+
+    @property
+    def in_numbers(self) -> bool:
+        return bool(self.metrics or self.cases or self.gone or self.new)
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduced:
+    """One run of a record, run again into `folder`. `label` tells it from its sisters."""
+
+    label: str
+    folder: Path
+    outcome: Outcome
+    changes: Changes
+    comparison: Comparison
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """A record run again into `folder`. `environment`: (what, in the record, here) of what is not the same here."""
+
+    record: str
+    folder: Path
+    runs: Sequence[Reproduced]
+    environment: Sequence[tuple[str, str, str]]
+
+    @property
+    def outcome(self) -> Outcome:
+        """The most severe."""
+        found = {run.outcome for run in self.runs}
+        return next(outcome for outcome in reversed(list(EXIT_CODES)) if outcome in found)
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.outcome]
+
+
+def reproduced(recorded: Recorded, now: Side, folder: Path, *, seed: int) -> Reproduced:
+    comparison = compare(recorded.side, now, Regression(rules=[], must_not_break=[]), seed=seed)
+    changes = changes_of(recorded.side.snapshot, now.snapshot)
+    label = " ".join(recorded.swept) or folder.name
+    return Reproduced(label, folder, _outcome(comparison, changes), changes, comparison)
+
+
+def _outcome(comparison: Comparison, changes: Changes) -> Outcome:
+    if not changes.in_numbers:
+        return "identical"
+    if comparison.was_measured_differently or comparison.verdict == "not_comparable":
+        return "not_comparable"
+    if comparison.verdict == "not_judged":  # a difference is one whichever way it goes
+        return "different" if any(each.is_certain for each in comparison.metrics) else "within_noise"
+    return "different" if comparison.verdict in ("better", "worse", "mixed") else "within_noise"
+
+
+def changes_of(was: Snapshot, now: Snapshot) -> Changes:
+    """What newer code measures beside it is no change."""
+    before, after = set(was.cases.ids), set(now.cases.ids)
+    names = dict.fromkeys([*was.identity, *now.identity])
+    return Changes(
+        list(_metrics(was.metrics, now.metrics)),
+        list(_cases(was.cases, now.cases)),
+        sorted(before - after),
+        sorted(after - before),
+        [name for name in names if was.identity.get(name) != now.identity.get(name)],
+    )
+
+
+def _metrics(
+    was: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, float | None, float | None]]:
+    for name, entry in was.items():
+        found = now.get(name, {})
+        if entry != found:
+            yield name, entry.get("value"), found.get("value")
+
+
+def _cases(was: Cases, now: Cases) -> Iterator[str]:
+    """Cases of both that are not the same in everything that the record has, by ascending id."""
+    _, before, after = np.intersect1d(np.array(was.ids), np.array(now.ids), assume_unique=True, return_indices=True)
+    differ = was.failed[before] != now.failed[after]
+    for kind, nothing in NUMBERS.items():
+        columns, others = getattr(was, kind), getattr(now, kind)
+        for name in {*columns, *(others.keys() & was.values.keys())}:
+            one, other = columns.get(name, np.full(len(was), nothing)), others.get(name, np.full(len(now), nothing))
+            differ |= _unequal(one[before], other[after])
+    texts = {name: (getattr(was, name), getattr(now, name)) for name in ("content", "gold")}
+    texts |= {name: (column, now.labels.get(name, [None] * len(now))) for name, column in was.labels.items()}
+    for one, other in texts.values():
+        differ |= np.array([one[a] != other[b] for a, b in zip(before, after, strict=True)], dtype=bool)
+    yield from (was.ids[place] for place in before[differ])
+
+
+def _unequal(one: Any, other: Any) -> Any:
+    """Elementwise; nothing equals nothing."""
+    if one.dtype != np.float64:
+        return one != other
+    return (one != other) & ~(np.isnan(one) & np.isnan(other))

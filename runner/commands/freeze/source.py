@@ -1,0 +1,93 @@
+"""What is to be frozen: the folder of a run, or of a sweep with all of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.config.frozen import read_mapping
+from runner.errors import InputError
+from runner.system.folder import RunFolder, is_sweep, open_run, open_sweep
+
+COMPOSED = Path(".hydra") / "config.yaml"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. `name` is its folder in the sweep ("." where there is none), `swept` what sets it apart there, and
+    `values` its configuration with interpolations."""
+
+    name: str
+    swept: Sequence[str]
+    opened: RunFolder
+    values: Mapping[str, Any]
+
+    @property
+    def choices(self) -> dict[str, str]:
+        return {str(group): str(choice) for group, choice in (self.opened.run.get("choices") or {}).items()}
+
+
+@dataclass(frozen=True)
+class Source:
+    """`sweep` is sweep.json, None for a single run."""
+
+    folder: Path
+    runs: Sequence[Run]
+    sweep: Mapping[str, Any] | None
+
+    @property
+    def first(self) -> Run:
+        return self.runs[0]
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models that were asked."""
+        used = [names for run in self.runs for names in (run.opened.run.get("models") or {}).values()]
+        return sorted({name for names in used for name in names})
+
+
+def open_source(folder: Path, *, partial: bool) -> Source:
+    """Raises InputError for what is no run or sweep, has no results, or, without `partial`, did not end well."""
+    if not is_sweep(folder):
+        runs, sweep = [_run(".", (), open_run(folder))], None
+    else:
+        sweep = open_sweep(folder)
+        cells = [(str(cell["folder"]), cell.get("overrides") or ()) for cell in sweep.get("cells") or ()]
+        runs = [_run(name, overrides, open_run(folder / name)) for name, overrides in cells]
+        if len(runs) == 1:
+            runs, sweep = [_run(".", (), runs[0].opened)], None
+    problems = [problem for run in runs if (problem := _problem(run.opened, partial))]
+    if problems or not runs:
+        raise InputError("\n".join(problems) or f"{folder}: the sweep has no runs")
+    return Source(folder, runs, sweep)
+
+
+def _run(name: str, overrides: Sequence[str], opened: RunFolder) -> Run:
+    return Run(name, tuple(map(str, overrides)), opened, _composed(opened.path / COMPOSED))
+
+
+def _composed(path: Path) -> Mapping[str, Any]:
+    """The configuration as it was composed, interpolations as they stood."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; it holds the configuration of the run")
+    values = read_mapping(path)
+    if "evaluation" not in values:
+        raise InputError(f"{path}: damaged: no configuration of a run")
+    return values
+
+
+def _problem(opened: RunFolder, partial: bool) -> str | None:
+    status = opened.run.get("status")
+    reason = opened.run.get("error_message") or "it did not finish"
+    if not opened.summary:
+        return f"{opened.path}: the run has no results ({status}: {reason})"
+    if status == "completed":
+        return None
+    if status not in ("partial", "failed"):
+        return f"{opened.path}: the run is at work, or was killed ({status}); the same command resumes it"
+    if partial:
+        return None
+    hint = "the same command resumes it; " if status == "partial" else ""
+    return f"{opened.path}: the run is {status} ({reason}); {hint}--partial freezes the finished cases"

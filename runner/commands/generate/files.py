@@ -1,0 +1,114 @@
+"""The queries file and its provenance."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from runner.commands.generate.drafts import Draft, place_of
+from runner.commands.generate.maker import CELL, Made, QuestionMaker
+from runner.commands.generate.orders import eligible
+from runner.errors import InputError
+from runner.llm.prompts import prompt
+from runner.system.metadata import now, versions, without_credentials, write_json
+from runner.system.writing import no_place_for_a_file, replacing
+
+PROMPTS = ("testset_questions", "testset_check", "testset_compare")
+
+
+def provenance_path(out: Path) -> Path:
+    return out.with_name(f"{out.stem}.provenance.json")
+
+
+def check_out(out: Path) -> None:
+    """Before anything is paid for: raises InputError for files that are there or cannot be written."""
+    if (problem := no_place_for_a_file(out)) is not None:
+        raise InputError(f"out: {problem}")
+    for path in (out, provenance_path(out)):
+        if path.exists():
+            raise InputError(f"out: {path} exists; name another file, or remove it")
+    out.parent.mkdir(parents=True, exist_ok=True)
+
+
+def write(made: Made, maker: QuestionMaker, out: Path) -> None:
+    """The provenance first: where the queries are, it is too."""
+    content = b"".join(orjson.dumps(row) + b"\n" for row in rows(made.kept))
+    write_json(provenance_path(out), provenance(made, maker, out, content))
+    with replacing(out) as scratch:
+        scratch.write_bytes(content)
+
+
+def rows(kept: Sequence[Draft]) -> list[dict[str, Any]]:
+    """Lines of a queries file. Gold is the document, and the passage in it where the model quoted one that is
+    there, else the chunk."""
+    width = max(3, len(str(len(kept))))
+    return [{"id": f"gen-{n:0{width}d}", **_row(draft)} for n, draft in enumerate(kept, 1)]
+
+
+def _row(draft: Draft) -> dict[str, Any]:
+    order, slot = draft.order, draft.slot
+    labels = {"language": order.language, "difficulty": slot.difficulty, "tags": [slot.type]}
+    if not slot.answerable:
+        return {"query": draft.question, "answerable": False, "expected_notes": [], **labels}
+    return {
+        "query": draft.question,
+        "answerable": True,
+        "expected_notes": [order.chunk.document_id],
+        **_passage(draft),
+        "answers": [draft.answer],
+        **labels,
+    }
+
+
+def _passage(draft: Draft) -> dict[str, Any]:
+    chunk = draft.order.chunk
+    place = place_of(draft.quote, chunk.text)
+    if place is None:
+        return {"expected_chunks": [chunk.id]}
+    start, end = place
+    span = {"note": chunk.document_id, "start": chunk.start + start, "end": chunk.start + end}
+    return {"expected_spans": [{**span, "text": chunk.text[start:end]}]}
+
+
+def provenance(made: Made, maker: QuestionMaker, out: Path, content: bytes) -> dict[str, Any]:
+    corpus = made.corpus
+    return {
+        "made_at": now(),
+        "queries": {"file": out.name, "sha256": hashlib.sha256(content).hexdigest()},
+        "model": dict(maker.model.provenance),
+        "prompts": {name: prompt(name).digest for name in PROMPTS},
+        "settings": {**maker.settings, "chunker": asdict(made.chunker)},
+        "corpus": {
+            "path": without_credentials(maker.corpus),
+            "fingerprint": corpus.fingerprint,
+            "n_documents": len(corpus.documents),
+            "n_chunks": len(corpus.chunks),
+            "n_eligible": len(eligible(corpus)),
+            "n_asked_about": len(made.orders),
+        },
+        "counts": counts(made),
+        **maker.models.usage(CELL),
+        "versions": versions(),
+    }
+
+
+def counts(made: Made) -> Mapping[str, Any]:
+    slots = [draft.slot for draft in made.kept]
+    passages = [_passage(draft) for draft in made.kept if draft.slot.answerable]
+    return {
+        "ordered": made.n_ordered,
+        "kept": len(made.kept),
+        "answerable": sum(slot.answerable for slot in slots),
+        "with_span": sum("expected_spans" in passage for passage in passages),
+        "question_type": dict(Counter(slot.type for slot in slots)),
+        "difficulty": dict(Counter(slot.difficulty for slot in slots)),
+        "language": dict(Counter(draft.order.language for draft in made.kept)),
+        "dropped": dict(made.dropped),
+        "failures": dict(Counter(made.failures)),
+    }

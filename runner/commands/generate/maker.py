@@ -1,0 +1,251 @@
+"""From a corpus to checked questions: the component behind `python -m runner generate`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field
+
+from runner.commands.generate import check
+from runner.commands.generate.drafts import SCHEMA, Draft, drafts_of, messages, source
+from runner.commands.generate.duplicates import duplicates
+from runner.commands.generate.neighbours import Neighbours
+from runner.commands.generate.orders import MIN_WORDS, Difficulty, Order, QuestionType, Wish, orders, title_of
+from runner.commands.generate.self_contained import refers_outside
+from runner.data.corpus import build_corpus
+from runner.data.documents import read_documents
+from runner.data.files import expanded
+from runner.data.notes import read_notes
+from runner.data.problems import ProblemLog
+from runner.data.settings import CutterSettings, cutter_of
+from runner.errors import ConfigError, CorpusError, EvaluationError, Problem, StopRunError
+from runner.llm.messages import ChatRequest, Message
+from runner.llm.model import Model
+from runner.llm.models import Models
+from runner.llm.sampling import Sampling
+from runner.records import Corpus, DataProblem
+from runner.run.progress import progress
+from runner.text.chunking import Cutter
+from runner.text.language import detect_language
+from runner.words.wording import LANGUAGES
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+CELL = "generate"
+NEIGHBOURS = 4  # chunks beside its own in which the answer to an unanswerable question is looked for
+
+# Why a question that was ordered is not among those made, in the order in which it is found out.
+REASONS = {
+    "failed": "a request for it failed",
+    "not_written": "the model did not write it",
+    "other_language": "it is in another language",
+    "not_self_contained": "it is not self-contained",
+    "duplicate": "another one asks the same",
+    "not_answered": "its chunk does not answer it",
+    "other_answer": "its chunk gives another answer",
+    "answered": "it was to be unanswerable, and the corpus answers it",
+}
+
+
+@dataclass
+class Made:
+    """`kept` in the order of the corpus; `dropped` counts the others by reason; `failures` says what was wrong
+    with requests."""
+
+    corpus: Corpus
+    chunker: Cutter
+    orders: Sequence[Order]
+    problems: Sequence[DataProblem]
+    kept: list[Draft] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def n_ordered(self) -> int:
+        return sum(len(order.slots) for order in self.orders)
+
+    def keeps(self, reason: str) -> bool:
+        """Whether a question stays; a reason against it is counted."""
+        if reason:
+            self.dropped[reason] += 1
+        return not reason
+
+
+class QuestionMaker:
+    """conf/generate.yaml says what each setting means."""
+
+    def __init__(
+        self,
+        *,
+        models: Models,
+        model: str,
+        corpus: str | list[str],
+        out: Annotated[str, Field(min_length=1)],
+        questions_per_chunk: Annotated[int, Field(ge=1, le=10)],
+        max_chunks_sample: Annotated[int, Field(ge=1, le=500)],
+        question_type: Annotated[list[QuestionType], Field(min_length=1)],
+        difficulty: Annotated[list[Difficulty], Field(min_length=1)],
+        unanswerable_share: Annotated[float, Field(ge=0, le=1)],
+        language: Literal["auto", "ko", "en"],
+        temperature: Annotated[float, Field(ge=0, le=2)] | None,
+        max_tokens: Annotated[int, Field(ge=1)],
+        seed: Annotated[int, Field(ge=0, lt=2**32)],
+        chunker: CutterSettings,
+        strict: bool,
+    ) -> None:
+        self.models, self.model = models, _model(models, model)
+        self.corpus, self.chunker, self.strict, self.out = corpus, chunker, strict, out
+        self.sampling = Sampling(temperature=temperature, max_tokens=max_tokens, seed=seed)
+        self.wish = Wish(
+            per_chunk=questions_per_chunk,
+            max_chunks=max_chunks_sample,
+            types=question_type,
+            difficulties=difficulty,
+            share=unanswerable_share,
+            language=None if language == "auto" else language,
+            seed=seed,
+        )
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What the questions depend on besides corpus, model and prompts."""
+        wish = self.wish
+        return {
+            "questions_per_chunk": wish.per_chunk,
+            "max_chunks_sample": wish.max_chunks,
+            "question_type": list(wish.types),
+            "difficulty": list(wish.difficulties),
+            "unanswerable_share": wish.share,
+            "language": wish.language or "auto",
+            **asdict(self.sampling),
+        }
+
+    def ordered(self) -> Made:
+        """What is to be made; nothing is yet. Raises CorpusError for a corpus without anything to ask about."""
+        log = ProblemLog(strict=self.strict)
+        corpus, chunker = self._load(log)
+        made = Made(corpus, chunker, orders(corpus, self.wish), log.problems)
+        if not made.orders:
+            raise CorpusError(f"corpus: no chunk has {MIN_WORDS} words or more, so no question can be written")
+        return made
+
+    async def make(self, made: Made) -> Made:
+        """With the questions that stay, and counts of the others. Raises whatever stops all requests."""
+        corpus = made.corpus
+        async with self.models.opened(CELL):
+            drafts = _sifted(await self._written(made), made)
+            neighbours = Neighbours(corpus) if any(not draft.slot.answerable for draft in drafts) else None
+            label = f"checking {len(drafts)} questions"
+            checked = await self._each(label, drafts, self._checker(corpus, neighbours), made)
+        reasons = ["failed" if reason is None else reason for reason in checked]
+        made.kept = [draft for draft, reason in zip(drafts, reasons, strict=True) if made.keeps(reason)]
+        return made
+
+    def _load(self, log: ProblemLog) -> tuple[Corpus, Cutter]:
+        path = self.corpus
+        is_folder = isinstance(path, str) and expanded(path).is_dir()
+        chunker = cutter_of({"headings": is_folder, **self.chunker}, "chunker")
+        if isinstance(path, str):
+            documents = read_notes(path, "corpus", log) if is_folder else read_documents([path], "corpus", log)
+        else:
+            documents = read_documents(path, "corpus", log)
+        return build_corpus(documents, chunker), chunker
+
+    async def _written(self, made: Made) -> list[Draft]:
+        """The drafts of all orders; what is missing is counted."""
+
+        async def write(order: Order) -> list[Draft]:
+            request = self.request(messages(order), SCHEMA)
+            return await self.model.structured(request, lambda reply: drafts_of(reply, order))
+
+        label = f"writing questions about {len(made.orders)} chunks"
+        written = await self._each(label, made.orders, write, made)
+        for order, drafts in zip(made.orders, written, strict=True):
+            missing = len(order.slots) - len(drafts or ())
+            made.dropped += Counter({"failed" if drafts is None else "not_written": missing})
+        return [draft for drafts in written for draft in drafts or ()]
+
+    def _checker(self, corpus: Corpus, neighbours: Neighbours | None) -> Callable[[Draft], Awaitable[str]]:
+        async def objection(draft: Draft) -> str:
+            """The reason to drop a question, empty when there is none."""
+            order = draft.order
+            sources = [source(order.chunk, order.title)]
+            if neighbours is not None and not draft.slot.answerable:
+                near = neighbours.of(draft.question, order.chunk, NEIGHBOURS)
+                sources += [source(chunk, title_of(corpus, chunk)) for chunk in near]
+            asked = check.check_messages(draft.question, sources, order.language)
+            found = await self.model.structured(self.request(asked, check.CHECK_SCHEMA), check.finding_of)
+            if not found.stands_alone:
+                return "not_self_contained"
+            if not draft.slot.answerable:
+                return "answered" if found.answered else ""
+            if not found.answered:
+                return "not_answered"
+            return "" if await self._agree(draft, found.answer) else "other_answer"
+
+        return objection
+
+    async def _agree(self, draft: Draft, answer: str) -> bool:
+        if check.plainly_same(draft.answer, answer):
+            return True
+        asked = check.compare_messages(draft.question, draft.answer, answer, draft.order.language)
+        return await self.model.structured(self.request(asked, check.COMPARE_SCHEMA), check.is_same_of)
+
+    def request(self, messages: tuple[Message, ...], schema: Mapping[str, Any]) -> ChatRequest:
+        return self.sampling.request(messages, schema)
+
+    async def _each(
+        self, label: str, items: Sequence[T], ask: Callable[[T], Awaitable[R]], made: Made
+    ) -> list[R | None]:
+        """What `ask` returns for each item, None where its request failed. What is wrong for all of them passes."""
+        results: list[R | None] = [None] * len(items)
+        numbered = iter(enumerate(items))
+
+        async def work() -> None:
+            for place, item in numbered:
+                try:
+                    results[place] = await ask(item)
+                except StopRunError:
+                    raise
+                except EvaluationError as error:
+                    made.failures.append(str(error))
+                shown.advance(failed=results[place] is None)
+
+        with progress(len(items), label, self.models.spent, LANGUAGES["en"]) as shown:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(self.models.max_concurrency, len(items))):
+                        group.create_task(work())
+            except BaseExceptionGroup as errors:
+                raise errors.exceptions[0] from None
+        return results
+
+
+def _model(models: Models, name: str) -> Model:
+    try:
+        return models.model(name, "testset")
+    except ConfigError as error:
+        keys = {"testset": "model"}
+        raise ConfigError(
+            [Problem(keys.get(problem.key, problem.key), problem.message) for problem in error.problems]
+        ) from None
+
+
+def _sifted(drafts: Sequence[Draft], made: Made) -> list[Draft]:
+    """Without what their words alone tell to be unusable."""
+    standing = [draft for draft in drafts if made.keeps(_flaw(draft))]
+    repeats = duplicates([draft.question for draft in standing])
+    return [
+        draft for draft, repeated in zip(standing, repeats, strict=True) if made.keeps("duplicate" if repeated else "")
+    ]
+
+
+def _flaw(draft: Draft) -> str:
+    if detect_language(draft.question) != draft.order.language:
+        return "other_language"
+    return "not_self_contained" if refers_outside(draft.question) else ""

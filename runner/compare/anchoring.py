@@ -1,0 +1,113 @@
+"""Gold chunks that are labelled by id, in two corpora that cut the same documents into other chunks.
+
+An id such as `guide#3` then names another stretch of text in each corpus, or none. Gold is where the baseline has the
+chunk of that id, or, where only the candidate has one, there: a chunk is relevant in either corpus when it shares at
+least half of the shorter one with that stretch, as for gold that is labelled by a span. The metrics of chunks are
+worked out anew from the ranks of the chunks of these documents. An id that neither corpus has stays a gold chunk that
+was not found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from runner.compare.pairing import Pairing
+from runner.compare.snapshots import ChunkGold, Snapshot
+from runner.metrics.ranking import ranking_metrics
+from runner.metrics.statistics import Floats
+from runner.retrieval.stage import overlap
+
+PART = "chunk/"
+Stretch = tuple[str, int, int]  # document, start, end
+
+
+@dataclass(frozen=True, eq=False)
+class Anchored:
+    """`cases` have labels that stand elsewhere in the candidate's corpus (`moved`) or are missing in one of the two
+    (`vanished`). `values`: metric -> values of the pairs in both runs, float64 [n_pairs] each."""
+
+    cases: int
+    moved: int
+    vanished: int
+    values: Mapping[str, tuple[Floats, Floats]]
+
+
+def anchored(baseline: Snapshot, candidate: Snapshot, pairing: Pairing) -> Anchored | None:
+    """None where the two corpora are cut alike, or hold other documents."""
+    one, other = baseline.identity, candidate.identity
+    if one.get("documents") != other.get("documents") or one.get("chunks") == other.get("chunks"):
+        return None
+    names = [name for name in candidate.cases.values if name.startswith(PART) and name in baseline.cases.values]
+    sides = ((baseline, pairing.baseline), (candidate, pairing.candidate))
+    values = {name: [run.cases.values[name][places] for run, places in sides] for name in names}
+    cases = moved = vanished = 0
+    for pair, golds in _labelled(baseline, candidate, pairing):
+        stretches = _Stretches.of(*golds)
+        cases += stretches.moved + stretches.vanished > 0
+        moved, vanished = moved + stretches.moved, vanished + stretches.vanished
+        for side, gold in enumerate(golds):
+            for name, value in _metrics(gold, stretches.gold, sides[side][0].k, names).items():
+                values[name][side][pair] = np.nan if value is None else value
+    return Anchored(cases, moved, vanished, {name: (found[0], found[1]) for name, found in values.items()})
+
+
+def _labelled(
+    baseline: Snapshot, candidate: Snapshot, pairing: Pairing
+) -> Iterator[tuple[int, tuple[ChunkGold, ChunkGold]]]:
+    """Pairs whose gold chunks are labelled by id, alike in both runs."""
+    one, other = baseline.cases.chunk_gold, candidate.cases.chunk_gold
+    for pair, (left, right) in enumerate(zip(pairing.baseline.tolist(), pairing.candidate.tolist(), strict=True)):
+        if left in one and right in other and not pairing.new_gold[pair]:
+            yield pair, (one[left], other[right])
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretches:
+    """Where gold is, None for an id that neither corpus has."""
+
+    gold: list[Stretch | None]
+    moved: int
+    vanished: int
+
+    @classmethod
+    def of(cls, baseline: ChunkGold, candidate: ChunkGold) -> _Stretches:
+        both = [(place, candidate.labels[id]) for id, place in baseline.labels.items()]
+        differ = [pair for pair in both if pair[0] != pair[1]]
+        vanished = sum(None in pair for pair in differ)
+        return cls([one or other for one, other in both], len(differ) - vanished, vanished)
+
+
+def _metrics(
+    gold: ChunkGold, stretches: Sequence[Stretch | None], k: int | None, names: Sequence[str]
+) -> dict[str, float | None]:
+    relevant = dict.fromkeys(gold.spans, 1)
+    for number, stretch in enumerate(stretches):
+        relevant |= dict.fromkeys(_chunks_at(gold, stretch) or [f"not there {number}"], 1)
+    cutoffs = {name: cutoff for name in names if (cutoff := _cutoff(name, k)) is not None}
+    depth = max(cutoffs.values(), default=1)
+    ranked = {rank: id for id, (*_, rank) in gold.chunks.items() if rank is not None}
+    ids = [ranked.get(rank, f"other {rank}") for rank in range(1, depth + 1)]
+    found = ranking_metrics(ids, relevant, sorted(set(cutoffs.values())))
+    return {name: found[f"{_measure(name)}@{cutoff}"] for name, cutoff in cutoffs.items()}
+
+
+def _chunks_at(gold: ChunkGold, stretch: Stretch | None) -> list[str]:
+    if stretch is None:
+        return []
+    document, start, end = stretch
+    places = gold.chunks.items()
+    return [id for id, (of, first, last, _) in places if of == document and overlap((first, last), (start, end))]
+
+
+def _measure(name: str) -> str:
+    return name.removeprefix(PART).partition("_at_")[0]
+
+
+def _cutoff(name: str, k: int | None) -> int | None:
+    """5 of chunk/recall_at_5, the run's own of chunk/recall_at_k and chunk/mrr."""
+    number = re.search(r"_at_(\d+)$", name)
+    return int(number.group(1)) if number else k

@@ -1,0 +1,47 @@
+"""`baseline=…` of a sweep: the number of a run, or what sets it apart, as `k=5` or `k=5,retriever=keyword`.
+
+One that a file of the configuration holds, such as a record, is that of its own sweep: where other runs are made from
+it, the first is the baseline.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from runner.config.compose import Cell
+from runner.errors import ConfigError, Problem
+
+
+def chosen_baseline(cells: Sequence[Cell]) -> int:
+    """The place of the run that the others are compared with. Raises ConfigError where it is none, or several."""
+    given = cells[0].cfg.baseline
+    if given is None:
+        return 0
+    found = _found(cells, str(given).strip())
+    if not _is_typed(cells[0]) and (len(cells) == 1 or len(found) != 1):
+        return 0
+    if len(cells) == 1:
+        needs = "this command has one run; compare=BASELINE compares it with an earlier one"
+        raise ConfigError([Problem("baseline", needs)])
+    if len(found) == 1:
+        return found[0]
+    what = f"'{given}' names {len(found)} runs" if found else f"no run of this sweep is '{given}'"
+    runs = ", ".join(f"{place} ({' '.join(cell.swept)})" for place, cell in enumerate(cells))
+    raise ConfigError([Problem("baseline", f"{what}; expected one of {runs}")])
+
+
+def _is_typed(cell: Cell) -> bool:
+    return any(word.lstrip("+").startswith("baseline=") for word in cell.overrides)
+
+
+def _found(cells: Sequence[Cell], given: str) -> list[int]:
+    if given.isdecimal():
+        return [place for place in range(len(cells)) if place == int(given)]
+    wanted = _settings(re.split(r"[,\s]+", given)).items()
+    return [place for place, cell in enumerate(cells) if wanted <= _settings(cell.swept).items()]
+
+
+def _settings(overrides: Sequence[str]) -> Mapping[str, str]:
+    split = (override.partition("=") for override in overrides)
+    return {name.lstrip("+~"): value.strip("'\"") for name, _, value in split}

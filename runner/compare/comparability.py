@@ -1,0 +1,86 @@
+"""Which metrics mean the same in both runs.
+
+What an experiment varies (k, retriever, generator, chunks …) may differ. A metric is not comparable where what it
+is measured with or against differs: documents, judge, prompt of the judge, code of the metric, and, case by case,
+the question or its labels. Metrics at the run's own k are those of another cutoff where k differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from runner.compare.differences import PairedRuns
+from runner.compare.snapshots import Bools
+
+Kind = Literal["k", "missing", "pairs", "identity", "question", "gold", "direction"]
+PER_CASE = {"queries": "question", "gold": "gold"}  # identities that are held against each other case by case
+NAMED = 20  # cases that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a metric is not comparable.
+
+    k          the runs differ in k, `names` are the two
+    missing    the run `names` ("baseline", "candidate") does not have the metric
+    pairs      no pair of cases has two numbers
+    identity   `names` of the identity differ
+    question   `cases` ask something else
+    gold       `cases` have other labels
+    direction  nothing says whether more of it is better (rules of the gate)
+    """
+
+    kind: Kind
+    names: tuple[str, ...] = ()
+    n_cases: int = 0
+    cases: tuple[str, ...] = ()
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether the runs were measured differently, which is no treatment."""
+        return self.kind in ("identity", "question", "gold")
+
+
+def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
+    """Empty where the metric is comparable. One that a run does not have was measured in no other way."""
+    if missing := list(_missing(runs, metric)):
+        return missing
+    found = list(_other_k(runs, metric))
+    depends = {*runs.baseline.depends.get(metric, ()), *runs.candidate.depends.get(metric, ())}
+    one, other = runs.baseline.identity, runs.candidate.identity
+    if runs.anchored is not None:
+        depends.discard("chunks")
+    differ = tuple(name for name in sorted(depends - PER_CASE.keys()) if one.get(name) != other.get(name))
+    if differ:
+        found.append(Reason("identity", differ))
+    for name, mask in (("queries", runs.pairing.new_question), ("gold", runs.pairing.new_gold)):
+        if name in depends and mask.any():
+            ids = [runs.candidate.cases.ids[place] for place in runs.pairing.candidate[mask]]
+            kind: Kind = "question" if name == "queries" else "gold"
+            found.append(Reason(kind, n_cases=len(ids), cases=tuple(ids[:NAMED])))
+    return found
+
+
+def _missing(runs: PairedRuns, metric: str) -> Iterator[Reason]:
+    for side, snapshot in (("baseline", runs.baseline), ("candidate", runs.candidate)):
+        if metric not in snapshot.cases.values:
+            yield Reason("missing", (side,))
+
+
+def _other_k(runs: PairedRuns, metric: str) -> Iterator[Reason]:
+    if runs.catalogue.variant(metric).is_own_k and runs.baseline.k != runs.candidate.k:
+        yield Reason("k", (str(runs.baseline.k), str(runs.candidate.k)))
+
+
+def comparable_pairs(runs: PairedRuns, reasons: Sequence[Reason]) -> Bools:
+    """Pairs that ask the same and are labelled the same, where the metric depends on that; bool [n_pairs]."""
+    chosen = np.ones(len(runs.pairing), dtype=bool)
+    masks = {"question": runs.pairing.new_question, "gold": runs.pairing.new_gold}
+    for reason in reasons:
+        if reason.kind in masks:
+            chosen &= ~masks[reason.kind]
+    return chosen

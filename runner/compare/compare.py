@@ -1,0 +1,221 @@
+"""Two runs, or several candidates and one baseline, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from runner.compare import comparability, expense
+from runner.compare.anchoring import Anchored
+from runner.compare.comparability import Reason, comparable_pairs
+from runner.compare.configs import Setting, config_difference
+from runner.compare.differences import Difference, PairedRuns
+from runner.compare.expense import Expense
+from runner.compare.flips import Flips, flips_of
+from runner.compare.gate import Gate, gate_of
+from runner.compare.pairing import Pairing
+from runner.compare.regression import Regression, margins_of
+from runner.compare.sides import Side
+from runner.compare.slices import slices_of
+from runner.compare.snapshots import Bools
+from runner.compare.texts import with_texts
+from runner.compare.verdicts import ALPHA, Overall, Role, Verdict, adjusted, is_test, main_metrics, overall, verdict
+from runner.metrics.metric import Catalogue
+from runner.metrics.paired import Paired
+
+ROLES: tuple[Role, ...] = ("main", "other", "leg")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A metric of both runs. `caveats`: why it would not be comparable, where it was looked at anyway."""
+
+    difference: Difference
+    numbers: Paired
+    role: Role
+    p_holm: float
+    verdict: Verdict | None
+    caveats: tuple[Reason, ...] = ()
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the difference is more than chance, whichever way it goes."""
+        return self.p_holm < ALPHA and not self.numbers.low <= 0 <= self.numbers.high
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRow:
+    """A main metric over the pairs of one slice."""
+
+    dimension: str
+    value: str
+    compared: Compared
+
+
+@dataclass(frozen=True, slots=True)
+class NotComparable:
+    """A metric that at least one of the runs has."""
+
+    metric: str
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """`family` is the number of tests of main metrics that were adjusted together."""
+
+    baseline: Side
+    candidate: Side
+    pairing: Pairing
+    anchored: Anchored | None
+    verdict: Overall
+    metrics: Sequence[Compared]
+    not_comparable: Sequence[NotComparable]
+    config_difference: Sequence[Setting]
+    slices: Sequence[SliceRow]
+    latency: Sequence[Expense]
+    cost: Sequence[Expense]
+    flips: Flips
+    gate: Gate
+    margin: float
+    family: int
+    catalogue: Catalogue
+    allow_incomparable: bool
+
+    @property
+    def main(self) -> list[Compared]:
+        return [compared for compared in self.metrics if compared.role == "main"]
+
+    @property
+    def was_measured_differently(self) -> bool:
+        """Whether a metric is not comparable for another reason than what the experiment varied, or all are."""
+        found = any(reason.is_grave for entry in self.not_comparable for reason in entry.reasons)
+        return found or self.verdict == "not_comparable"
+
+    def exit_code(self, *, fail_on_regression: bool) -> int:
+        """5: not comparable, 4: a regression, 0."""
+        if self.was_measured_differently:
+            return 5
+        return 4 if fail_on_regression and self.gate.fired else 0
+
+
+def compare(
+    baseline: Side, candidate: Side, regression: Regression, *, seed: int, allow_incomparable: bool = False
+) -> Comparison:
+    """Raises InputError for a rule of the gate that names what a run does not have."""
+    return compare_all(baseline, [candidate], regression, seed=seed, allow_incomparable=allow_incomparable)[0]
+
+
+def compare_all(
+    baseline: Side, candidates: Sequence[Side], regression: Regression, *, seed: int, allow_incomparable: bool
+) -> list[Comparison]:
+    """p values are adjusted over all candidates together."""
+    found = [_Numbers(baseline, candidate, seed, allow_incomparable) for candidate in candidates]
+    chances: list[dict[str, float]] = [{} for _ in found]
+    family = 0
+    for role in ROLES:
+        places = [(number, name) for number, each in enumerate(found) for name in each.of_role(role)]
+        numbers = [found[number].numbers[name] for number, name in places]
+        for (number, name), p_holm in zip(places, adjusted(numbers), strict=True):
+            chances[number][name] = p_holm
+        family += sum(map(is_test, numbers)) if role == "main" else 0
+    return [each.comparison(regression, p_holm, family) for each, p_holm in zip(found, chances, strict=True)]
+
+
+class _Numbers:
+    """Everything of one comparison but what is adjusted over all of them."""
+
+    def __init__(self, baseline: Side, candidate: Side, seed: int, allow_incomparable: bool) -> None:
+        self._sides, self._seed, self._allow = (baseline, candidate), seed, allow_incomparable
+        one, other = baseline.snapshot, candidate.snapshot
+        self._runs = PairedRuns.of(one, other, seed=seed)
+        names = dict.fromkeys([*other.metrics, *one.metrics])
+        valued = {name for run in (one, other) for name in run.cases.values}
+        self._reasons = {name: tuple(comparability.reasons(self._runs, name)) for name in names if name in valued}
+        self._differences = self._differing(self._usable())
+        self.numbers = {name: found.numbers for name, found in self._differences.items() if found.numbers is not None}
+        self.catalogue = self._runs.catalogue
+        self.main = main_metrics(self.numbers, self.catalogue, self._reasons)
+
+    def _usable(self) -> list[str]:
+        """Metrics that are comparable, or looked at anyway."""
+        found = self._reasons.items()
+        return [name for name, reasons in found if all(self._allow and reason.is_grave for reason in reasons)]
+
+    def _differing(self, names: Sequence[str], chosen: Bools | None = None) -> dict[str, Difference]:
+        """Of these metrics, in order, over the pairs that are `chosen` and comparable."""
+        together: dict[bytes, list[str]] = {}
+        masks = {name: comparable_pairs(self._runs, self._reasons[name]) for name in names}
+        for name, mask in masks.items():
+            together.setdefault(mask.tobytes(), []).append(name)
+        found: dict[str, Difference] = {}
+        for group in together.values():
+            mask = masks[group[0]]
+            found |= self._runs.differences(group, mask if chosen is None else mask & chosen)
+        return {name: found[name] for name in names}
+
+    def of_role(self, role: Role) -> list[str]:
+        return [name for name in self.numbers if self._role(name) == role]
+
+    def _role(self, name: str) -> Role:
+        if name in self.main:
+            return "main"
+        return "leg" if "/" in name and not name.startswith("chunk/") else "other"
+
+    def comparison(self, regression: Regression, p_holm: Mapping[str, float], family: int) -> Comparison:
+        one, other = self._runs.baseline, self._runs.candidate
+        metrics = [
+            self._compared(self._differences[name], numbers, p_holm[name], regression.margin)
+            for name, numbers in self.numbers.items()
+        ]
+        latency, cost = expense.latencies(one, other, seed=self._seed), expense.costs(one, other)
+        judged = [name for name in self.main if "judge" in other.depends.get(name, ())]
+        rules = regression.within(margins_of(other.config))
+        return Comparison(
+            baseline=self._sides[0],
+            candidate=self._sides[1],
+            pairing=self._runs.pairing,
+            anchored=self._runs.anchored,
+            verdict=self._verdict(metrics),
+            metrics=metrics,
+            not_comparable=list(self._not_comparable()),
+            config_difference=config_difference(one, other),
+            slices=self._slices(regression.margin),
+            latency=latency,
+            cost=cost,
+            flips=with_texts(flips_of(self._runs, self.main, judged), *self._sides),
+            gate=gate_of(rules, self._runs, [*latency, *cost], allow_incomparable=self._allow),
+            margin=regression.margin,
+            family=family,
+            catalogue=self.catalogue,
+            allow_incomparable=self._allow,
+        )
+
+    def _verdict(self, metrics: Sequence[Compared]) -> Overall:
+        if self.numbers and not any(self.catalogue.direction(name) for name in self._reasons):
+            return "not_judged"
+        return overall(each.verdict for each in metrics if each.role == "main" and each.verdict is not None)
+
+    def _compared(self, difference: Difference, numbers: Paired, p_holm: float, margin: float) -> Compared:
+        name = difference.metric
+        found = verdict(self.catalogue.variant(name), numbers, p_holm, margin)
+        return Compared(difference, numbers, self._role(name), p_holm, found, self._reasons[name])
+
+    def _not_comparable(self) -> Iterator[NotComparable]:
+        for name, reasons in self._reasons.items():
+            if name not in self.numbers:
+                yield NotComparable(name, reasons or (Reason("pairs"),))
+
+    def _slices(self, margin: float) -> list[SliceRow]:
+        """Main metrics, adjusted over all slices together."""
+        found = [
+            (dimension, value, difference, difference.numbers)
+            for dimension, value, mask in slices_of(self._runs)
+            for difference in self._differing(self.main, mask).values()
+        ]
+        scored = [(*row[:3], row[3]) for row in found if row[3] is not None]
+        chances = adjusted([numbers for *_, numbers in scored])
+        return [
+            SliceRow(dimension, value, self._compared(difference, numbers, p_holm, margin))
+            for (dimension, value, difference, numbers), p_holm in zip(scored, chances, strict=True)
+        ]

@@ -1,0 +1,207 @@
+"""A metric over pairs of cases.
+
+A case counts where both runs have a number. Where one run has none although the metric applies (the case or its
+judge failed), the pair is left out and counted. Where the metric applies in one run only, as the precision of
+"no answer here" applies to what a run calls unanswerable, the case weighs 0 in the other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from runner.compare.anchoring import Anchored, anchored
+from runner.compare.pairing import Pairing, Places, pair
+from runner.compare.snapshots import Bools, Cases, Snapshot
+from runner.metrics import paired
+from runner.metrics.metric import Catalogue
+from runner.metrics.paired import Paired
+from runner.metrics.statistics import Floats
+
+CONFIDENCE = 1.96  # standard errors in half of a 95 % interval
+
+
+@dataclass(frozen=True, slots=True)
+class McNemar:
+    """Of a metric that is 0 or 1: cases that only the baseline has right, and only the candidate."""
+
+    lost: int
+    won: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """`numbers` is None where no pair counts. `judge_noise`: by how much the difference of the means would move,
+    95 times in 100, if the same answers were judged anew; None where no judge was asked several times."""
+
+    metric: str
+    left_out: int
+    failed_baseline: int
+    failed_candidate: int
+    numbers: Paired | None
+    mcnemar: McNemar | None = None
+    judge_noise: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PairedRuns:
+    """Two snapshots and their pairs. Anything over the pairs is worked out here, once for each set of pairs."""
+
+    baseline: Snapshot
+    candidate: Snapshot
+    pairing: Pairing
+    seed: int
+    anchored: Anchored | None = None
+    _done: dict[tuple[str, bytes], Difference] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, baseline: Snapshot, candidate: Snapshot, *, seed: int) -> PairedRuns:
+        pairing = pair(baseline.cases, candidate.cases)
+        return cls(baseline, candidate, pairing, seed, anchored(baseline, candidate, pairing))
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """What either run declared; where both did, what the candidate did."""
+        return self.candidate.catalogue.beside(self.baseline.catalogue)
+
+    def differences(self, metrics: Iterable[str], chosen: Bools | None = None) -> dict[str, Difference]:
+        """Over all pairs, or those that are `chosen`, bool [n_pairs]. Metrics that count for the same pairs share
+        their resamples."""
+        mask = np.ones(len(self.pairing), dtype=bool) if chosen is None else chosen
+        names, key = list(metrics), mask.tobytes()
+        found = self._differences([name for name in names if (name, key) not in self._done], mask)
+        self._done.update({(name, key): difference for name, difference in found.items()})
+        return {name: self._done[name, key] for name in names}
+
+    def _differences(self, metrics: Sequence[str], mask: Bools) -> dict[str, Difference]:
+        columns = {name: self._column(name, mask) for name in metrics}
+        together: dict[bytes, list[str]] = defaultdict(list)
+        found: dict[str, Difference] = {}
+        for name, column in columns.items():
+            if column.is_weighted:
+                found[name] = column.difference(name, self._weighted(column))
+            elif not column.counts.any():
+                found[name] = column.difference(name, None)
+            else:
+                together[column.counts.tobytes()].append(name)
+        for names in together.values():
+            numbers = self._plain([columns[name] for name in names])
+            found |= {name: columns[name].difference(name, each) for name, each in zip(names, numbers, strict=True)}
+        return found
+
+    def values(self, metric: str) -> tuple[Floats, Floats]:
+        """Of the pairs, float64 [n_pairs] for each run, NaN where there is none."""
+        column = self._column(metric, np.ones(len(self.pairing), dtype=bool))
+        return column.baseline.values, column.candidate.values
+
+    def _column(self, name: str, mask: Bools) -> _Column:
+        instead = None if self.anchored is None else self.anchored.values.get(name)
+        sides = ((self.baseline, self.pairing.baseline), (self.candidate, self.pairing.candidate))
+        one, other = (
+            _Half.of(run.cases, places, name, None if instead is None else instead[side])
+            for side, (run, places) in enumerate(sides)
+        )
+        applies = mask & (one.has | other.has | one.flagged | other.flagged)
+        left_out = applies & (one.is_missing | other.is_missing)
+        return _Column(one, other, applies, left_out)
+
+    def _plain(self, columns: Sequence[_Column]) -> list[Paired]:
+        counts = columns[0].counts
+        one = np.column_stack([column.baseline.values[counts] for column in columns])
+        other = np.column_stack([column.candidate.values[counts] for column in columns])
+        return paired.compare_means(one, other, seed=self.seed)
+
+    def _weighted(self, column: _Column) -> Paired | None:
+        halves = [column.baseline, column.candidate]
+        values = [np.nan_to_num(half.values[column.used]) for half in halves]
+        weights = [half.weights[column.used] for half in halves]
+        return paired.compare_weighted(*values, *weights, seed=self.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Half:
+    """One metric of one run, over all pairs. A weight is 0 where there is no number."""
+
+    values: Floats
+    weights: Floats
+    noise: Floats
+    has: Bools
+    flagged: Bools  # the metric applies and could not be scored
+    failed: Bools  # the case did not end well, so that it need not tell which metrics apply
+
+    @classmethod
+    def of(cls, cases: Cases, places: Places, name: str, instead: Floats | None) -> _Half:
+        """`instead`: values of the pairs that stand for those of the cases."""
+        n = len(cases)
+        values = cases.values[name][places] if name in cases.values else np.full(len(places), np.nan)
+        values = values if instead is None else instead
+        has = ~np.isnan(values)
+        weights = cases.weights.get(name, np.ones(n))[places]
+        return cls(
+            values=values,
+            weights=np.where(has, weights, 0.0),
+            noise=cases.noise.get(name, np.full(n, np.nan))[places],
+            has=has,
+            flagged=cases.unscored.get(name, np.zeros(n, dtype=bool))[places],
+            failed=cases.failed[places],
+        )
+
+    @property
+    def is_missing(self) -> Bools:
+        return ~self.has & (self.flagged | self.failed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """One metric over all pairs."""
+
+    baseline: _Half
+    candidate: _Half
+    applies: Bools
+    left_out: Bools
+
+    @property
+    def used(self) -> Bools:
+        return self.applies & ~self.left_out & ((self.baseline.weights > 0) | (self.candidate.weights > 0))
+
+    @property
+    def counts(self) -> Bools:
+        """Pairs of two numbers."""
+        return self.used & self.baseline.has & self.candidate.has
+
+    @property
+    def is_weighted(self) -> bool:
+        one, other = self.baseline.weights[self.used], self.candidate.weights[self.used]
+        return bool(np.any(one != other) or np.any(one != 1))
+
+    def difference(self, name: str, numbers: Paired | None) -> Difference:
+        one, other = self.baseline, self.candidate
+        return Difference(
+            metric=name,
+            left_out=int(self.left_out.sum()),
+            failed_baseline=int((self.applies & (one.flagged | one.is_missing)).sum()),
+            failed_candidate=int((self.applies & (other.flagged | other.is_missing)).sum()),
+            numbers=numbers,
+            mcnemar=None if numbers is None or self.is_weighted else self._mcnemar(),
+            judge_noise=self._judge_noise(),
+        )
+
+    def _mcnemar(self) -> McNemar | None:
+        one, other = self.baseline.values[self.counts], self.candidate.values[self.counts]
+        if not all(np.isin(values, (0.0, 1.0)).all() for values in (one, other)):
+            return None
+        lost, won = int((one > other).sum()), int((one < other).sum())
+        return McNemar(lost, won, paired.mcnemar_p(lost, won))
+
+    def _judge_noise(self) -> float | None:
+        """The standard error of a mean of n scores is the root of their summed squared errors over n."""
+        errors = self.baseline.noise[self.counts] ** 2 + self.candidate.noise[self.counts] ** 2
+        known = errors[~np.isnan(errors)]
+        if len(known) == 0:
+            return None
+        return CONFIDENCE * float(np.sqrt(known.mean() / len(errors)))

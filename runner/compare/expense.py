@@ -1,0 +1,155 @@
+"""Latency, tokens and cost of two runs side by side.
+
+Latency is that of live calls (see runner.metrics.aggregate.latency). The interval of a difference of percentiles comes
+from the bootstrap: the two runs are resampled each by itself, because the calls that were live need not be the same.
+
+Tokens and USD are those of the requests that finished cases made, each once, whether a model or the cache answered:
+an interrupted run costs as much as one that was not, and a replayed one as much as the one that paid. What indexing,
+checking a judge and lost requests came to is no cost of a case. They are given for each case, so that runs over samples
+of different size can be compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from runner.compare.snapshots import Snapshot
+from runner.metrics import statistics
+from runner.metrics.metric import Direction
+from runner.metrics.statistics import Floats
+
+STAGE = "case"
+DIRECTION: Direction = "lower"  # which way latency and cost are better
+PERCENTILES = {"p50_ms": 50.0, "p95_ms": 95.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Expense:
+    """One number of both runs; None where it was not measured or is not known. `n`: calls or cases behind it.
+    `p`: how likely the resampled difference is 0 or less; only with an interval."""
+
+    name: str  # latency.STAGE.p95_ms, cost.usd, cost.ROLE.tokens
+    baseline: float | None
+    candidate: float | None
+    n_baseline: int
+    n_candidate: int
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p: float | None = None
+
+    @property
+    def difference(self) -> float | None:
+        if self.baseline is None or self.candidate is None:
+            return None
+        return self.candidate - self.baseline
+
+
+def is_expense(name: str) -> bool:
+    """Whether a rule of the gate names a latency or a cost, which is no metric of cases."""
+    return name.startswith(("latency.", "cost."))
+
+
+def latencies(baseline: Snapshot, candidate: Snapshot, *, seed: int) -> list[Expense]:
+    """`latency.STAGE.p50_ms` and `p95_ms` of every stage that either run timed; the whole case comes last."""
+    one, other = _stages(baseline), _stages(candidate)
+    found = []
+    for stage in sorted({*one, *other}, key=lambda stage: (stage == STAGE, stage)):
+        times = _timed(baseline, candidate) if stage == STAGE else None
+        for name, rank in PERCENTILES.items():
+            left, right = (_measured(stages.get(stage), name) for stages in (one, other))
+            interval = None if times is None else percentile_difference(*times, rank, seed=seed)
+            low, high, p = interval or (None, None, None)
+            found.append(Expense(f"latency.{stage}.{name}", left[0], right[0], left[1], right[1], low, high, p))
+    return found
+
+
+def percentile_difference(baseline: Floats, candidate: Floats, rank: float, *, seed: int) -> tuple[float, float, float]:
+    """(low, high, p): 95 % percentile interval of a difference of percentiles and the share of resamples in which it
+    is 0 or less, both by the bootstrap; float64 [n] each, n >= 1."""
+    random = np.random.default_rng(seed)
+    resampled = _percentiles(candidate, rank, random) - _percentiles(baseline, rank, random)
+    low, high = np.percentile(resampled, (2.5, 97.5))
+    return float(low), float(high), float((1 + (resampled <= 0).sum()) / (1 + len(resampled)))
+
+
+def _percentiles(values: Floats, rank: float, random: np.random.Generator) -> Floats:
+    """Of resamples, float64 [RESAMPLES], without drawing them: the i-th of n values drawn with replacement stands at
+    floor(n U) among the sorted values, where U, the i-th of n uniform numbers, has a beta distribution; the next of
+    them divides what is left."""
+    ordered, n = np.sort(values), len(values)
+    place = rank / 100 * (n - 1)
+    lower = int(place)
+    first = random.beta(lower + 1, n - lower, statistics.RESAMPLES)
+    rest = random.beta(1, n - lower - 1, statistics.RESAMPLES) if lower + 1 < n else 0.0
+    second = first + (1 - first) * rest
+    left, right = (ordered[np.minimum((n * each).astype(np.intp), n - 1)] for each in (first, second))
+    return np.asarray(left + (right - left) * (place - lower))
+
+
+def _timed(baseline: Snapshot, candidate: Snapshot) -> tuple[Floats, Floats] | None:
+    one, other = (run.cases.latency_ms[~np.isnan(run.cases.latency_ms)] for run in (baseline, candidate))
+    return (one, other) if len(one) and len(other) else None
+
+
+def _stages(snapshot: Snapshot) -> Mapping[str, Any]:
+    return snapshot.timing.get("latency") or {}
+
+
+def _measured(entry: Mapping[str, Any] | None, name: str) -> tuple[float | None, int]:
+    n = int((entry or {}).get("n") or 0)
+    value = (entry or {}).get(name)
+    return (float(value), n) if n and value is not None else (None, n)
+
+
+# --- tokens and cost ------------------------------------------------------------------------------
+
+
+def costs(baseline: Snapshot, candidate: Snapshot) -> list[Expense]:
+    """`cost.usd` and `cost.tokens` of a case, of all roles together and of each (`cost.judge.usd`). Nothing where
+    neither run asked a model."""
+    one, other = _by_role(baseline), _by_role(candidate)
+    n_one, n_other = (run.cost.get("cases", len(run.cases)) for run in (baseline, candidate))
+    return [
+        Expense(f"cost.{role}.{unit}" if role else f"cost.{unit}", left, right, n_one, n_other)
+        for role in sorted({*one, *other})
+        for unit in ("usd", "tokens")
+        for left, right in [(_of_role(one, role, unit), _of_role(other, role, unit))]
+    ]
+
+
+def _by_role(snapshot: Snapshot) -> dict[str, dict[str, float | None]]:
+    """Role ("" for all) -> unit -> mean of a case, None where a price is unknown. Of a run that asked models and does
+    not tell what each case asked, as those of older runners, nothing is known."""
+    roles, n = snapshot.cost.get("roles") or {}, snapshot.cost.get("cases") or 0
+    if not roles or not n:
+        return {role: {} for role in _asked(snapshot)}
+    everything = list(roles.values())
+    parts = {"": everything, **{role: [spent] for role, spent in roles.items()}}
+    return {role: {"usd": _usd(found, n), "tokens": _tokens(found, n)} for role, found in parts.items()}
+
+
+def _asked(snapshot: Snapshot) -> list[str]:
+    """Roles in which models were asked, and "" for all of them."""
+    usage = snapshot.timing.get("usage") or {}
+    parts = {role: [part for model in models.values() for part in model.values()] for role, models in usage.items()}
+    roles = [role for role, found in parts.items() if any(part.get("requests") for part in found)]
+    return ["", *roles] if roles else []
+
+
+def _usd(parts: Sequence[Mapping[str, Any]], n: int) -> float | None:
+    usd = [part["usd"] for part in parts]
+    return None if None in usd else math.fsum(usd) / n
+
+
+def _tokens(parts: Sequence[Mapping[str, Any]], n: int) -> float:
+    return float(sum(part["input_tokens"] + part["output_tokens"] for part in parts)) / n
+
+
+def _of_role(roles: Mapping[str, Mapping[str, float | None]], role: str, unit: str) -> float | None:
+    """A run that asked no model in a role spent nothing there, where it asked any."""
+    return roles[role].get(unit) if role in roles else 0.0

@@ -1,0 +1,160 @@
+"""Questions that went from right to wrong, and back.
+
+A question is right where the run lost it nowhere (label `lost_at` is `none`), and wrong where its case failed.
+Where the two runs are of different evaluations, or have no such label, the first metric that both have decides of those
+that tell right from wrong, at k where both have the same, else at 10.
+Pairs whose question or labels are not the same count nowhere: they were not asked or not judged alike.
+Flips are ordered by their weight: the mean change of the main metrics of the case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.compare.differences import CONFIDENCE, PairedRuns
+from runner.compare.snapshots import Cases, Snapshot
+
+CUTOFF = 10
+LABEL = "lost_at"
+RIGHT, WRONG, UNTOLD = 1, 0, -1
+States = NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """`lost_at_…` is `failed` for a case that failed. `changes` maps main metrics to their two values. `judge_noise`:
+    only scores of a judge changed, each by less than it would if the same answer were judged anew; None where that
+    cannot be told. `texts` is empty without the rows of both runs."""
+
+    id: str
+    baseline_id: str
+    kind: Literal["lost", "won"]
+    weight: float
+    lost_at_baseline: str | None
+    lost_at_candidate: str | None
+    changes: Mapping[str, tuple[float | None, float | None]]
+    judge_noise: bool | None
+    texts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """`by`: what tells right from wrong; None: nothing does."""
+
+    by: str | None
+    right_in_both: int
+    wrong_in_both: int
+    lost: Sequence[Flip]
+    won: Sequence[Flip]
+
+
+def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) -> Flips:
+    """`metrics` are the comparable main metrics, `judged` those of them that a judge scores."""
+    by = decided_by(runs.baseline, runs.candidate)
+    if by is None:
+        return Flips(None, 0, 0, (), ())
+    one = states(runs.baseline.cases, by)[runs.pairing.baseline]
+    other = states(runs.candidate.cases, by)[runs.pairing.candidate]
+    alike = ~(runs.pairing.new_question | runs.pairing.new_gold)
+    lost = np.flatnonzero((one == RIGHT) & (other == WRONG) & alike)
+    won = np.flatnonzero((one == WRONG) & (other == RIGHT) & alike)
+    table = _Table(runs, metrics, judged)
+    return Flips(
+        by,
+        int(((one == RIGHT) & (other == RIGHT) & alike).sum()),
+        int(((one == WRONG) & (other == WRONG) & alike).sum()),
+        table.flips(lost.tolist(), "lost"),
+        table.flips(won.tolist(), "won"),
+    )
+
+
+def decided_by(baseline: Snapshot, candidate: Snapshot) -> str | None:
+    """The label or metric that tells right from wrong in both runs."""
+    same = baseline.run.get("evaluation_type") == candidate.run.get("evaluation_type")
+    if same and all(LABEL in run.cases.labels for run in (baseline, candidate)):
+        return LABEL
+    catalogue = candidate.catalogue.beside(baseline.catalogue)
+    both = [catalogue.variant(name) for name in candidate.cases.values if name in baseline.cases.values]
+    telling = [each for each in both if each.metric is not None and each.metric.tells_right and each.is_whole]
+    usable = [each for each in telling if each.fixed in (None, CUTOFF)]
+    usable = [each for each in usable if not each.is_own_k or baseline.k == candidate.k]
+    found = min(usable, key=lambda each: (each.is_own_k or each.fixed is not None, each.priority), default=None)
+    return None if found is None else found.name
+
+
+def states(cases: Cases, by: str) -> States:
+    """RIGHT, WRONG or UNTOLD, int8 [n_cases]."""
+    if by == LABEL:
+        told = {"none": RIGHT, None: UNTOLD}
+        found = np.array([told.get(label, WRONG) for label in cases.labels[by]], dtype=np.int8)
+    else:
+        values = cases.values[by]
+        found = np.where(np.isnan(values), UNTOLD, np.where(values >= 1, RIGHT, WRONG)).astype(np.int8)
+    return np.where(cases.failed, WRONG, found).astype(np.int8)
+
+
+class _Table:
+    """The numbers of pairs."""
+
+    def __init__(self, runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) -> None:
+        self._runs, self._judged = runs, frozenset(judged)
+        self._values = {name: runs.values(name) for name in metrics}
+
+    def flips(self, pairs: Sequence[int], kind: Literal["lost", "won"]) -> list[Flip]:
+        found = [self._flip(pair, kind) for pair in pairs]
+        return sorted(found, key=lambda flip: (-flip.weight, flip.id))
+
+    def _flip(self, pair: int, kind: Literal["lost", "won"]) -> Flip:
+        left, right = self._runs.baseline.cases, self._runs.candidate.cases
+        one, other = int(self._runs.pairing.baseline[pair]), int(self._runs.pairing.candidate[pair])
+        changes = {
+            name: (_number(before[pair]), _number(after[pair])) for name, (before, after) in self._values.items()
+        }
+        changes = {name: values for name, values in changes.items() if values != (None, None)}
+        sizes = [abs(after - before) for before, after in changes.values() if before is not None and after is not None]
+        return Flip(
+            id=right.ids[other],
+            baseline_id=left.ids[one],
+            kind=kind,
+            weight=sum(sizes) / len(sizes) if sizes else 0.0,
+            lost_at_baseline=_lost_at(left, one),
+            lost_at_candidate=_lost_at(right, other),
+            changes=changes,
+            judge_noise=self._is_noise(changes, one, other),
+        )
+
+    def _is_noise(self, changes: Mapping[str, tuple[float | None, float | None]], one: int, other: int) -> bool | None:
+        moved = {name: values for name, values in changes.items() if values[0] != values[1]}
+        if not moved.keys() <= self._judged:
+            return False
+        errors = [self._error(name, one, other) for name in moved]
+        if None in errors or not moved:
+            return None
+        limits = [CONFIDENCE * error for error in errors if error is not None]
+        return all(
+            before is not None and after is not None and abs(after - before) <= limit
+            for (before, after), limit in zip(moved.values(), limits, strict=True)
+        )
+
+    def _error(self, metric: str, one: int, other: int) -> float | None:
+        """Standard error of the difference of the two scores, None where a judge was asked once."""
+        sides = ((self._runs.baseline.cases, one), (self._runs.candidate.cases, other))
+        errors = [cases.noise[metric][place] for cases, place in sides if metric in cases.noise]
+        known = [float(error) for error in errors if not np.isnan(error)]
+        return math.hypot(*known) if len(known) == len(sides) else None
+
+
+def _lost_at(cases: Cases, place: int) -> str | None:
+    if cases.failed[place]:
+        return "failed"
+    return cases.labels[LABEL][place] if LABEL in cases.labels else None
+
+
+def _number(value: Any) -> float | None:
+    return None if np.isnan(value) else float(value)

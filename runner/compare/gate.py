@@ -1,0 +1,200 @@
+"""Regression rules held against two runs.
+
+A rule fires where the candidate lost more than the margin and, where it demands significance, p is below .05. A gate
+looks in one direction, so p is one-sided; it is adjusted (Holm) over the rules that demand significance. A rule that
+names a metric that a run does not have is an error. One whose metric does not say which way it is better, nor does
+the rule, is not evaluated. One whose metric has no value in a run (latency of a replayed
+run) is not evaluated, one whose metric means something else in the two runs is not comparable; neither has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from runner.compare import comparability
+from runner.compare.comparability import Reason, comparable_pairs
+from runner.compare.differences import PairedRuns
+from runner.compare.expense import DIRECTION, Expense, is_expense
+from runner.compare.flips import LABEL, RIGHT, UNTOLD, decided_by, states
+from runner.compare.regression import Regression, Rule
+from runner.compare.slices import slices_of
+from runner.compare.snapshots import Bools, Cases, Snapshot
+from runner.compare.verdicts import ALPHA
+from runner.errors import InputError, did_you_mean
+from runner.metrics import paired, statistics
+
+Status = Literal["passed", "fired", "not_evaluated", "not_comparable"]
+NO_METRIC = "; choose rules that fit, or none"
+ROUNDING = 1e-9  # a loss of exactly the margin does not fire
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """`loss` is what the candidate is worse by: absolute, or a share of the baseline for a relative rule."""
+
+    rule: Rule
+    status: Status
+    n: int = 0
+    baseline: float | None = None
+    candidate: float | None = None
+    loss: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """A case that must not break; `was_right` in the baseline (None: not told there)."""
+
+    id: str
+    status: Status
+    was_right: bool | None = None
+    lost_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    rules: Sequence[RuleResult]
+    cases: Sequence[CaseResult]
+
+    @property
+    def fired(self) -> bool:
+        return "fired" in [*(rule.status for rule in self.rules), *(case.status for case in self.cases)]
+
+
+def gate_of(regression: Regression, runs: PairedRuns, expenses: Sequence[Expense], *, allow_incomparable: bool) -> Gate:
+    """Raises InputError for a rule or a case that neither run knows."""
+    checked = _Checked(runs, {expense.name: expense for expense in expenses}, allow_incomparable)
+    measured = [checked.result(rule, f"regression.rules.{number}") for number, rule in enumerate(regression.rules)]
+    cases = [checked.case(id) for id in regression.must_not_break]
+    return Gate(_decided(measured), cases)
+
+
+def demand_known(regression: Regression, known: Mapping[str, object], side: str) -> None:
+    """Raises InputError for the first rule whose metric is neither among those of a run nor a latency or cost."""
+    for number, rule in enumerate(regression.rules):
+        if rule.metric not in known and not is_expense(rule.metric):
+            near = did_you_mean(rule.metric, known)
+            hint = near if "did you mean" in near else NO_METRIC
+            raise InputError(f"regression.rules.{number}: the {side} has no metric '{rule.metric}'{hint}")
+
+
+def _decided(results: Sequence[RuleResult]) -> list[RuleResult]:
+    tested = [place for place, result in enumerate(results) if result.p is not None and result.rule.significant]
+    adjusted = dict(zip(tested, paired.holm([results[place].p or 0.0 for place in tested]), strict=True))
+    return [_fired(replace(result, p_holm=adjusted.get(place))) for place, result in enumerate(results)]
+
+
+def _fired(result: RuleResult) -> RuleResult:
+    if result.status != "passed" or result.loss is None or result.loss <= result.rule.margin + ROUNDING:
+        return result
+    if result.rule.significant and (result.p_holm is None or result.p_holm >= ALPHA):
+        return result
+    return replace(result, status="fired")
+
+
+class _Checked:
+    """Rules on one comparison."""
+
+    def __init__(self, runs: PairedRuns, expenses: Mapping[str, Expense], allow_incomparable: bool) -> None:
+        self._runs, self._expenses, self._allow = runs, expenses, allow_incomparable
+
+    def result(self, rule: Rule, key: str) -> RuleResult:
+        if is_expense(rule.metric):
+            return self._of_expense(rule, key)
+        for side, run in (("baseline", self._runs.baseline), ("candidate", self._runs.candidate)):
+            if rule.metric not in run.metrics:
+                near = did_you_mean(rule.metric, run.metrics)
+                hint = near if "did you mean" in near else NO_METRIC
+                raise InputError(f"{key}: the {side} has no metric '{rule.metric}'{hint}")
+        rule = replace(rule, direction=rule.direction or self._runs.catalogue.direction(rule.metric))
+        if rule.direction is None:
+            return RuleResult(rule, "not_evaluated", reasons=(Reason("direction"),))
+        found = tuple(comparability.reasons(self._runs, rule.metric))
+        if any(reason.kind == "missing" for reason in found):
+            return RuleResult(rule, "not_evaluated")
+        if any(reason.kind == "k" or not self._allow for reason in found):
+            return RuleResult(rule, "not_comparable", reasons=found)
+        chosen = self._chosen(rule, found)
+        difference = self._runs.differences([rule.metric], chosen)[rule.metric].numbers
+        if difference is None:
+            return RuleResult(rule, "not_evaluated")
+        better = difference.difference if rule.direction == "higher" else -difference.difference
+        p = difference.p / 2 if better < 0 else 1 - difference.p / 2
+        numbers = (difference.baseline, difference.candidate)
+        return RuleResult(rule, "passed", difference.n, *numbers, _loss(rule, *numbers), p, reasons=found)
+
+    def _of_expense(self, rule: Rule, key: str) -> RuleResult:
+        """Over all cases: a slice has no latency of its own here."""
+        known = {*self._expenses, "latency.case.p50_ms", "latency.case.p95_ms", "cost.usd", "cost.tokens"}
+        if rule.metric not in known:
+            raise InputError(f"{key}: neither run has '{rule.metric}'{did_you_mean(rule.metric, known)}")
+        if rule.slice:
+            raise InputError(f"{key}: '{rule.metric}' is that of all cases; leave out the slice")
+        rule = replace(rule, direction=rule.direction or DIRECTION)
+        found = self._expenses.get(rule.metric)
+        if found is None or found.baseline is None or found.candidate is None:
+            return RuleResult(rule, "not_evaluated")
+        n, p = min(found.n_baseline, found.n_candidate), found.p
+        if rule.significant and p is None:
+            raise InputError(f"{key}: significance cannot be tested for '{rule.metric}'; leave out significant")
+        if p is not None and rule.direction == "higher":
+            p = 1 - p + 1 / (1 + statistics.RESAMPLES)  # (1 + how many lie above 0) / (1 + all): never 0
+        loss = _loss(rule, found.baseline, found.candidate)
+        return RuleResult(rule, "passed", n, found.baseline, found.candidate, loss, p)
+
+    def _chosen(self, rule: Rule, found: Sequence[Reason]) -> Bools:
+        """Pairs of the slice; those whose question or labels changed are left out."""
+        chosen = comparable_pairs(self._runs, found)
+        for dimension, value in rule.slice.items():
+            masks = {(name, label): mask for name, label, mask in slices_of(self._runs)}
+            chosen = chosen & masks.get((dimension, value), np.zeros(len(chosen), dtype=bool))
+        return chosen
+
+    def case(self, id: str) -> CaseResult:
+        by = decided_by(self._runs.baseline, self._runs.candidate)
+        if by is None:
+            raise InputError("regression.must_not_break: these runs do not record which cases are right")
+        before, after = self._places(id)
+        if before is None and after is None:
+            raise InputError(f"regression.must_not_break: no case has the id '{id}'")
+        cases = self._runs.candidate.cases
+        was_right, is_right = _is_right(self._runs.baseline.cases, by, before), _is_right(cases, by, after)
+        if after is None or is_right is None:
+            return CaseResult(id, "not_evaluated", was_right)
+        lost_at = cases.labels[LABEL][after] if LABEL in cases.labels else None
+        return CaseResult(id, "passed" if is_right else "fired", was_right, lost_at)
+
+    def _places(self, id: str) -> tuple[int | None, int | None]:
+        """Of the case in both runs; where it has another id in one of them, that of its pair."""
+        runs, pairing = self._runs, self._runs.pairing
+        before, after = (_place(run, id) for run in (runs.baseline, runs.candidate))
+        if after is None and before is not None:
+            after = next(iter(pairing.candidate[pairing.baseline == before].tolist()), None)
+        elif before is None and after is not None:
+            before = next(iter(pairing.baseline[pairing.candidate == after].tolist()), None)
+        return before, after
+
+
+def _is_right(cases: Cases, by: str, place: int | None) -> bool | None:
+    """None for a case that the run has not, or of which nothing tells, as exact match where no answer is known."""
+    state = UNTOLD if place is None else int(states(cases, by)[place])
+    return None if state == UNTOLD else state == RIGHT
+
+
+def _place(run: Snapshot, id: str) -> int | None:
+    return run.cases.ids.index(id) if id in run.cases.ids else None
+
+
+def _loss(rule: Rule, baseline: float, candidate: float) -> float:
+    loss = baseline - candidate if rule.direction == "higher" else candidate - baseline
+    if not rule.relative:
+        return loss
+    if baseline == 0:
+        return 0.0 if loss <= 0 else float("inf")
+    return loss / abs(baseline)

@@ -1,0 +1,85 @@
+"""Which case of one run is which case of the other.
+
+By id where the question is the same; else by the hash of the question, where just one case of each run is left
+with it; what is left with the same id but another question is paired too, and marked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.compare.snapshots import Bools, Cases
+
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """`baseline` and `candidate` are places of paired cases, intp [n_pairs], in an order that does not hang on
+    which run is which. `new_question` and `new_gold` mark pairs whose question or labels are not the same."""
+
+    baseline: Places
+    candidate: Places
+    by_id: int
+    by_content: int
+    new_question: Bools
+    new_gold: Bools
+    only_baseline: Sequence[str]
+    only_candidate: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.baseline)
+
+
+def pair(baseline: Cases, candidate: Cases) -> Pairing:
+    left, right = _places(baseline.ids), _places(candidate.ids)
+    by_id = {left[id]: right[id] for id in left.keys() & right.keys()}
+    same = {one: other for one, other in by_id.items() if not _differ(baseline.content[one], candidate.content[other])}
+    free = (set(left.values()) - same.keys(), set(right.values()) - set(same.values()))
+    moved = dict(_by_content(baseline, candidate, *free))
+    taken = {*same.values(), *moved.values()}
+    new = {one: other for one, other in by_id.items() if not (one in same or one in moved) and other not in taken}
+    found = list({**same, **moved, **new}.items())
+    found.sort(key=lambda pair: _order(baseline, candidate, *pair))
+    places = np.array(found, dtype=np.intp).reshape(-1, 2)
+    paired = (set(places[:, 0].tolist()), set(places[:, 1].tolist()))
+    return Pairing(
+        baseline=places[:, 0],
+        candidate=places[:, 1],
+        by_id=len(same) + len(new),
+        by_content=len(moved),
+        new_question=np.array([one in new for one, _ in found], dtype=bool),
+        new_gold=np.array([_differ(baseline.gold[one], candidate.gold[other]) for one, other in found], dtype=bool),
+        only_baseline=[id for place, id in enumerate(baseline.ids) if place not in paired[0]],
+        only_candidate=[id for place, id in enumerate(candidate.ids) if place not in paired[1]],
+    )
+
+
+def _order(baseline: Cases, candidate: Cases, one: int, other: int) -> tuple[list[str], str]:
+    """The same whichever run is which; of two cases that exchanged their ids, the question decides."""
+    return sorted((baseline.ids[one], candidate.ids[other])), baseline.content[one] or ""
+
+
+def _places(ids: Sequence[str]) -> dict[str, int]:
+    return {id: place for place, id in enumerate(ids)}
+
+
+def _differ(one: str | None, other: str | None) -> bool:
+    """A case that failed before it told its question or labels is taken at its id."""
+    return one is not None and other is not None and one != other
+
+
+def _by_content(baseline: Cases, candidate: Cases, left: set[int], right: set[int]) -> Iterable[tuple[int, int]]:
+    ones, others = _unique(baseline.content, left), _unique(candidate.content, right)
+    return ((ones[content], others[content]) for content in ones.keys() & others.keys())
+
+
+def _unique(content: Sequence[str | None], places: set[int]) -> Mapping[str, int]:
+    """Hash of a question -> its place, for questions that are asked once."""
+    counted = Counter(content[place] for place in places)
+    return {text: place for place in places if (text := content[place]) is not None and counted[text] == 1}

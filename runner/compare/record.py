@@ -1,0 +1,134 @@
+"""compare.json: a comparison as JSON. Reports are made from it.
+
+verdict, exit_code, baseline, candidate, pairing, config_difference, not_comparable
+declared    what the metrics are (runner.metrics.metric); one that nobody declared has no direction and no verdict
+metrics     name, role (main | other | leg), direction, n_paired, baseline, candidate, difference, ci_low, ci_high, p,
+            p_holm, effect_size (d_z), mde (the difference that would be found with a power of 80 %), verdict,
+            mcnemar {b: only the baseline is right, c: only the candidate, p}, judge_noise, left_out (pairs in
+            which a run could not be scored), failed {baseline, candidate} (of which some count as 0), caveats
+slices      the same of main metrics, with dimension and value
+latency, cost, gate {fired, rules, cases}, flips {by, right_in_both, wrong_in_both, lost, won}
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from runner.compare.compare import Compared, Comparison
+from runner.compare.expense import Expense
+from runner.compare.gate import RuleResult
+from runner.compare.sides import Side
+from runner.compare.verdicts import ALPHA
+from runner.metrics.catalogue import DECLARED
+from runner.metrics.metric import Catalogue
+
+SCHEMA = 1
+KIND = "runner.comparison"
+ANCHORED = ("cases", "moved", "vanished")
+OF_RUN = ("id", "experiment", "evaluation_type", "k", "status", "created_at", "git", "choices", "sweep_id")
+
+
+def record_of(comparison: Comparison, *, fail_on_regression: bool) -> dict[str, Any]:
+    """JSON values; no NaN, no infinity."""
+    flips, gate = comparison.flips, comparison.gate
+    return {
+        "schema": SCHEMA,
+        "kind": KIND,
+        "verdict": comparison.verdict,
+        "exit_code": comparison.exit_code(fail_on_regression=fail_on_regression),
+        "baseline": _side(comparison.baseline),
+        "candidate": _side(comparison.candidate),
+        "alpha": ALPHA,
+        "margin": comparison.margin,
+        "family": comparison.family,
+        "allow_incomparable": comparison.allow_incomparable,
+        "pairing": _pairing(comparison),
+        "config_difference": [asdict(setting) for setting in comparison.config_difference],
+        DECLARED: comparison.catalogue.record(_names(comparison)),
+        "metrics": [_metric(compared, comparison.catalogue) for compared in comparison.metrics],
+        "not_comparable": [asdict(entry) for entry in comparison.not_comparable],
+        "slices": [
+            {"dimension": row.dimension, "value": row.value, **_metric(row.compared, comparison.catalogue)}
+            for row in comparison.slices
+        ],
+        "latency": [_expense(expense) for expense in comparison.latency],
+        "cost": [_expense(expense) for expense in comparison.cost],
+        "gate": {
+            "fired": gate.fired,
+            "fails": fail_on_regression,
+            "rules": [_rule(result) for result in gate.rules],
+            "cases": [asdict(result) for result in gate.cases],
+        },
+        "flips": {
+            "by": flips.by,
+            "right_in_both": flips.right_in_both,
+            "wrong_in_both": flips.wrong_in_both,
+            "lost": [asdict(flip) for flip in flips.lost],
+            "won": [asdict(flip) for flip in flips.won],
+        },
+    }
+
+
+def _names(comparison: Comparison) -> list[str]:
+    """Of all metrics that the record names."""
+    compared = [each.difference.metric for each in comparison.metrics]
+    rules = [result.rule.metric for result in comparison.gate.rules]
+    by = [comparison.flips.by or ""]
+    return [*compared, *(entry.metric for entry in comparison.not_comparable), *rules, *by]
+
+
+def _side(side: Side) -> dict[str, Any]:
+    run = side.snapshot.run
+    return {"label": side.label, **{name: run.get(name) for name in OF_RUN}, "n_cases": len(side.snapshot.cases)}
+
+
+def _pairing(comparison: Comparison) -> dict[str, Any]:
+    anchored = comparison.anchored
+    pairing, ids = comparison.pairing, comparison.candidate.snapshot.cases.ids
+    return {
+        "n_paired": len(pairing),
+        "by_id": pairing.by_id,
+        "by_content": pairing.by_content,
+        "only_baseline": list(pairing.only_baseline),
+        "only_candidate": list(pairing.only_candidate),
+        "new_question": [ids[place] for place in pairing.candidate[pairing.new_question]],
+        "anchored": None if anchored is None else {name: getattr(anchored, name) for name in ANCHORED},
+        "new_gold": [ids[place] for place in pairing.candidate[pairing.new_gold]],
+    }
+
+
+def _metric(compared: Compared, catalogue: Catalogue) -> dict[str, Any]:
+    found, numbers = compared.difference, compared.numbers
+    chances = found.mcnemar
+    return {
+        "name": found.metric,
+        "role": compared.role,
+        "direction": catalogue.direction(found.metric),
+        "n_paired": numbers.n,
+        "baseline": numbers.baseline,
+        "candidate": numbers.candidate,
+        "difference": numbers.difference,
+        "ci_low": numbers.low,
+        "ci_high": numbers.high,
+        "p": numbers.p,
+        "p_holm": compared.p_holm,
+        "effect_size": numbers.effect_size,
+        "mde": numbers.detectable,
+        "verdict": compared.verdict,
+        "mcnemar": None if chances is None else {"b": chances.lost, "c": chances.won, "p": chances.p},
+        "judge_noise": found.judge_noise,
+        "left_out": found.left_out,
+        "failed": {"baseline": found.failed_baseline, "candidate": found.failed_candidate},
+        "caveats": [asdict(reason) for reason in compared.caveats],
+    }
+
+
+def _expense(expense: Expense) -> dict[str, Any]:
+    return {**asdict(expense), "difference": expense.difference}
+
+
+def _rule(result: RuleResult) -> dict[str, Any]:
+    found = asdict(result)
+    loss = found["loss"]
+    return {**found.pop("rule"), **found, "loss": None if loss == float("inf") else loss}

@@ -1,0 +1,254 @@
+"""snapshot.json: what comparing a run with another one needs, without a text of the data in it.
+
+    {"schema": 1, "kind": "runner.snapshot", "run": {...}, "config": {...}, "identity": {name: hash},
+     "depends": {metric: [names of identity]}, "declared": [records of metrics], "metrics", "slices", "counts",
+     "cases_count", "cost", "timing",
+     "cases": {"ids": [...], "content": [...], "gold": [...], …, "values": {metric: [number or null]}}}
+
+Columns of `cases` have one entry for each finished case, by ascending id. `content` and `gold` are hashes of the
+question and of its labels (null where a case failed before it told them). `latency_ms` is null for what came from
+a cache or did not end well. `unscored`, `weights` and `noise` map metrics to {place: number}, where there is one;
+`noise` is the standard error of the score of a judge that was asked several times. `chunk_gold` maps places of cases
+to where their gold chunks stand (runner.retrieval.stage.record_of), where those are labelled by id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from runner.metrics.catalogue import DECLARED, declared_in
+from runner.metrics.judging import noise_of
+from runner.metrics.metric import Catalogue
+from runner.system.folder import RunFolder, open_run
+from runner.system.journal import is_whole
+from runner.system.writing import replacing
+
+SCHEMA = 1
+KIND = "runner.snapshot"
+FILE = "snapshot.json"
+NOTHING = float("nan")
+HASHES = ("content", "gold")  # columns in which a value seldom comes twice
+RUN = (
+    "id", "experiment", "evaluation_type", "k", "status", "created_at", "updated_at", "git", "versions", "choices",
+    "overrides", "sweep_id", "fingerprint", "models",
+)  # fmt: skip
+
+# What an experiment varies. Every other metric depends on all identities but these.
+TREATMENTS = frozenset(
+    {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
+    | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker", "suggester"}
+)
+# Components that hold others, or are told otherwise.
+NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")
+
+
+def write_snapshot(folder: Path) -> Path:
+    """Beside the results of a run. Raises InputError when `folder` is no run folder."""
+    path = folder / FILE
+    with replacing(path) as scratch, scratch.open("wb") as file:
+        file.writelines(_parts(open_run(folder)))
+    return path
+
+
+def encoded(opened: RunFolder) -> bytes:
+    """What snapshot.json of a run folder is to hold."""
+    return b"".join(_parts(opened))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Atomic: a reader sees the old file or the new one."""
+    with replacing(path) as scratch:
+        scratch.write_bytes(data)
+
+
+def _parts(opened: RunFolder) -> Iterator[bytes]:
+    """The columns of cases are encoded one at a time."""
+    yield orjson.dumps(_head(opened)).removesuffix(b"}") + b',"cases":'
+    yield from _object(_cases(opened.rows(), declared_in(opened.run)))
+    yield b"}\n"
+
+
+def _object(entries: Iterable[tuple[str, Any]]) -> Iterator[bytes]:
+    """An object of JSON, and in it one for each iterator."""
+    yield b"{"
+    for number, (name, value) in enumerate(entries):
+        yield (b"," if number else b"") + orjson.dumps(name) + b":"
+        if isinstance(value, Iterator):
+            yield from _object(value)
+        else:
+            yield orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    yield b"}"
+
+
+def _head(opened: RunFolder) -> dict[str, Any]:
+    """Everything but the cases."""
+    run, summary = opened.run, opened.summary
+    identity = _identity(run)
+    metrics, catalogue = summary.get("metrics") or {}, declared_in(run)
+    timing = summary.get("timing") or {}
+    return {
+        "schema": SCHEMA,
+        "kind": KIND,
+        "run": {name: run.get(name) for name in RUN}
+        | {"k": summary.get("k", run.get("k"))},  # evaluation.topk of links
+        "config": run.get("config") or {},
+        "identity": identity,
+        "depends": {name: list(depends_on(name, identity, catalogue)) for name in metrics},
+        DECLARED: catalogue.record(metrics),
+        "metrics": metrics,
+        "slices": summary.get("slices") or {},
+        "counts": summary.get("counts") or {},
+        "cases_count": summary.get("cases") or {},
+        **({"cost": summary["cost"]} if summary.get("cost") else {}),
+        "timing": {name: timing[name] for name in ("latency", "usage", "usage_total") if name in timing},
+    }
+
+
+def depends_on(metric: str, identity: Iterable[str], catalogue: Catalogue) -> tuple[str, ...]:
+    """Names of identity that must be equal for two values of a metric to be comparable."""
+    known = set(identity)
+    found = catalogue.variant(metric).depends
+    if found is None:
+        found = tuple(sorted(known - TREATMENTS))
+    return tuple(name for name in found if name in known)
+
+
+def content_hash(text: str) -> str:
+    """16 hex digits; the same for a question whatever its id."""
+    normal = " ".join(unicodedata.normalize("NFC", text).split())
+    return hashlib.sha256(normal.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _identity(run: Mapping[str, Any]) -> dict[str, str]:
+    """Hashes of the data, of the components, of the judge and of the code that scores, as the run recorded them."""
+    components = {name: digest for name, digest in (run.get("components") or {}).items() if name not in NOT_IDENTITY}
+    data = {"chunks" if name == "corpus" else name: digest for name, digest in (run.get("identity") or {}).items()}
+    data.pop("judge", None)  # together with its prompts; told apart below
+    judged_by = run.get("judged_by") or {}
+    judge = {"judge": judged_by["judge"]} if judged_by else {}
+    prompts = {f"judge_prompt.{rubric}": digest for rubric, digest in (judged_by.get("prompts") or {}).items()}
+    code = {f"metric_code.{family}": digest for family, digest in (run.get("metric_code") or {}).items()}
+    return {**data, **components, **judge, **prompts, **code}
+
+
+# --- cases ----------------------------------------------------------------------------------------
+
+
+def _cases(rows: Iterable[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[tuple[str, Any]]:
+    """(name, column); a column of columns is an iterator of such pairs."""
+    columns = _Columns(catalogue)
+    for row in rows:
+        columns.add(row)
+    return columns.by_id()
+
+
+class _Columns:
+    """Rows as columns, each value kept in as many bytes as it needs. Metrics are called as in summary.json."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._names = catalogue.summary_names
+        self._ids: dict[str, int] = {}
+        self._texts: dict[str, list[Any]] = {
+            name: [] for name in ("content", "gold", "status", "language", "difficulty", "tags")
+        }
+        self._latency: array[float] = array("d")
+        self._numbers: dict[str, array[float]] = {}
+        self._labels: dict[str, list[str | None]] = {}
+        self._sparse: dict[str, dict[str, dict[int, float]]] = {"unscored": {}, "weights": {}, "noise": {}}
+        self._chunk_gold: dict[int, Any] = {}
+        self._known: dict[Any, Any] = {}
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """A damaged row and a second one of a case do not count, as in the journal."""
+        if not is_whole(row) or row["id"] in self._ids:
+            return
+        place = len(self._ids)
+        self._ids[row["id"]] = place
+        for name, text in _texts(row).items():
+            self._texts[name].append(text if name in HASHES else self._known.setdefault(text, text))
+        self._latency.append(_latency(row))
+        self._add_numbers(place, row["metrics"])
+        for name, label in row["labels"].items():
+            self._fill(self._labels.setdefault(name, []), place, None).append(self._known.setdefault(label, label))
+        output = row.get("output")
+        if isinstance(output, Mapping) and output.get("chunk_gold"):
+            self._chunk_gold[place] = output["chunk_gold"]
+        unscored = dict.fromkeys(row["unscored"], 1)
+        noise = noise_of(row["judgements"])
+        for kind, entries in (("unscored", unscored), ("weights", row["weights"]), ("noise", noise)):
+            for name, number in entries.items():
+                self._sparse[kind].setdefault(name, {})[place] = number
+
+    def _add_numbers(self, place: int, metrics: Mapping[str, float | None]) -> None:
+        for name, value in metrics.items():
+            if value is not None:
+                column = self._numbers.get(name)
+                if column is None:
+                    column = self._numbers[name] = array("d")
+                if len(column) < place:
+                    self._fill(column, place, NOTHING)
+                column.append(value)
+
+    def by_id(self) -> Iterator[tuple[str, Any]]:
+        """Numbers are float64 [n_cases], with NaN for null."""
+        ids = sorted(self._ids)
+        n, order = len(ids), np.fromiter((self._ids[id] for id in ids), dtype=np.intp, count=len(ids))
+        places = np.empty(n, dtype=np.intp)
+        places[order] = np.arange(n)
+        unscored = {name: array("d") for name in self._sparse["unscored"]}
+        numbers = {name: self._fill(column, n, NOTHING) for name, column in sorted((unscored | self._numbers).items())}
+        labels = {name: self._fill(column, n, None) for name, column in sorted(self._labels.items())}
+        yield "ids", ids
+        for name, texts in self._texts.items():
+            yield name, [texts[place] for place in order]
+        yield "latency_ms", np.array(self._latency, dtype=np.float64)[order]
+        yield "values", ((self._names.get(name, name), np.array(column)[order]) for name, column in numbers.items())
+        for kind, columns in self._sparse.items():
+            yield kind, self._placed(columns, places)
+        yield "labels", ((name, [column[place] for place in order]) for name, column in labels.items())
+        yield "chunk_gold", {str(places[row]): found for row, found in self._chunk_gold.items()}
+
+    def _placed(
+        self, columns: Mapping[str, Mapping[int, float]], places: Sequence[int] | Any
+    ) -> dict[str, dict[str, float]]:
+        """Metric -> place in the order of ids, as JSON writes it -> number."""
+        return {
+            self._names.get(name, name): {
+                str(place): n for place, n in sorted((places[row], column[row]) for row in column)
+            }
+            for name, column in sorted(columns.items())
+        }
+
+    @staticmethod
+    def _fill(column: Any, n: int, nothing: Any) -> Any:
+        """The column with entries for the first `n` cases."""
+        column.extend([nothing] * (n - len(column)))
+        return column
+
+
+def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
+    output = row.get("output")
+    kept = output if isinstance(output, Mapping) else {}
+    question = kept.get("query", row["id"])
+    return {
+        "content": content_hash(str(question)) if kept else None,
+        "gold": kept.get("gold"),
+        **{name: row.get(name) for name in ("status", "language", "difficulty")},
+        "tags": tuple(row.get("tags") or ()),
+    }
+
+
+def _latency(row: Mapping[str, Any]) -> float:
+    """Of a case that ended well and of which every stage was live; else NaN."""
+    ms, timings = row.get("latency_ms"), (row.get("timings") or {}).values()
+    if ms is None or row.get("status") != "ok" or not all(timing.get("live", True) for timing in timings):
+        return float("nan")
+    return float(ms)

@@ -1,0 +1,80 @@
+"""What stands behind a flip: the question, both answers, the chunks that came and went, what the judges said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from runner.compare.flips import Flip, Flips
+from runner.compare.sides import Side
+
+TOLD = 50  # flips of a kind that are told with their texts, the heaviest first
+
+
+def with_texts(flips: Flips, baseline: Side, candidate: Side) -> Flips:
+    """The same flips; the heaviest with texts, where the rows of both runs are at hand."""
+    told = [*flips.lost[:TOLD], *flips.won[:TOLD]]
+    before, after = baseline.rows({flip.baseline_id for flip in told}), candidate.rows({flip.id for flip in told})
+    k = (baseline.snapshot.k, candidate.snapshot.k)
+
+    def tell(flip: Flip) -> Flip:
+        one, other = before.get(flip.baseline_id), after.get(flip.id)
+        return flip if one is None or other is None else replace(flip, texts=_texts(one, other, k))
+
+    lost = [*map(tell, flips.lost[:TOLD]), *flips.lost[TOLD:]]
+    won = [*map(tell, flips.won[:TOLD]), *flips.won[TOLD:]]
+    return replace(flips, lost=lost, won=won)
+
+
+def _texts(one: Mapping[str, Any], other: Mapping[str, Any], k: tuple[int | None, int | None]) -> dict[str, Any]:
+    before, after = one.get("output") or {}, other.get("output") or {}
+    chunks = [_chunks(output, depth) for output, depth in zip((before, after), k, strict=True)]
+    return {
+        "question": after.get("query") or before.get("query"),
+        "expected": list(after.get("expected") or before.get("expected") or ()),
+        "ranks": [_rank(before), _rank(after)],
+        "answers": list(after.get("answers") or before.get("answers") or ()),
+        "baseline": {"answer": before.get("answer"), "refused": before.get("refused"), "error": one.get("error")},
+        "candidate": {"answer": after.get("answer"), "refused": after.get("refused"), "error": other.get("error")},
+        "came": [chunk for chunk in chunks[1] if chunk["id"] not in {each["id"] for each in chunks[0]}],
+        "went": [chunk for chunk in chunks[0] if chunk["id"] not in {each["id"] for each in chunks[1]}],
+        "judges": _judges(one.get("judgements") or {}, other.get("judgements") or {}),
+    }
+
+
+def _chunks(output: Mapping[str, Any], k: int | None) -> list[dict[str, Any]]:
+    """What a generator saw, or the best documents of a ranking, with rank and whether they were expected."""
+    found: Sequence[Mapping[str, Any]] = output.get("contexts") or (output.get("retrieved") or ())[:k]
+    expected = set(output.get("expected") or ())
+    return [
+        {
+            "id": str(chunk.get("chunk") or chunk.get("id")),
+            "title": chunk.get("title") or "",
+            "rank": rank,
+            "expected": str(chunk.get("id")).rpartition("#")[0] in expected or chunk.get("id") in expected,
+        }
+        for rank, chunk in enumerate(found, start=1)
+    ]
+
+
+def _rank(output: Mapping[str, Any]) -> int | None:
+    """Of the best expected document among those that a row keeps."""
+    expected = set(output.get("expected") or ())
+    found = enumerate(output.get("retrieved") or (), start=1)
+    return next((rank for rank, document in found if document.get("id") in expected), None)
+
+
+def _judges(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Rubric -> score and reason of both runs, where the score changed."""
+    found = {}
+    for rubric in dict.fromkeys([*one, *other]):
+        before, after = (_judgement(judgements.get(rubric)) for judgements in (one, other))
+        if before["score"] != after["score"]:
+            found[rubric] = {"baseline": before, "candidate": after}
+    return found
+
+
+def _judgement(judgement: Mapping[str, Any] | None) -> dict[str, Any]:
+    found = judgement or {}
+    return {"score": found.get("score"), "reason": found.get("reasoning") or found.get("error") or ""}

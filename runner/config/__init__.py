@@ -1,0 +1,1 @@
+"""From arguments to checked configurations and components: every problem is found before anything runs."""

@@ -1,0 +1,105 @@
+"""The groups of the configuration and their choices; a group may stand in another one (`memory/store`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from runner.errors import Problem, did_you_mean
+from runner.system.metadata import without_credentials
+
+ENTRY_POINTS = "runner.conf"  # by which an installed package names the folder of its own choices
+
+
+def known_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
+    """Config groups with their choices, those on `search_path` (an override of hydra.searchpath) included."""
+    return {name: found for name, found in _all_groups(search_path).items() if not _is_hydra(name)}
+
+
+def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
+    """Of an override (parsed by Hydra): a group that does not exist, or a choice that it does not have."""
+    group, groups = str(override.key_or_group), _all_groups(search_path)
+    if group in groups:
+        return None if override.is_delete() else choice_problem(group, override.value(), groups[group])
+    if group.startswith("hydra/") or override.package is not None:
+        alike = [name for name in groups if _is_hydra(name) == _is_hydra(group)]
+        return Problem(group, f"no such group{did_you_mean(group, alike)}")
+    return None
+
+
+def _is_hydra(group: str) -> bool:
+    return group.partition("/")[0] == "hydra"
+
+
+def _all_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
+    from hydra.core.global_hydra import GlobalHydra
+
+    return _groups_of(GlobalHydra.instance().config_loader(), tuple(search_path))
+
+
+@lru_cache(maxsize=1)
+def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
+    from hydra.core.object_type import ObjectType
+
+    _, repository = loader._parse_overrides_and_create_caching_repo("config", list(search_path))
+
+    def options(group: str, kind: ObjectType) -> list[str]:
+        return list(repository.get_group_options(group, kind))
+
+    names = options("", ObjectType.GROUP)
+    nested = [f"{name}/{inner}" for name in names for inner in options(name, ObjectType.GROUP)]
+    found = {name: options(name, ObjectType.CONFIG) for name in [*names, *nested] if name != "hydra"}
+    return {name: choices for name, choices in found.items() if choices}
+
+
+def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
+    for one in choice if isinstance(choice, list) else [choice]:
+        if isinstance(one, dict):
+            return Problem(group, f"expected the name of a choice{did_you_mean('', options)}")
+        name = "null" if one is None else str(one)
+        if name not in options:
+            return Problem(group, f"no choice '{without_credentials(name)}'{did_you_mean(name, options)}")
+    return None
+
+
+def of_all_jobs(jobs: Sequence[tuple[Sequence[str], Sequence[Problem]]]) -> list[Problem]:
+    """The problems of all jobs of a sweep, given with their overrides, each once. A setting that only some of the
+    swept choices have is told with their names."""
+    found = {str(problem): problem for _, problems in jobs for problem in problems}
+    for key in dict.fromkeys(problem.key for problem in found.values() if _is_unknown(problem)):
+        lacking, having = set[str](), set[str]()
+        for overrides, problems in jobs:
+            lacks = any(problem.key == key and _is_unknown(problem) for problem in problems)
+            (lacking if lacks else having).update(each for each in overrides if f"{key}.".startswith(_path(each)))
+        without, with_it = sorted(lacking - having), sorted(having - lacking)
+        if without and with_it:
+            found = {told: each for told, each in found.items() if each.key != key or not _is_unknown(each)}
+            one = Problem(key, f"a setting of {', '.join(with_it)}, not of {', '.join(without)}; sweep those apart")
+            found[str(one)] = one
+    return list(found.values())
+
+
+def _is_unknown(problem: Problem) -> bool:
+    return problem.message.startswith("unknown setting")
+
+
+def _path(override: str) -> str:
+    """`memory.store.` of `memory/store=local`."""
+    return f"{override.lstrip('+').partition('=')[0].replace('/', '.')}."
+
+
+def nested_problem(key: str, value: Any, known: Mapping[str, Sequence[str]]) -> Problem | None:
+    """`memory.store=redis` would store a word where `memory/store=redis` chooses a component, and settings go by
+    dots only."""
+    dotted = {group.replace("/", "."): group for group in known if "/" in group}
+    path = key.replace("/", ".")
+    if key in dotted and isinstance(value, list | int | float):
+        group = dotted[key]
+        return Problem(key, f"expected a component; {group}=NAME chooses one{did_you_mean('', known[group])}")
+    if key in dotted and isinstance(value, str):
+        problem = choice_problem(key, value, known[dotted[key]])
+        return problem or Problem(key, f"a setting of this name is no choice; {dotted[key]}={value} chooses it")
+    if key not in known and key != path and key.partition("/")[0] in known:
+        return Problem(key, f"a setting goes by dots: {path}=VALUE")
+    return None

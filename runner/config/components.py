@@ -1,0 +1,317 @@
+"""From configuration to objects: one memoised walk over everything that `evaluation` reaches.
+
+A component is a mapping with `_target_`. Interpolations are followed, so a part that two components
+share is visited, and built, once. The same walk checks, fingerprints and builds.
+"""
+
+from __future__ import annotations
+
+import re
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+
+from runner.config.doors import BY_KEY, made, missing_methods, open_doors
+from runner.config.schema import Schema, load, misfit, schema_of
+from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
+from runner.llm.address import NOT_SHOWN
+from runner.system.redaction import as_it_is, marked, marking
+from runner.system.sources import code_digest, data_digest, data_files, modules_of
+from runner.system.store import fingerprint
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+T = TypeVar("T")
+OPTION = re.compile(r"\$\{(\w[\w.]*)\}")
+Visit = Callable[[str, str, dict[str, Any]], T]
+
+PROVIDERS = ("provider.", "models.providers.")
+NOT_A_MAPPING = ("dict_type", "model_type", "model_attributes_type", "dataclass_type")  # kinds of errors of pydantic
+
+UNLOADABLE = (ImportError, AttributeError, NameError, TypeError, ValueError)
+# What nothing takes as an argument: by its key.
+ROOTS: Mapping[str, str] = {
+    "evaluation": "runner.protocols.Evaluation",
+    "tracking": "runner.protocols.Tracking",
+    "regression": "runner.compare.regression.Regression",
+    "profile": "runner.metrics.profile.ProfileChoice",
+    "models": "runner.llm.models.Models",
+    "testset": "runner.commands.generate.maker.QuestionMaker",
+    "chat": "runner.commands.chat.talk.Talk",
+    "clean": "runner.domains.memory.cleaning.Cleaning",
+}
+
+# Run options that decide how long something may take, what is told of it or where it is kept, not what comes out.
+NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict", "cache_dir", "cold_start", "dry_run"})
+
+
+@dataclass
+class Walk(Generic[T]):
+    """Visits components depth first; `visit(key, target, arguments)` gets arguments already visited."""
+
+    visit: Visit[T]
+    problems: list[Problem] = field(default_factory=list)
+    memo: dict[int, T] = field(default_factory=dict)
+    keys: dict[str, int] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)  # a setting -> the option it takes its value from
+
+    def component(self, node: DictConfig) -> T:
+        if id(node) not in self.memo:
+            key = str(node._get_full_key(None))
+            with as_it_is():
+                target = str(OmegaConf.select(node, "_target_"))
+            arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
+            self.memo[id(node)] = self.visit(key, target, arguments)
+            self.keys[key] = id(node)
+        return self.memo[id(node)]
+
+    def _item(self, parent: DictConfig | ListConfig, name: Any) -> Any:
+        if OmegaConf.is_interpolation(parent, name):
+            raw = str(parent._get_node(name)._value())  # type: ignore[union-attr]
+            if option := OPTION.fullmatch(raw):
+                self.aliases[parent._get_full_key(name)] = option.group(1)
+        try:
+            return self._value(parent[name])
+        except MissingMandatoryValue:
+            key = parent._get_full_key(name)
+            self.problems.append(Problem(key, f"a value is required; give one with {key}=VALUE"))
+        except OmegaConfBaseException as error:
+            self.problems.append(Problem(parent._get_full_key(name), str(error).splitlines()[0]))
+        return None
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, DictConfig):
+            if "_target_" in value:
+                return self.component(value)
+            return {str(name): self._item(value, name) for name in value}
+        if isinstance(value, ListConfig):
+            return [self._item(value, index) for index in range(len(value))]
+        return value
+
+
+@dataclass(frozen=True)
+class Component:
+    """Stands for a component during the check. `cls`: None where it cannot be loaded."""
+
+    key: str
+    cls: type | None
+
+    def problem(self, wanted: tuple[type, ...]) -> Problem | None:
+        """That it is none of what is wanted."""
+        fault = None if self.cls is None else misfit(self.cls, wanted)
+        return None if fault is None else Problem(f"{self.key}._target_", fault)
+
+
+def check(*nodes: DictConfig) -> list[Problem]:
+    """All problems of the settings of `nodes` and of what they reach."""
+    problems: list[Problem] = []
+
+    def visit(key: str, target: str, arguments: dict[str, Any]) -> Component:
+        problems.extend(_check_one(key, target, arguments, {problem.key for problem in problems}))
+        try:
+            return Component(key, load(target))
+        except UNLOADABLE:
+            return Component(key, None)
+
+    walk = Walk(visit, problems)
+    for node in nodes:
+        root = walk.component(node)
+        wanted = (load(ROOTS[root.key]),) if root.key in ROOTS else ()
+        problems += filter(None, [root.problem(wanted)])
+    return [Problem(_as_typed(problem.key, walk.aliases), problem.message) for problem in problems]
+
+
+def keys(node: DictConfig) -> set[str]:
+    """Of the components that `node` reaches, and its own."""
+    walk: Walk[None] = Walk(lambda key, target, arguments: None)
+    walk.component(node)
+    return set(walk.keys)
+
+
+def _as_typed(key: str, aliases: Mapping[str, str]) -> str:
+    """The key of a setting, or of something in it, by the option that it takes its value from."""
+    for setting, option in aliases.items():
+        if key == setting or key.startswith(f"{setting}."):
+            return option + key.removeprefix(setting)
+    return key
+
+
+def identity(node: DictConfig) -> str:
+    """Hash over the classes and settings of `node` and of what it reaches."""
+    return _identities(node, with_code=False)[id(node)]
+
+
+@dataclass(frozen=True)
+class Built:
+    """`root` is the object of the node that was asked for; `parts` maps config keys to objects;
+    `identities` maps `id(object)` to a hash of its settings and of what its class is made of (runner.system.sources).
+    `tracebacks` gets those of what components raise, by the line that tells of it."""
+
+    root: Any
+    parts: Mapping[str, Any]
+    identities: Mapping[int, str]
+    tracebacks: Mapping[str, str] = field(default_factory=dict)
+
+
+def build(node: DictConfig) -> Built:
+    """Every component gets its doors (runner.config.doors). Raises ConfigError, and ComponentError for a component that
+    cannot be made, or lacks what its protocol demands."""
+    tracebacks: dict[str, str] = {}
+    keys: dict[int, str] = {}
+
+    def visit(key: str, target: str, arguments: dict[str, Any]) -> Any:
+        roles = [(part, role) for name, role in schema_of(target).roles.items() for part in _parts(arguments.get(name))]
+        for part, role in roles:
+            open_doors(part, role, keys.get(id(part), key), tracebacks)
+        component = made(key, target, lambda: load(target)(**arguments), tracebacks)
+        for part, role in roles:
+            missing_methods(part, role, keys.get(id(part), key))
+        keys[id(component)] = key
+        if key in BY_KEY:
+            open_doors(component, BY_KEY[key], key, tracebacks)
+        return component
+
+    objects: Walk[Any] = Walk(visit)
+    root = objects.component(node)
+    if objects.problems:
+        raise ConfigError(objects.problems)
+    parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
+    hashes = _identities(node, with_code=True)
+    identities = {id(objects.memo[node_id]): digest for node_id, digest in hashes.items()}
+    return Built(root, parts, identities, tracebacks)
+
+
+def _parts(value: Any) -> list[Any]:
+    """Of an argument that takes one component, several by name, or none."""
+    parts = list(value.values()) if isinstance(value, dict) else [value]
+    return [part for part in parts if part is not None]
+
+
+def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
+    """Node id -> hash, for everything that `node` reaches."""
+
+    def visit(key: str, target: str, arguments: dict[str, Any]) -> str:
+        if getattr(load(target), "not_in_identity", False):
+            return ""
+        kept = {
+            name: value for name, value in arguments.items() if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
+        }
+        return fingerprint([target, marked(kept), _source_of(target) if with_code else None])
+
+    walk: Walk[str] = Walk(visit)
+    with marking():
+        walk.component(node)
+    return walk.memo
+
+
+@cache
+def _source_of(target: str) -> str:
+    """Hash of the code of a class and of its files of data."""
+    component = load(target)
+    return fingerprint([code_digest(*modules_of(component, target)), data_digest(component)])
+
+
+def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[str]) -> list[Problem]:
+    try:
+        schema = schema_of(target)
+    except UNLOADABLE as error:
+        return [Problem(f"{key}._target_", f"cannot load '{target}': {text_of(error)}")]
+    except (Exception, SystemExit) as error:  # whatever its module does when it is imported
+        return [Problem(f"{key}._target_", f"cannot load '{target}': {unexpected(error)}")]
+    given = {name: value for name, value in arguments.items() if f"{key}.{name}" not in known_bad}
+    problems = _data_problems(key, target)
+    problems += [
+        Problem(f"{key}.{name}", "expected a component (a mapping with _target_)")
+        for name in schema.components & given.keys()
+        if not (isinstance(given[name], Component) or (given[name] is None and name in schema.optional))
+    ]
+    problems += [
+        Problem(f"{key}.{name}", "expected components by name (mappings with _target_), at least one")
+        for name in schema.groups & given.keys()
+        if not _are_components(given[name])
+    ]
+    return problems + _misplaced(key, schema, given) + _violations(key, schema.model, given, known_bad)
+
+
+def _misplaced(key: str, schema: Schema, given: Mapping[str, Any]) -> list[Problem]:
+    """Components that are not what the arguments which hold them take."""
+    found: list[Problem | None] = []
+    for name, value in given.items():
+        held = list(_held(value))
+        if held and not schema.takes_components(name):
+            found.append(Problem(f"{key}.{name}", f"no component belongs here ({held[0].key} is one)"))
+        found += [component.problem(schema.wanted.get(name, ())) for component in held]
+    return [problem for problem in found if problem is not None]
+
+
+def _held(value: Any) -> Iterator[Component]:
+    """The components in an argument."""
+    if isinstance(value, Component):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _held(inner)
+
+
+def _data_problems(key: str, target: str) -> list[Problem]:
+    try:
+        data_files(load(target))
+    except FileNotFoundError as error:
+        return [Problem(f"{key}._target_", str(error))]
+    return []
+
+
+def _violations(key: str, model: type[BaseModel], given: dict[str, Any], known_bad: set[str]) -> list[Problem]:
+    from pydantic import ValidationError
+
+    try:
+        model.model_validate(given)
+    except ValidationError as error:
+        found = [violation(key, dict(item), _beside(model, item["loc"])) for item in error.errors()]
+        return [problem for problem in found if problem.key not in known_bad]
+    return []
+
+
+def _beside(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
+    """Settings that may stand at `place`, which may lie in a mapping of settings (a TypedDict)."""
+    if len(place) < 2:
+        return list(model.model_fields)
+    hint = model.model_fields[str(place[0])].annotation
+    return [name for part in (hint, *typing.get_args(hint)) for name in getattr(part, "__annotations__", ())]
+
+
+def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
+    """One pydantic error as a Problem; `names` are the settings that exist."""
+    place = ".".join([key, *(str(part) for part in error["loc"])]).strip(".")
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return Problem(place, f"unknown setting{did_you_mean(str(error['loc'][-1]), names)}")
+    if kind == "missing":
+        return Problem(place, f"a value is required; give one with {place}=VALUE")
+    if kind == "literal_error":
+        choices = [choice.strip("'") for choice in str(context["expected"]).replace(" or ", ", ").split(", ")]
+        near = did_you_mean(str(error["input"]), choices)
+        hint = near if "did you mean" in near else ""
+        return Problem(place, f"expected {context['expected']}, got {error['input']!r}{hint}")
+    message = str(error["msg"])
+    if kind == NOT_SHOWN:
+        return Problem(place, message)
+    message = message.removeprefix("Value error, ").removeprefix("Input should be ")
+    message = "a mapping" if kind in NOT_A_MAPPING else message
+    return Problem(place, f"expected {message}{got(place, error['input'])}")
+
+
+def got(place: str, value: Any) -> str:
+    """Text among the settings of providers may be a secret, whatever it was meant for."""
+    may_be_secret = f"{place}.".startswith(PROVIDERS) and not isinstance(value, int | float | None)
+    return "" if may_be_secret else f", got {value!r}"
+
+
+def _are_components(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(isinstance(each, Component) for each in value.values())

@@ -1,0 +1,305 @@
+"""Arguments to validated configurations: every job is composed and checked before the first starts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from runner.config import arguments
+from runner.config.choices import group_problem, known_groups, nested_problem, of_all_jobs
+from runner.config.folders import composable, search_path, with_search_path
+from runner.config.frozen import Frozen, unfolded
+from runner.config.options import RunOptions, experiment_name, problems_of, reached, run_fingerprint
+from runner.config.provider_files import placed
+from runner.config.references import chosen, reference_overrides
+from runner.config.refused_overrides import composed, refused
+from runner.config.vetting import Vetting
+from runner.errors import ConfigError, InputError, Problem
+from runner.system.metadata import without_credentials
+from runner.system.redaction import learn, watch
+from runner.system.store import fingerprint
+
+watch()
+
+OPEN = ("provider.",)  # mappings in which any name may stand
+SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
+PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
+NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One job: its composed configuration and the overrides that make it differ from its sisters. `hydra`: the node
+    of that name, which is what Hydra is told about itself."""
+
+    cfg: DictConfig
+    overrides: Sequence[str]
+    swept: Sequence[str]
+    fingerprint: str
+    experiment: str
+    hydra: DictConfig | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All cells of one command, validated. `frozen`: what the overrides are on top of, where it is not the
+    configuration of the program. `references` by name: no systems, but what the cells are held against."""
+
+    cells: Sequence[Cell]
+    overrides: Sequence[str]
+    is_sweep: bool
+    frozen: Frozen | None = None
+    references: Mapping[str, Cell] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> list[Cell]:
+        """The cells, then the references."""
+        return [*self.cells, *self.references.values()]
+
+    @property
+    def folders(self) -> list[str]:
+        """Of `runs`, in the folder of the command."""
+        return [*map(str, range(len(self.cells))), *self.references] if self.is_sweep else ["."]
+
+    @property
+    def experiment(self) -> str:
+        return self.cells[0].experiment
+
+    @property
+    def language(self) -> str:
+        return str(self.cells[0].cfg.report.language)
+
+    @property
+    def fingerprint(self) -> str:
+        prints = [cell.fingerprint for cell in self.cells]
+        return fingerprint(prints) if self.is_sweep else prints[0]
+
+
+def plan_of(line: arguments.Line) -> Plan:
+    """What a command line asks for. Raises ConfigError with the problems of all its jobs, and InputError."""
+    frozen, folders = frozen_of(line)
+    overrides, vet = line.overrides, None
+    if frozen is not None:
+        vet = Vetting(frozen, line.overrides, folders, line.trusts).of
+        keys = [str(arguments.parse(override).key_or_group) for override in overrides]
+        overrides = arguments.checked(frozen.over(overrides, keys))
+    with composable(folders), unfolded(frozen) as main:
+        overrides, cells = compose_cells(with_search_path(overrides, folders, frozen), main, vet)
+        references = {
+            name: replace(compose_cells(changed, main, vet)[1][0], swept=chosen(name))
+            for name, changed in reference_overrides(cells[0].cfg, cells[0].overrides).items()
+        }
+    is_sweep = line.multirun or any(map(arguments.is_sweep, overrides)) or bool(references)
+    return Plan(cells, overrides, is_sweep, frozen, references)
+
+
+def frozen_of(line: arguments.Line) -> tuple[Frozen | None, list[str]]:
+    """What --config-name names, and the other folders of configuration. Raises InputError for one that nobody trusted
+    and that tells Hydra what to do."""
+    if line.config_name is None:
+        return None, line.config_folders
+    name = f"{line.config_name.removesuffix('.yaml')}.yaml"
+    found = [folder for folder in line.config_folders if (Path(folder) / name).is_file()]
+    if not found:
+        raise InputError(f"--config-name: no {name} in {', '.join(line.config_folders)}")
+    frozen, folders = Frozen.read(Path(found[0]) / name), [each for each in line.config_folders if each != found[0]]
+    Vetting(frozen, line.overrides, folders, line.trusts).before_composing()
+    return frozen, folders
+
+
+def compose_cells(
+    overrides: Sequence[str], folder: Path | None = None, vet: Callable[[DictConfig], None] | None = None
+) -> tuple[list[str], list[Cell]]:
+    """The override list as Hydra is to get it, and all its jobs, composed from the configuration of the program or
+    of a folder. Raises ConfigError with the problems of all, and what `vet` raises, which looks at each before any
+    class that it names is loaded."""
+    problems: list[tuple[Sequence[str], list[Problem]]] = []
+    cells = []
+    with initialized(folder):
+        overrides = _added_or_overridden(overrides)
+        overrides += _profiles_of_others(overrides)
+        jobs = arguments.cells(overrides)
+        swept = {override for job in jobs for override in job if any(override not in other for other in jobs)}
+        for job in jobs:
+            cfg, found = _composed(job, vet)
+            problems.append((job, found))
+            if cfg is not None and not found:
+                choices = _choices(cfg)
+                name = experiment_name(choices, cfg)
+                hydra = cfg.pop("hydra")
+                differs = [override for override in job if override in swept]
+                cells.append(Cell(cfg, job, differs, run_fingerprint(cfg), str(name), hydra))
+    if told := of_all_jobs(problems):
+        raise ConfigError(told)
+    return list(overrides), cells
+
+
+def initialized(folder: Path | None) -> AbstractContextManager[None]:
+    """Hydra over the configuration of the program or of a folder."""
+    from hydra import initialize_config_dir, initialize_config_module
+
+    if folder is None:
+        return initialize_config_module("conf", "runner", version_base="1.3")
+    return initialize_config_dir(str(folder.resolve()), "runner", version_base="1.3")
+
+
+def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
+    """`+key=value` for a value as `++key=value`: to add what is there already is no mistake, nor is it one to set
+    what is not there yet where any name may stand."""
+    known = known_groups(search_path(overrides))
+
+    def grown(override: str) -> str:
+        if _is_added(override) and str(arguments.parse(override).key_or_group) not in known:
+            return f"+{override}"
+        return f"++{override}" if override.startswith(OPEN) else override
+
+    return list(map(grown, overrides))
+
+
+def _profiles_of_others(overrides: Sequence[str]) -> list[str]:
+    """Those that are not the program's own, for evaluations that hold all profiles by name."""
+    from runner.metrics.profile import AUTO, shipped
+
+    known = known_groups(search_path(overrides))
+    others = [name for name in known.get("profile", ()) if name not in (AUTO, *shipped())]
+    place = "profile@evaluation.profiles"
+    for job in arguments.cells(overrides) if others else ():
+        cfg = _bare(job, known)
+        if cfg is None or f"{place}.default" not in _choices(cfg):
+            return []
+    named = {override.lstrip("+").partition("=")[0] for override in overrides}
+    return [f"+{place}.{name}={name}" for name in others if f"{place}.{name}" not in named]
+
+
+def _is_added(override: str) -> bool:
+    return override.startswith("+") and not override.startswith("++")
+
+
+def unused(cells: Sequence[Cell]) -> list[str]:
+    """Components that were chosen or set on the command line although no cell uses them."""
+    named = {re.split(r"[=./]", override.lstrip("+"))[0] for cell in cells for override in cell.overrides}
+    used = set().union(*(reached(cell.cfg) for cell in cells))
+    nodes = {name: OmegaConf.select(cells[0].cfg, name) for name in named}
+    components = {name for name, node in nodes.items() if isinstance(node, DictConfig) and "_target_" in node}
+    return sorted(components - used - set(NOT_COMPONENTS))
+
+
+def _composed(job: Sequence[str], vet: Callable[[DictConfig], None] | None) -> tuple[DictConfig | None, list[Problem]]:
+    from hydra.errors import HydraException
+
+    groups, values, problems = _sorted_out(job)
+    try:
+        cfg = composed([*groups, *values])
+        problems += _of_sweeper(cfg.hydra)
+        learn(OmegaConf.to_container(cfg))
+        plain = cfg.copy()
+        OmegaConf.set_struct(plain, False)
+        plain.pop("hydra")
+        if vet is not None:
+            vet(plain)
+        problems += _beside(problems, placed(problems_of(plain), search_path(job)))
+    except (HydraException, OmegaConfBaseException) as error:
+        problems += _not_in_use(job, {problem.key for problem in problems})
+        problems += [Problem("experiment", f"expected +{word}") for word in job if word.startswith("experiment=")]
+        problems += _beside(problems, refused(groups, values))
+        return None, problems or [Problem("configuration", without_credentials(" ".join(str(error).split())))]
+    if any(_is_added(group) and not group.startswith("+experiment=") for group in groups):
+        problems += _not_in_use(job, {problem.key for problem in problems})
+    OmegaConf.set_struct(cfg, False)
+    return cfg, problems
+
+
+def _of_sweeper(hydra: DictConfig) -> list[Problem]:
+    """Another sweeper would run other jobs than those that were composed and checked, under their names."""
+    if str(OmegaConf.select(hydra, "sweeper._target_")) != SWEEPER:
+        choice = hydra.runtime.choices.get("hydra/sweeper")
+        name = choice if choice != "basic" else hydra.sweeper._target_
+        instead = "expected basic, with all values on the command line (k=3,5,10)"
+        return [Problem("hydra/sweeper", f"'{name}' is not supported yet; {instead}")]
+    return [Problem(PARAMS, NO_PARAMS)] if OmegaConf.select(hydra, PARAMS.removeprefix("hydra.")) else []
+
+
+def _beside(problems: Sequence[Problem], more: Sequence[Problem]) -> list[Problem]:
+    """What is not known yet. Without its evaluation, what a configuration holds cannot be told to be too much."""
+    keys = {problem.key for problem in problems}
+    unsure = bool(keys & {"evaluation", "experiment"})
+    return [problem for problem in more if problem.key not in keys and not (unsure and " has no " in problem.message)]
+
+
+def _sorted_out(job: Sequence[str]) -> tuple[list[str], list[str], list[Problem]]:
+    """Group choices that exist, values as `++key=value` so that unknown keys reach our own check, problems."""
+    path = search_path(job)
+    known = known_groups(path)
+    groups, values, problems = [], [], []
+    for override in job:
+        parsed = arguments.parse(override)
+        key, value = str(parsed.key_or_group), None if parsed.is_delete() else parsed.value()
+        if parsed.is_delete() and key in RunOptions.model_fields:
+            problems.append(Problem(key, f"~{key} takes out what has to have a value; expected {key}=VALUE"))
+        elif key.startswith(PARAMS):
+            problems.append(Problem(PARAMS, NO_PARAMS))
+        elif problem := nested_problem(key, value, known) or group_problem(parsed, path):
+            problems.append(problem)
+        elif key in known and not parsed.is_delete():
+            groups.append(override)
+        elif key.startswith("hydra/"):
+            values.append(override.lstrip("+"))
+        else:
+            keep = key.startswith("hydra") or parsed.is_delete()
+            values.append(override if keep else f"++{override.lstrip('+')}")
+    return groups, values, problems
+
+
+def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]:
+    """Groups that were chosen although the evaluation does not have them."""
+    known = known_groups(search_path(job))
+    used = _groups_in_use(job, known)
+    if not used:
+        return []
+    evaluation, *uses = used
+    components = ", ".join(name for name in uses if name not in (*NOT_COMPONENTS, "experiment") and "/" not in name)
+    parsed = [arguments.parse(override) for override in job]
+    keys = [str(one.key_or_group) for one in parsed if not one.is_delete() and one.package is None]
+    return [
+        Problem(key, f"{evaluation} has no {key}; it uses {components}")
+        for key in keys
+        if key in known and key not in used and key not in known_bad
+    ]
+
+
+def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]:
+    """The evaluation's name and the groups in its defaults (empty when it does not compose)."""
+    cfg = _bare(job, known)
+    if cfg is None:
+        return []
+    choices = _choices(cfg)
+    used = [choice for key in cfg for choice in choices if choice.partition("/")[0] == key]
+    return [choices["evaluation"], *used, "experiment"]
+
+
+def _bare(job: Sequence[str], known: dict[str, list[str]]) -> DictConfig | None:
+    """The configuration as the evaluation and the experiment make it; None when that does not compose."""
+    from hydra import compose
+    from hydra.errors import HydraException
+
+    deciding = search_path(job)
+    for override in job:
+        parsed = arguments.parse(override)
+        key, value = str(parsed.key_or_group), str(parsed.value())
+        if key in ("evaluation", "experiment") and value in known.get(key, []):
+            deciding.append(override)
+    try:
+        return compose("config", deciding, return_hydra_config=True)
+    except (HydraException, OmegaConfBaseException):
+        return None
+
+
+def _choices(cfg: DictConfig) -> dict[str, str]:
+    chosen = cfg.hydra.runtime.choices
+    return {str(key): str(value) for key, value in chosen.items() if not str(key).startswith("hydra")}

@@ -1,0 +1,932 @@
+"""The seam between the core and its components: each is called through a door.
+
+A component that was built from a configuration gets, for every method of the protocol that it is used by, a door
+around its own method. What comes out is checked against the annotations of the protocol and against what its
+docstrings promise (lengths, order, ranges, known ids); what nobody expects to be raised is a ComponentError. Either
+names the component, so that a wrong one is an error and never a wrong number. A component of ours has the same doors.
+
+    retriever (mine.Wrong): search: query q7: scores are not in descending order: 0.2 stands before 0.9
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import json
+import sys
+import traceback
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import pairwise
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import orjson
+
+from runner import protocols
+from runner.errors import ComponentError, InputError, RunnerError, StopRunError, text_of, unexpected
+from runner.records import (
+    Answer,
+    Assessment,
+    CaseSet,
+    Corpus,
+    DataProblem,
+    DataSet,
+    Given,
+    Judgement,
+    Preparation,
+    Query,
+    Ranking,
+    Scores,
+    Timing,
+    Trajectory,
+)
+from runner.system.writing import FULL
+from runner.text.chunking import Passage
+
+ROUNDING = 1e-6  # by which a number in 0..1 may miss it: of float32, whose cosines reach 1.0000001
+NOT_UNIT = 2e-3  # by which the squared length of a vector may miss 1
+LARGEST = sys.float_info.max
+LOGGED = 20  # different errors of components of which a run keeps the traceback
+LARGEST_SHOWN = 60  # characters of a value in a message
+
+# What a protocol lets a component offer besides its own methods.
+OPTIONAL: Mapping[type, tuple[type, ...]] = {
+    protocols.Retriever: (protocols.CachedRetriever,),
+    protocols.Embedder: (protocols.CachedEmbedder,),
+    protocols.Evaluation: (
+        protocols.JudgeChecking,
+        protocols.Opened,
+        protocols.Rejudging,
+        protocols.Summing,
+    ),
+}
+# By config key, of what stands at the root of a configuration or is taken by something that names no protocol.
+BY_KEY: Mapping[str, type] = {
+    "evaluation": protocols.Evaluation,
+    "retriever": protocols.Retriever,
+    "embedder": protocols.Embedder,
+    "tokenizer": protocols.Tokenizer,
+    "generator": protocols.Generator,
+    "judge": protocols.Judge,
+    "tracking": protocols.Tracking,
+}
+EXIT_CODES = {"__init__": 1, "preflight": 1, "provenance": 1, "load": 1, "index": 2}
+# A TimeoutError of these means that a case, a conversation or a call ran out of time; of others nothing.
+MAY_TIME_OUT = frozenset(
+    {"run", "judge", "generate", "search", "embed", "rerank", "suggest", "summarise", "shorten"}
+    | {"append", "read", "update", "delete", "inspect", "commit"}
+)
+
+
+@dataclass
+class Door:
+    """Around one method of one component. `log`: error line -> traceback, shared by what was built together; `state`:
+    what is known of a component (by id), of its copies, too."""
+
+    key: str
+    name: str
+    method: str
+    log: dict[str, str] = field(default_factory=dict, repr=False)
+    state: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False)
+    is_async: bool = False
+
+    def wrong(self, message: str) -> ComponentError:
+        return ComponentError(f"{self.key} ({self.name}): {self.method}: {message}", EXIT_CODES.get(self.method, 3))
+
+    def crashed(self, error: BaseException) -> ComponentError:
+        found = self.wrong(unexpected(error))
+        if len(self.log) < LOGGED:
+            self.log.setdefault(str(found), "".join(traceback.format_exception(error)))
+        return found
+
+    def ours(self) -> bool:
+        return self.name.partition(".")[0] in ("runner", "plugins")
+
+    def passed(self, error: BaseException) -> BaseException:
+        """The error that leaves the door: what the core has a meaning for as it is, anything else named."""
+        if isinstance(error, BaseExceptionGroup):
+            return self._of_group(error)
+        if isinstance(error, ComponentError):
+            error.exit_code = min(error.exit_code, EXIT_CODES.get(self.method, 3))
+            return error
+        if isinstance(error, KeyboardInterrupt) or _is_cancelled(error, is_async=self.is_async):
+            return error
+        if isinstance(error, RunnerError):
+            return error if _can_be_shown(error) else self.crashed(error)
+        if isinstance(error, TimeoutError) and self.method in MAY_TIME_OUT:
+            return error if _can_be_shown(error) else self.crashed(error)
+        if isinstance(error, OSError) and error.errno is not None and (self.ours() or error.errno in FULL):
+            return error
+        return self.crashed(error)
+
+    def _of_group(self, group: BaseExceptionGroup[BaseException]) -> BaseException:
+        """Several at once, as a TaskGroup raises them: what ends the run counts before what does not."""
+        leaves = list(_leaves(group))
+        for leaf in leaves:
+            leaf.__traceback__ = leaf.__traceback__ or group.__traceback__
+        grave: list[type[BaseException]] = [KeyboardInterrupt, StopRunError, InputError]
+        ends = (leaf for kind in grave for leaf in leaves if isinstance(leaf, kind))
+        return self.passed(next(ends, leaves[0]))
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
+
+
+def _can_be_shown(error: BaseException) -> bool:
+    try:
+        str(error)
+    except Exception:
+        return False
+    return True
+
+
+def _is_cancelled(error: BaseException, *, is_async: bool) -> bool:
+    """By who waits for it; a component may also come by such an error without anybody having cancelled it."""
+    if isinstance(error, GeneratorExit):
+        return is_async  # its coroutine is closed
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
+
+
+@contextmanager
+def guarded(door: Door) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        leaving = door.passed(error)
+        if leaving is error:
+            raise
+        raise leaving from error
+
+
+# --- doors of a component -------------------------------------------------------------------------
+
+
+def made(key: str, target: str, make: Callable[[], Any], log: dict[str, str]) -> Any:
+    """The component of a `_target_`; what its `__init__` raises is named."""
+    door = Door(key, target, "__init__", log)
+    with guarded(door):
+        component = make()
+        if component is None:
+            raise door.wrong("expected an object, got None")
+        open_doors(component, None, key, log)
+    return component
+
+
+def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, str]) -> None:
+    """Put a door around each method that a protocol has (None: of those that any component may have). Its class gets
+    a subclass of the same name: what asks for its class, its id or its copy finds what it would have found."""
+    cls = type(component)
+    opened: frozenset[str] = getattr(cls, "_doors", frozenset())
+    wanted = dict(_methods(protocol)) if protocol is not None else {"preflight": protocols.Preflight.preflight}
+    wanted = {name: method for name, method in wanted.items() if name not in opened and hasattr(component, name)}
+    if cls.__module__ == "builtins":
+        return
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    state: dict[tuple[str, int], Any] = {}
+    body: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    body |= {"__doc__": cls.__doc__, "_doors": opened | wanted.keys()}
+    for method, declared in wanted.items():
+        door = Door(key, name, method, log, state, inspect.iscoroutinefunction(declared))
+        check = CHECKS.get((protocol.__name__ if protocol is not None else "", method))
+        own = inspect.getattr_static(cls, method, None)
+        if own is None or method in getattr(component, "__dict__", {}):
+            _on_the_object(component, method, door, declared, check)
+        else:
+            body[method] = _around(own, method, door, declared, check)
+    if protocol is None:
+        provenance = inspect.getattr_static(cls, "provenance", None)
+        if provenance is not None and hasattr(type(provenance), "__get__"):
+            body["provenance"] = _provenance(provenance, Door(key, name, "provenance", log))
+        elif provenance is not None or "provenance" in getattr(component, "__dict__", {}):
+            _check_provenance(Door(key, name, "provenance", log), component.provenance)
+    if not wanted and "provenance" not in body:
+        return
+    try:
+        narrowed = types.new_class(cls.__name__, (cls,), exec_body=lambda namespace: namespace.update(body))
+        object.__setattr__(component, "__class__", narrowed)
+    except (TypeError, AttributeError):  # of a class that takes no subclass there is nothing to put a door into
+        return
+
+
+def missing_methods(component: Any, protocol: type, key: str) -> None:
+    """Raises ComponentError where a component lacks what its protocol demands."""
+    demanded = _own_methods(protocol)
+    missing = [name for name in demanded if not callable(getattr(component, name, None))]
+    cls = type(component)
+    if missing:
+        raise ComponentError(
+            f"{key} ({cls.__module__}.{cls.__qualname__}): has no method {', '.join(missing)}; "
+            f"a {protocol.__name__} has {', '.join(demanded)}",
+            1,
+        )
+    if protocol is protocols.Judge and getattr(component, "on_failure", None) not in ("zero", "exclude"):
+        shown = _shown(getattr(component, "on_failure", None))
+        raise ComponentError(
+            f"{key} ({cls.__module__}.{cls.__qualname__}): on_failure: expected 'zero' or 'exclude', got {shown}", 1
+        )
+
+
+@functools.cache
+def _own_methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
+    """Methods of a protocol and of those that it extends."""
+    return {
+        name: method
+        for base in reversed(protocol.__mro__)
+        if getattr(base, "_is_protocol", False)
+        for name, method in vars(base).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    }
+
+
+@functools.cache
+def _methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
+    """With those that it lets a component offer."""
+    offered = [_own_methods(each) for each in OPTIONAL.get(protocol, ())]
+    return {name: method for each in (*offered, _own_methods(protocol)) for name, method in each.items()}
+
+
+Check = Callable[..., Any]
+
+
+def _around(own: Any, method: str, door: Door, declared: Callable[..., Any], check: Check | None) -> Any:
+    def bound(self: Any) -> Callable[..., Any]:
+        found = own.__get__(self, type(self)) if hasattr(own, "__get__") else own
+        return typing.cast(Callable[..., Any], found)
+
+    return _door(door, declared, check, bound, own)
+
+
+def _on_the_object(component: Any, method: str, door: Door, declared: Callable[..., Any], check: Check | None) -> None:
+    """Of a method that is no attribute of the class."""
+    own = getattr(component, method)
+    through = _door(door, declared, check, lambda self: own, own)
+    try:
+        object.__setattr__(component, method, functools.partial(through, component))
+    except AttributeError:
+        return
+
+
+def _door(
+    door: Door, declared: Callable[..., Any], check: Check | None, bound: Callable[[Any], Any], own: Any
+) -> Callable[..., Any]:
+    hint = _returned(declared)
+
+    def checked(self: Any, result: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        if check is not None and check in WHOLE:
+            return check(door, self, result, *arguments, **named)
+        if (problem := wrong_type(result, hint)) is not None:
+            raise door.wrong(problem)
+        return result if check is None else check(door, self, result, *arguments, **named)
+
+    if inspect.iscoroutinefunction(declared):
+
+        async def waits(self: Any, *arguments: Any, **named: Any) -> Any:
+            with guarded(door):
+                pending = bound(self)(*arguments, **named)
+                if not inspect.isawaitable(pending):
+                    raise door.wrong(f"is not async: expected `async def {door.method}`")
+                result = await pending
+                return checked(self, result, arguments, named)
+
+        return _named(waits, own)
+
+    def calls(self: Any, *arguments: Any, **named: Any) -> Any:
+        with guarded(door):
+            result = bound(self)(*arguments, **named)
+            if inspect.isawaitable(result):
+                getattr(result, "close", lambda: None)()
+                raise door.wrong(f"is async: expected `def {door.method}`, whose result is there when it returns")
+            return checked(self, result, arguments, named)
+
+    return _named(calls, own)
+
+
+def _named(door: Callable[..., Any], own: Any) -> Callable[..., Any]:
+    return functools.wraps(own)(door) if callable(own) else door
+
+
+def _returned(declared: Callable[..., Any]) -> Any:
+    try:
+        return typing.get_type_hints(declared).get("return", Any)
+    except NameError:  # a type that is there for the checker alone
+        return Any
+
+
+def _provenance(own: Any, door: Door) -> property:
+    """Asked for with `getattr(…, {})`, which would take an AttributeError inside for "has none"."""
+
+    def provenance(self: Any) -> Any:
+        with guarded(door):
+            return _check_provenance(door, own.__get__(self, type(self)))
+
+    return property(provenance)
+
+
+def _check_provenance(door: Door, found: Any) -> Any:
+    if not isinstance(found, Mapping):
+        raise door.wrong(f"expected a mapping of JSON values, got {_shown(found)}")
+    _json(door, found)
+    return found
+
+
+# --- types, by the annotations of the protocol ----------------------------------------------------
+
+
+def wrong_type(value: Any, hint: Any, *, deep: bool = True) -> str | None:
+    """What is wrong with a value, or with a part of it (`field: expected …`); None where it is as annotated. Of lazy
+    sequences the elements are not looked at, and of records in a sequence (not `deep`) not the fields."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return None
+    if hint is None or hint is types.NoneType:
+        return None if value is None else f"expected nothing, got {_shown(value)}"
+    if origin in (typing.Union, types.UnionType):
+        problems = [wrong_type(value, each) for each in arguments]
+        return None if None in problems else f"expected {_words(hint)}, got {_shown(value)}"
+    if origin is typing.Literal:
+        return None if value in arguments else f"expected {_words(hint)}, got {_shown(value)}"
+    kind = origin or hint
+    if not isinstance(kind, type) or _accepts(value, kind):
+        return _wrong_part(value, kind, arguments, deep=deep)
+    return f"expected {_words(hint)}, got {_shown(value)}"
+
+
+def _accepts(value: Any, kind: type) -> bool:
+    if kind is float:
+        return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if kind in (list, tuple):
+        return isinstance(value, list | tuple)
+    if kind is Sequence:
+        return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    if getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False):
+        return value is not None
+    return isinstance(value, kind)
+
+
+def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool) -> str | None:
+    parts: Iterable[tuple[str, Any, Any]]
+    if isinstance(value, list | tuple) and arguments:
+        deep = False
+        several = kind is not tuple or arguments[-1] is Ellipsis
+        hints = [arguments[0]] * len(value) if several else list(arguments)
+        if len(hints) != len(value):
+            return f"expected {len(hints)} values, got {len(value)}"
+        parts = ((f"[{place}]", each, hint) for place, (each, hint) in enumerate(zip(value, hints, strict=True)))
+    elif isinstance(value, Mapping) and len(arguments) == 2:
+        for name in value:
+            if (problem := wrong_type(name, arguments[0])) is not None:
+                return f"key {_shown(name)}: {problem}"
+        parts = ((f"{name}", value[name], arguments[1]) for name in value)
+    elif deep and is_dataclass(value) and type(value).__module__.startswith("runner."):
+        hints_of = _hints(typing.cast(type, type(value)))
+        parts = ((each.name, getattr(value, each.name), hints_of.get(each.name, Any)) for each in fields(value))
+    else:
+        return None
+    for name, part, hint in parts:
+        if hint is not Any and (problem := wrong_type(part, hint, deep=deep)) is not None:
+            return (
+                f"{name}: {problem}"
+                if problem.startswith(("expected", "key"))
+                else f"{name}{'' if problem[0] == '[' else '.'}{problem}"
+            )
+    return None
+
+
+@functools.cache
+def _hints(record: type) -> Mapping[str, Any]:
+    try:
+        return typing.get_type_hints(record)
+    except NameError:
+        return {}
+
+
+def _words(hint: Any) -> str:
+    """An annotation as its author would write it: `list[Ranking]`."""
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return "None" if hint is types.NoneType else hint.__name__
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(map(_words, arguments))
+    if origin is typing.Literal:
+        return " | ".join(map(repr, arguments))
+    if origin is None:
+        return "..." if hint is Ellipsis else str(hint).rpartition(".")[2]
+    return f"{getattr(origin, '__name__', origin)}[{', '.join(map(_words, arguments))}]"
+
+
+def _shown(value: Any) -> str:
+    """A small value itself, of others the type."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        text = repr(value)
+        return text if len(text) <= LARGEST_SHOWN else f"{text[:LARGEST_SHOWN]}…"
+    return type(value).__name__
+
+
+def _json(door: Door, value: Any, of: str = "") -> None:
+    """What goes into files."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise door.wrong(f"{of}expected JSON values: {text_of(error)}") from None
+
+
+def _storable(door: Door, value: Any, of: str = "") -> None:
+    """What goes into a row: JSON values, and the records and numbers of numpy that a row may hold as well."""
+    try:
+        orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError:  # perhaps a lone surrogate, which is written as a question mark
+        try:
+            json.dumps(value, default=_as_json)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise door.wrong(f"{of}expected JSON values: {text_of(error)}") from None
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def _share(door: Door, value: Any, of: str) -> float:
+    """A number in 0..1, as it is or rounded to it."""
+    if isinstance(value, bool) or not _accepts(value, float) or not -ROUNDING <= value <= 1 + ROUNDING:
+        raise door.wrong(f"{of} is {_shown(value)}; expected a number in 0..1")
+    if type(value) in (int, float) and 0 <= value <= 1:
+        return typing.cast(float, value)
+    return min(1.0, max(0.0, float(value)))
+
+
+# --- retrieval ------------------------------------------------------------------------------------
+
+
+def _index(door: Door, retriever: Any, facts: Mapping[str, Any], corpus: Any, *_: Any, **__: Any) -> Any:
+    if isinstance(corpus, Corpus):
+        door.state["corpus", id(retriever)] = corpus
+    _json(door, facts)
+    return facts
+
+
+def _rankings(door: Door, retriever: Any, rankings: Any, queries: Sequence[Query], *_: Any, **__: Any) -> Any:
+    if not isinstance(rankings, list | tuple):
+        raise door.wrong(f"expected list[Ranking], got {_shown(rankings)}")
+    if len(rankings) != len(queries):
+        raise door.wrong(f"returned {len(rankings)} rankings for {len(queries)} queries")
+    known = door.state.get(("corpus", id(retriever)))
+    if known is not None and (not known.documents or getattr(retriever, "foreign_ids", False)):
+        known = None
+    of = [f"query {query.id}: " for query in queries] if len(queries) > 1 else [""]
+    checked = [_ranking(door, *each, known) for each in zip(rankings, of, strict=False)]
+    return rankings if all(map(_same, checked, rankings)) else checked
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other
+
+
+def _ranking(door: Door, ranking: Any, of: str, corpus: Corpus | None) -> Ranking:
+    """The ranking itself, or one in plain tuples, with ties by id: an order that decides nothing is put right."""
+    if not isinstance(ranking, Ranking):
+        raise door.wrong(f"{of}expected a Ranking, got {_shown(ranking)}")
+    if not isinstance(ranking.trajectory, Trajectory | None):
+        raise door.wrong(f"{of}trajectory: expected a Trajectory or None, got {_shown(ranking.trajectory)}")
+    legs = ranking.legs if ranking.legs == {} else _legs(door, ranking.legs, of, corpus)
+    if legs is ranking.legs and _is_in_order(ranking, corpus):
+        return ranking
+    columns = {"ids": ranking.ids, "scores": ranking.scores, "relevance": ranking.relevance}
+    ids, scores, relevance = (_plain(door, column, f"{of}{name}") for name, column in columns.items())
+    if not len(ids) == len(scores) == len(relevance):
+        raise door.wrong(
+            f"{of}expected as many ids as scores and relevance, got {len(ids)}, {len(scores)} and {len(relevance)}"
+        )
+    _check_ids(door, ids, of, corpus)
+    named = list(zip(ids, relevance, strict=True))
+    scores = _finite(door, scores, ids, f"{of}score")
+    relevance = tuple([_share(door, number, f"{of}relevance of {id!r}") for id, number in named])
+    for before, after in pairwise(scores):
+        if after > before:
+            raise door.wrong(f"{of}scores are not in descending order: {before!r} stands before {after!r}")
+    order = sorted(range(len(ids)), key=lambda place: (scores[place], ids[place]), reverse=True)
+    ids, scores, relevance = (tuple([column[place] for place in order]) for column in (ids, scores, relevance))
+    return Ranking(ids, scores, relevance, legs, ranking.trajectory)
+
+
+def _is_in_order(ranking: Ranking, corpus: Corpus | None) -> bool:
+    """Whether there is nothing to say of a ranking, at the cost of a few passes over it. False, too, for what is only
+    in another form: who looks closer will tell."""
+    ids, scores, relevance = ranking.ids, ranking.scores, ranking.relevance
+    if any(type(column) is not tuple for column in (ids, scores, relevance)) or not len(ids) == len(scores) == len(
+        relevance
+    ):
+        return False
+    if not ids:
+        return True
+    if type(relevance[0]) is not float or type(scores[0]) is not float:
+        return False
+    unique = set(ids)
+    is_known = set(map(type, ids)) <= {str} and "" not in unique if corpus is None else unique <= corpus.chunk_ids
+    if not is_known or len(unique) < len(ids):
+        return False
+    try:  # sorting and adding know floats, and take a tenth of the time that min, max and comparing take
+        shares, numbers = sorted(relevance), np.array(scores, np.float64)
+        if not (isfinite(sum(relevance)) and isfinite(sum(scores)) and shares[0] >= 0 and shares[-1] <= 1):
+            return False
+    except (TypeError, ValueError, OverflowError):  # of numbers that are none
+        return False
+    before, after = numbers[:-1], numbers[1:]
+    if (before > after).all():
+        return True
+    tied = np.flatnonzero(before == after).tolist()
+    return bool((before >= after).all()) and all(ids[place] > ids[place + 1] for place in tied)
+
+
+def _plain(door: Door, column: Any, of: str) -> tuple[Any, ...]:
+    if isinstance(column, list | tuple):
+        return tuple(column)
+    if isinstance(column, np.ndarray) and column.ndim == 1:
+        return tuple(column.tolist())
+    raise door.wrong(f"{of}: expected a tuple, got {_shown(column)}")
+
+
+def _check_ids(door: Door, ids: tuple[Any, ...], of: str, corpus: Corpus | None) -> None:
+    for place, id in enumerate(ids, start=1):
+        if not isinstance(id, str) or not id:
+            raise door.wrong(f"{of}ids: expected the id of a chunk, got {_shown(id)} at rank {place}")
+    if len(set(ids)) < len(ids):
+        twice = next(id for place, id in enumerate(ids) if id in ids[:place])
+        raise door.wrong(f"{of}ids: {twice!r} stands there twice")
+    if corpus is None:
+        return
+    unknown = [id for id in ids if id not in corpus.chunk_by_id and id not in corpus.document_by_id]
+    if unknown:
+        example = f", such as {corpus.chunks[0].id!r}" if corpus.chunks else ""
+        raise door.wrong(
+            f"{of}ids: the corpus has no chunk {unknown[0]!r}; expected ids of its chunks{example} "
+            "(an attribute foreign_ids = True lets any id pass)"
+        )
+
+
+def _finite(door: Door, numbers: tuple[Any, ...], ids: tuple[str, ...], of: str) -> tuple[float, ...]:
+    for id, number in zip(ids, numbers, strict=True):
+        if not _accepts(number, float) or not -LARGEST <= number <= LARGEST:
+            raise door.wrong(f"{of} of {id!r} is {_shown(number)}; expected a finite number")
+    return tuple([float(number) for number in numbers])
+
+
+def _legs(door: Door, legs: Any, of: str, corpus: Corpus | None) -> Any:
+    if not isinstance(legs, Mapping):
+        raise door.wrong(f"{of}legs: expected rankings by name, got {_shown(legs)}")
+    checked = {name: _ranking(door, leg, f"{of}leg {name}: ", corpus) for name, leg in legs.items()}
+    return legs if all(checked[name] is leg for name, leg in legs.items()) else checked
+
+
+def _each(door: Door, component: Any, result: Any, asked: Sequence[Any], *_: Any, **__: Any) -> Any:
+    """One answer to each."""
+    if len(result) != len(asked):
+        raise door.wrong(f"returned {len(result)} values for {len(asked)}")
+    return result
+
+
+def _prepared(door: Door, embedder: Any, result: Any, *_: Any, **__: Any) -> Any:
+    door.state.pop(("dim", id(embedder)), None)
+    return result
+
+
+def _vectors(door: Door, embedder: Any, vectors: Any, texts: Sequence[str], *_: Any, **__: Any) -> Any:
+    expected = f"expected float32 [{len(texts)}, dim]"
+    if not isinstance(vectors, np.ndarray):
+        raise door.wrong(f"{expected}, got {_shown(vectors)}")
+    if vectors.ndim != 2 or len(vectors) != len(texts) or (len(texts) and not vectors.shape[1]):
+        raise door.wrong(f"{expected}, got an array of shape {list(vectors.shape)}")
+    if vectors.dtype.kind != "f":
+        raise door.wrong(f"{expected}, got an array of {vectors.dtype}")
+    if getattr(embedder, "is_rehearsed", False) or not len(vectors):
+        return vectors
+    vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+    _check_lengths(door, vectors)
+    dim = door.state.setdefault(("dim", id(embedder)), vectors.shape[1])
+    if vectors.shape[1] != dim:
+        raise door.wrong(f"returned vectors of {vectors.shape[1]} numbers, after some of {dim}")
+    return vectors
+
+
+def _check_lengths(door: Door, vectors: Any) -> None:
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    off = np.flatnonzero(~((np.abs(squares - 1) <= NOT_UNIT) | (squares == 0)))
+    if len(off):
+        row = int(off[0])
+        if not np.isfinite(vectors[row]).all():
+            raise door.wrong(f"the vector of text {row + 1} holds numbers that are not finite")
+        length = float(np.linalg.norm(vectors[row].astype(np.float64)))
+        raise door.wrong(
+            f"the vector of text {row + 1} has length {length:.6g}; expected 1, or a row of zeros for a text "
+            "without features"
+        )
+
+
+def _tokens(door: Door, tokenizer: Any, tokens: Any, texts: Sequence[str], *_: Any, **__: Any) -> Any:
+    if not isinstance(tokens, list | tuple):
+        raise door.wrong(f"expected list[list[str]], got {_shown(tokens)}")
+    if len(tokens) != len(texts):
+        raise door.wrong(f"returned tokens of {len(tokens)} texts for {len(texts)}")
+    for place, terms in enumerate(tokens, start=1):
+        if not isinstance(terms, list | tuple):
+            raise door.wrong(f"text {place}: expected list[str], got {_shown(terms)}")
+        if not set(map(type, terms)) <= {str}:
+            odd = next(term for term in terms if type(term) is not str)
+            if not isinstance(odd, str):
+                raise door.wrong(f"text {place}: expected list[str], got {_shown(odd)} in it")
+    return tokens
+
+
+def _passages(door: Door, chunker: Any, passages: Any, text: str, *_: Any, **__: Any) -> Any:
+    if not isinstance(passages, Sequence) or isinstance(passages, str):
+        raise door.wrong(f"expected Sequence[Passage], got {_shown(passages)}")
+    for passage in passages:
+        if not isinstance(passage, Passage):
+            raise door.wrong(f"returned {_shown(passage)} among passages, expected Passage")
+        if not 0 <= passage.start < passage.end <= len(text):
+            stretch = f"{passage.start}..{passage.end}"
+            raise door.wrong(f"a passage is {stretch}; expected a stretch of the text, 0..{len(text)}")
+    return passages
+
+
+def _data(door: Door, dataset: Any, data: Any, *_: Any, **__: Any) -> Any:
+    if not isinstance(data, DataSet):
+        raise door.wrong(f"expected DataSet, got {_shown(data)}")
+    corpus = data.corpus
+    if not isinstance(corpus, Corpus):
+        raise door.wrong(f"corpus: expected a Corpus, got {_shown(corpus)}")
+    if not isinstance(corpus.fingerprint, str):
+        raise door.wrong(f"corpus.fingerprint: expected text, got {_shown(corpus.fingerprint)}")
+    for name, listed, by_id in (
+        ("documents", corpus.documents, corpus.document_by_id),
+        ("chunks", corpus.chunks, corpus.chunk_by_id),
+    ):
+        if len(by_id) < len(listed):
+            raise door.wrong(f"corpus.{name}: {len(listed) - len(by_id)} of {len(listed)} have an id of another one")
+    _check_problems(door, data.problems)
+    for chunk in corpus.chunks:
+        if not isinstance(chunk.text, str):
+            raise door.wrong(f"chunk {chunk.id!r}: text: expected str, got {_shown(chunk.text)}")
+        if chunk.document_id not in corpus.document_by_id:
+            document = _shown(chunk.document_id)
+            raise door.wrong(f"chunk {chunk.id!r} is of {document}, which is no document of the corpus")
+    _check_cases(door, data.queries, Query)
+    return data
+
+
+def _check_problems(door: Door, problems: Any) -> None:
+    if (problem := wrong_type(problems, tuple[DataProblem, ...])) is not None:
+        raise door.wrong(f"problems: {problem}")
+
+
+def _check_cases(door: Door, cases: Any, kind: type | None) -> None:
+    if not isinstance(cases, Sequence) or isinstance(cases, str | bytes):
+        raise door.wrong(f"expected a sequence of cases, got {_shown(cases)}")
+    seen: set[str] = set()
+    for place, case in enumerate(cases, start=1):
+        if kind is not None and not _is_plain(case) and (problem := wrong_type(case, kind)) is not None:
+            raise door.wrong(f"case {place}: {problem}")
+        id = getattr(case, "id", None)
+        if not isinstance(id, str) or not id:
+            raise door.wrong(f"case {place}: id: expected text, got {_shown(id)}")
+        if id in seen:
+            raise door.wrong(f"case {place}: id: {id!r} is that of an earlier case")
+        seen.add(id)
+        for name, hint in CASE.items():
+            if kind is None and (problem := wrong_type(getattr(case, name, ()), hint)) is not None:
+                raise door.wrong(f"case {id}: {name}: {problem}")
+
+
+def _is_plain(query: Any) -> bool:
+    """A query in the form in which ours are read, at a hundredth of the cost of looking at all annotations."""
+    return (
+        type(query) is Query
+        and type(query.text) is str
+        and type(query.answerable) is bool
+        and type(query.relevance) is dict
+        and {*map(type, query.relevance)} <= {str}
+        and {*map(type, query.relevance.values())} <= {int}
+        and {*map(type, query.answers)} | {*map(type, query.expected_chunks)} | {*map(type, query.tags)} <= {str}
+        and type(query.given) is Given
+    )
+
+
+CASE: Mapping[str, Any] = {"language": str | None, "difficulty": str | None, "tags": tuple[str, ...]}
+
+
+# --- answers, judgements, and what else is said -----------------------------------------------------
+
+
+def _answer(door: Door, generator: Any, answer: Answer, *_: Any, **__: Any) -> Answer:
+    """Numbers beyond the contexts are what a model got wrong: they are counted, not refused."""
+    for number in answer.citations:
+        if number < 1:
+            raise door.wrong(f"citations: expected numbers of contexts, from 1, got {number}")
+    return answer
+
+
+def _judgement(door: Door, judge: Any, judgement: Judgement, rubric: Any = "", *_: Any, **__: Any) -> Judgement:
+    of = f"{rubric}: " if isinstance(rubric, str) else ""
+    _storable(door, judgement.details, f"{of}details: ")
+    votes = judgement.details.get("votes")
+    if votes and (problem := wrong_type(votes, Mapping[str, float | None])) is not None:
+        raise door.wrong(f"{of}details: votes: {problem}")
+    if judgement.score is None:
+        if not judgement.error:
+            raise door.wrong(f"{of}gave neither a score nor an error")
+        return judgement
+    score = _share(door, judgement.score, f"{of}score")
+    return judgement if score is judgement.score else replace(judgement, score=score)
+
+
+def _assessment(
+    door: Door, reranker: Any, said: Assessment, question: Any, candidates: Sequence[Any], *_: Any, **__: Any
+) -> Assessment:
+    """Which candidates it leaves out is for a reranker to say; it may name no other one, and none twice."""
+    unknown = [id for id in said.ranked if id not in {each.id for each in candidates}]
+    if unknown:
+        raise door.wrong(f"ranked: {unknown[0]!r} is none of the {len(candidates)} candidates")
+    if len(set(said.ranked)) < len(said.ranked):
+        twice = next(id for place, id in enumerate(said.ranked) if id in said.ranked[:place])
+        raise door.wrong(f"ranked: {twice!r} stands there twice")
+    if said.confidence is not None:
+        _share(door, said.confidence, "confidence")
+    return said
+
+
+def _suggestions(door: Door, suggester: Any, found: Any, places: Sequence[Any], *_: Any, **__: Any) -> Any:
+    _each(door, suggester, found, places)
+    for suggestions, place in zip(found, places, strict=True):
+        for name, listed in (("best", suggestions.best), *suggestions.legs.items()):
+            _check_suggestions(door, listed, place, f"{place.note}: {name}: ")
+    return found
+
+
+def _check_suggestions(door: Door, listed: Sequence[Any], place: Any, of: str) -> None:
+    notes = [each.note for each in listed]
+    if len(set(notes)) < len(notes):
+        raise door.wrong(f"{of}a note is suggested twice")
+    if place.note in notes or not place.skip.isdisjoint(notes):
+        raise door.wrong(f"{of}a note is suggested that is the note itself, or one to skip")
+    for each in listed:
+        if _share(door, each.confidence, f"{of}confidence of {each.note!r}") <= 0:
+            raise door.wrong(f"{of}confidence of {each.note!r} is 0; expected more")
+    confidences = [each.confidence for each in listed]
+    if confidences != sorted(confidences, reverse=True):
+        raise door.wrong(f"{of}confidences are not in descending order")
+
+
+def _novelty(door: Door, novelty: Any, found: Any, traces: Any, wanted: Any, *_: Any, **__: Any) -> Any:
+    for id in wanted:
+        if id not in found:
+            raise door.wrong(f"says nothing of trace {id!r}")
+        if not -ROUNDING <= found[id] <= 2 + ROUNDING:  # 1 - cosine
+            raise door.wrong(f"novelty of {id!r} is {_shown(found[id])}; expected a number in 0..2")
+    return found
+
+
+# --- evaluations ------------------------------------------------------------------------------------
+
+
+def _case_set(door: Door, evaluation: Any, cases: Any, *_: Any, **__: Any) -> Any:
+    if not isinstance(cases, CaseSet):
+        raise door.wrong(f"expected CaseSet, got {_shown(cases)}")
+    if (problem := wrong_type(cases.identity, Mapping[str, str])) is not None:
+        raise door.wrong(f"identity: {problem}")
+    _check_problems(door, cases.problems)
+    if not (isinstance(cases.cases, Sequence) and len(cases.cases) and isinstance(cases.cases[0], Query)):
+        _check_cases(door, cases.cases, None)  # queries are those of a dataset, which had a door of its own
+    return cases
+
+
+def _preparation(door: Door, evaluation: Any, prepared: Preparation, *_: Any, **__: Any) -> Preparation:
+    _json(door, {"facts": prepared.facts, "timing": prepared.timing})
+    return prepared
+
+
+def _output(door: Door, evaluation: Any, output: Any, *_: Any, **__: Any) -> Any:
+    if not callable(getattr(type(output), "record", None)):
+        raise door.wrong(f"expected an output with `timings` and `record()`, got {_shown(output)}")
+    return output
+
+
+def _judgements(door: Door, evaluation: Any, judgements: Mapping[str, Judgement], *_: Any, **__: Any) -> Any:
+    """Those of a judge have had a door of their own; an evaluation may judge by itself."""
+    checked = {rubric: _judgement(door, evaluation, each, rubric) for rubric, each in judgements.items()}
+    return judgements if all(checked[rubric] is each for rubric, each in judgements.items()) else checked
+
+
+def _scores(door: Door, evaluation: Any, scores: Scores, *_: Any, **__: Any) -> Scores:
+    for name, weight in scores.weights.items():
+        if not 0 <= weight <= LARGEST:
+            raise door.wrong(f"weights: {name}: expected a number of 0 or more, got {_shown(weight)}")
+    return scores
+
+
+def _facts(door: Door, component: Any, facts: Any, *_: Any, **__: Any) -> Any:
+    _json(door, facts)
+    return facts
+
+
+def _sums(door: Door, evaluation: Any, sums: Any, *_: Any, **__: Any) -> Any:
+    _json(door, sums)
+    timing = sums.get("timing", {})
+    if not isinstance(timing, Mapping) or not isinstance(timing.get("latency", {}), Mapping):
+        raise door.wrong(f"timing: expected {{'latency': stages}}, got {_shown(timing)}")
+    return sums
+
+
+def _opened(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any:
+    @asynccontextmanager
+    async def through() -> Any:
+        inside: list[BaseException] = []
+        try:
+            async with typing.cast("AbstractAsyncContextManager[None]", manager):
+                try:
+                    yield None
+                except BaseException as error:  # of what is done inside: no concern of the component
+                    inside.append(error)
+                    raise
+        except BaseException as error:
+            leaving = error if error in inside else door.passed(error)
+            if leaving is error:
+                raise
+            raise leaving from error
+
+    return through()
+
+
+def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[str, Timing]]:
+    """What `record()` and `timings` of an output say. Raises ComponentError for what they raise, or should not say."""
+    cls = type(evaluation)
+    door = Door("evaluation", f"{cls.__module__}.{cls.__qualname__}", "timings of its output")
+    with guarded(door):
+        timings = output.timings
+        if (problem := wrong_type(timings, Mapping[str, Timing])) is not None:
+            raise door.wrong(problem)
+        for stage, timing in timings.items():
+            if timing.ms is not None and not 0 <= timing.ms <= LARGEST:
+                raise door.wrong(f"{stage}: expected a number of ms, 0 or more, got {_shown(timing.ms)}")
+    door = replace(door, method="record() of its output")
+    with guarded(door):
+        record = output.record()
+        if inspect.isawaitable(record):
+            getattr(record, "close", lambda: None)()
+        if not isinstance(record, Mapping):
+            raise door.wrong(f"expected a mapping of JSON values, got {_shown(record)}")
+        _storable(door, record)
+    return record, timings
+
+
+CHECKS: Mapping[tuple[str, str], Check] = {
+    ("Dataset", "load"): _data,
+    ("Chunker", "passages"): _passages,
+    ("Tokenizer", "tokenize"): _tokens,
+    ("Embedder", "prepare"): _prepared,
+    ("Embedder", "embed"): _vectors,
+    ("Embedder", "is_cached"): _each,
+    ("Retriever", "index"): _index,
+    ("Retriever", "search"): _rankings,
+    ("Retriever", "is_cached"): _each,
+    ("Generator", "generate"): _answer,
+    ("Judge", "judge"): _judgement,
+    ("Reranker", "rerank"): _assessment,
+    ("Suggester", "index"): _facts,
+    ("Suggester", "suggest"): _suggestions,
+    ("Novelty", "of"): _novelty,
+    ("Memory", "opened"): _opened,
+    ("MemoryStore", "opened"): _opened,
+    ("Evaluation", "load"): _case_set,
+    ("Evaluation", "prepare"): _preparation,
+    ("Evaluation", "run"): _output,
+    ("Evaluation", "judge"): _judgements,
+    ("Evaluation", "score"): _scores,
+    ("Evaluation", "check_judge"): _facts,
+    ("Evaluation", "sums"): _sums,
+    ("Evaluation", "opened"): _opened,
+}
+WHOLE = frozenset({_data, _passages, _tokens, _vectors, _rankings, _case_set, _output})  # they look at types themselves

@@ -1,0 +1,83 @@
+"""Folders of configuration that somebody wrote: where Hydra is told of them, and which of their files it cannot make
+anything of, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from runner.config import arguments
+from runner.config.choices import ENTRY_POINTS
+from runner.config.frozen import CONF, Frozen, check_bounded, read_mapping
+from runner.errors import ConfigError, InputError
+
+FILES = ("*.yaml", "*/*.yaml")  # of a group, and of groups in it
+
+
+def with_search_path(
+    overrides: Sequence[str], config_folders: Sequence[str], frozen: Frozen | None = None
+) -> list[str]:
+    """Adds conf folders: that of the program where something frozen comes before it, those named, and those of
+    installed packages (entry points of the group `runner.conf`, each naming a package). What the user put on
+    hydra.searchpath stays."""
+    places = [] if frozen is None else ["pkg://conf"]
+    places += [f"file://{Path(folder).resolve()}" for folder in config_folders]
+    places += [f"pkg://{point.value}" for point in entry_points(group=ENTRY_POINTS)]
+    others = []
+    for override in overrides:
+        parsed = arguments.parse(override)
+        value = parsed.value()
+        if parsed.key_or_group == "hydra.searchpath" and isinstance(value, list):
+            places = [str(place) for place in value] + places
+        else:
+            others.append(override)
+    if not places:
+        return others
+    return [*others, "hydra.searchpath=[" + ",".join(arguments.single_quoted(place) for place in places) + "]"]
+
+
+def search_path(overrides: Sequence[str]) -> list[str]:
+    return [override for override in overrides if override.startswith("hydra.searchpath=")]
+
+
+@contextmanager
+def composable(folders: Sequence[str]) -> Iterator[None]:
+    """Around composing. What Hydra raises for a file that is no YAML, or none that it knows, is an InputError that
+    names the file; without such folders it is a bug and passes."""
+    from yaml import YAMLError
+
+    _check_size(folders)
+    try:
+        yield
+    except ConfigError:  # which may be because of such a file
+        _read(folders)
+        raise
+    except (
+        ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError,
+        YAMLError,
+    ) as error:  # fmt: skip
+        if not folders:
+            raise
+        _read(folders)
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise InputError(
+            f"--config-dir: the files of {', '.join(folders)} cannot be composed ({what}); those of the program, "
+            "in conf/, show the form"
+        ) from None
+
+
+def _check_size(folders: Sequence[str]) -> None:
+    """Before Hydra makes values of files. What else is wrong with them shows when they are read."""
+    for path in sorted(path for folder in folders for path in Path(folder).rglob("*.yaml")):
+        with suppress(OSError, ValueError):
+            check_bounded(path)
+
+
+def _read(folders: Sequence[str]) -> None:
+    """All files of groups that the program has. Raises InputError for the first that cannot be read."""
+    groups = sorted(path.name for path in CONF.iterdir() if path.is_dir())
+    for place in (Path(folder) / group for folder in folders for group in groups):
+        for path in sorted(path for form in FILES for path in place.glob(form)):
+            read_mapping(path)

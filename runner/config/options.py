@@ -1,0 +1,274 @@
+"""What a composed configuration must look like. All problems of a run are found before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from runner import __version__
+from runner.config.components import NOT_A_MAPPING, check, got, identity, keys, violation
+from runner.errors import ConfigError, Problem, did_you_mean, not_a_mapping
+from runner.llm.names import name_problem
+from runner.llm.settings import Price, Prices, ProviderSettings
+from runner.system.redaction import marked, marking, unresolved
+from runner.system.store import fingerprint
+
+Share = Annotated[float, Field(gt=0, le=1)]
+Positive = Annotated[int, Field(ge=1)]
+
+LARGEST = 10**15  # of the numbers in a configuration; sums and products of larger ones may be none
+NOT_PARTS = ("evaluation", "tracking", "regression", "profile", "models")
+# What some evaluation is made of, and what another one may lack.
+PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", "memory", "novelty")
+
+# Options that decide where, when and how fast, never what comes out.
+NOT_IN_FINGERPRINT = {
+    "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
+    "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "budget", "provider", "run_timeout_ms",
+    "compare", "allow_incomparable", "fail_on_regression", "junit", "save_snapshot", "baseline",
+    "baselines",
+}  # fmt: skip
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class ReportOptions(Strict):
+    language: Literal["en", "ko"]
+    high: Annotated[float, Field(ge=0, le=1)]
+
+
+class BudgetOptions(Strict):
+    usd: Annotated[float, Field(gt=0)] | None
+    tokens: Positive | None
+    requests: Positive | None
+    minutes: Annotated[float, Field(gt=0)] | None
+    confirm_over: Annotated[float, Field(ge=0)] | None
+
+
+class RunOptions(Strict):
+    """The run options of conf/config.yaml; their meaning stands there."""
+
+    k: Annotated[int, Field(ge=1, le=50)]
+    cutoffs: Annotated[list[Positive], Field(min_length=1)]
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
+    sample: Positive | Share | None
+    warmup: Annotated[int, Field(ge=0)]
+    timeout_ms: Positive
+    case_timeout_ms: Positive | None
+    run_timeout_ms: Positive | None
+    max_concurrency: Annotated[int, Field(ge=1, le=4096)]
+    strict: bool
+    dry_run: bool
+    cold_start: bool
+    min_score: Annotated[float, Field(ge=0, le=1)]
+    max_failure_rate: Annotated[float, Field(ge=0, le=1)]
+    deterministic: bool
+    case: str | None
+    format: Literal["json", "md", "both"]
+    compare: Annotated[str, Field(min_length=1)] | None
+    allow_incomparable: bool
+    fail_on_regression: bool
+    junit: Annotated[str, Field(min_length=1)] | None
+    baseline: Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=0)] | None
+    baselines: Literal["none", "auto"]
+    save_snapshot: Annotated[str, Field(min_length=1)] | None
+    out: Annotated[str, Field(min_length=1)] | None
+    cache_dir: Annotated[str, Field(min_length=1)]
+    cache: Literal["use", "none", "read", "refresh", "replay"]
+    budget: BudgetOptions
+    provider: dict[str, ProviderSettings]
+    report: ReportOptions
+
+    @field_validator("cutoffs")
+    @classmethod
+    def _ascending(cls, cutoffs: list[int]) -> list[int]:
+        if cutoffs != sorted(set(cutoffs)):
+            raise ValueError("different numbers in ascending order")
+        return cutoffs
+
+    @model_validator(mode="after")
+    def _deterministic_takes_all(self) -> RunOptions:
+        if self.deterministic and self.sample is not None:
+            raise ValueError("expected null, as deterministic=true takes all cases")
+        return self
+
+    @property
+    def depth(self) -> int:
+        """How many documents a ranking holds: enough for k, every cutoff, and the question of where a gold was lost."""
+        return max(self.k, *self.cutoffs, 100)
+
+    @property
+    def case_timeout_s(self) -> float:
+        return (self.case_timeout_ms or 8 * self.timeout_ms) / 1000
+
+
+def problems_of(cfg: DictConfig) -> list[Problem]:
+    """Everything wrong with one composed configuration (without its `hydra` node), one problem a key."""
+    problems = _option_problems(cfg)
+    if not _is_component(cfg, "evaluation"):
+        return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
+    problems += check(*(_node(cfg, name) for name in _names(cfg) if _is_component(cfg, name)))
+    problems += _model_problems(cfg)
+    problems += _beyond(OmegaConf.to_container(cfg))
+    return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]
+
+
+def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
+    """Numbers that arithmetic does not bear."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, inner in items:
+            yield from _beyond(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, int | float) and abs(value) > LARGEST:
+        yield Problem(key, "expected a number from -1e15 to 1e15")
+
+
+def _model_problems(cfg: DictConfig) -> list[Problem]:
+    """Names of models that `evaluation` reaches: their provider exists, and `deterministic` wants a dated name."""
+    problems = []
+    providers = _node(cfg, "provider")
+    if not isinstance(providers, DictConfig):  # which is a problem of its own
+        return []
+    for key in sorted(keys(cfg.evaluation)):
+        node = OmegaConf.select(cfg, key)
+        name = node.get("model")
+        if "models" not in node or not isinstance(name, str):
+            continue
+        settings = providers.get(name.partition(":")[0])
+        pinned = isinstance(settings, DictConfig) and settings.get("pinned", False)
+        problem = name_problem(name, list(providers), must_be_dated=bool(cfg.deterministic) and not pinned)
+        if problem:
+            problems.append(Problem(f"{key}.model", problem))
+    return problems
+
+
+def validate(cfg: DictConfig) -> RunOptions:
+    """The run options; raises ConfigError with every problem."""
+    problems = problems_of(cfg)
+    if problems:
+        raise ConfigError(problems)
+    return options_of(cfg)
+
+
+def options_of(cfg: DictConfig) -> RunOptions:
+    """Of a configuration that was found to have no problem."""
+    return RunOptions.model_validate(_options(cfg))
+
+
+def run_fingerprint(cfg: DictConfig) -> str:
+    """Hash over everything that changes results: what `evaluation` reaches, and the options that matter."""
+    with marking():
+        options = {name: value for name, value in _options(cfg).items() if name not in NOT_IN_FINGERPRINT}
+    return fingerprint([__version__, identity(cfg.evaluation), marked(options)])
+
+
+def reached(cfg: DictConfig) -> set[str]:
+    """Top-level keys of the components that `evaluation` uses."""
+    return {key.split(".")[0] for key in keys(cfg.evaluation)}
+
+
+def resolved(cfg: DictConfig) -> dict[str, Any]:
+    """The configuration as plain values for files: what comes from the environment by the name of its variable, and
+    no password."""
+    values: dict[str, Any] = unresolved(lambda: {name: plain_value(cfg, name) for name in _names(cfg)})
+    return values
+
+
+def identified(cfg: DictConfig) -> dict[str, Any]:
+    """The configuration as plain values for hashes."""
+    with marking():
+        values = {name: plain_value(cfg, name) for name in _names(cfg)}
+    found: dict[str, Any] = marked(values)
+    return found
+
+
+def plain_value(cfg: DictConfig, name: str) -> Any:
+    value = OmegaConf.select(cfg, name, throw_on_missing=True)
+    return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+
+
+def _names(cfg: DictConfig) -> list[str]:
+    return [str(name) for name in cfg if name != "hydra"]
+
+
+def _node(cfg: DictConfig, name: str) -> Any:
+    return cfg._get_node(name)
+
+
+def _is_component(cfg: DictConfig, name: str) -> bool:
+    node = _node(cfg, name)
+    return isinstance(node, DictConfig) and not node._is_none() and "_target_" in node
+
+
+def _options(cfg: DictConfig) -> dict[str, Any]:
+    return {name: plain_value(cfg, name) for name in _names(cfg) if not _is_component(cfg, name)}
+
+
+def _option_problems(cfg: DictConfig) -> list[Problem]:
+    try:
+        RunOptions.model_validate(_options(cfg))
+    except ValidationError as error:
+        return [_option_problem(cfg, dict(item)) for item in error.errors()]
+    except OmegaConfBaseException as error:
+        return [Problem(str(error.full_key or ""), str(error).splitlines()[0])]
+    return []
+
+
+def _option_problem(cfg: DictConfig, error: Mapping[str, Any]) -> Problem:
+    if not error["loc"]:
+        return Problem("sample", f"{str(error['msg']).removeprefix('Value error, ')}, got {cfg.sample!r}")
+    name = str(error["loc"][0])
+    if error["type"] in NOT_A_MAPPING:
+        place = ".".join(map(str, error["loc"]))
+        return not_a_mapping(place, got(place, error["input"]), _settings(error["loc"]))
+    if name == "sample" and error["type"] != "missing":
+        return Problem(name, f"expected null, a count (100) or a share (0.1), got {error['input']!r}")
+    if name == "provider":
+        kind = {3: ProviderSettings, 4: Prices}.get(len(error["loc"]), Price)
+        return violation("", error, list(kind.__annotations__))
+    if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
+        return _unknown(cfg, name)
+    nested: Mapping[str, type[BaseModel]] = {"report": ReportOptions, "budget": BudgetOptions}
+    inner = nested.get(name)
+    return violation("", {**error, "loc": error["loc"][: 2 if inner else 1]}, list((inner or RunOptions).model_fields))
+
+
+def _settings(loc: Sequence[str | int]) -> list[str]:
+    """What may stand in a mapping of options; empty where any name may."""
+    if loc[0] == "provider":
+        of_provider = {2: ProviderSettings, 3: Prices if loc[-1] == "prices" else None, 5: Price}
+        return list(getattr(of_provider.get(len(loc)), "__annotations__", ()))
+    nested: Mapping[str, type[BaseModel]] = {"report": ReportOptions, "budget": BudgetOptions}
+    return list(nested[str(loc[0])].model_fields) if loc[0] in nested else []
+
+
+def _unknown(cfg: DictConfig, name: str) -> Problem:
+    used = [key for key in _names(cfg) if _is_component(cfg, key) and key not in NOT_PARTS]
+    if not OmegaConf.is_config(_node(cfg, name)):
+        if name in NOT_PARTS:
+            return Problem(name, "expected a component (a mapping with _target_)")
+        known = [*RunOptions.model_fields, *used, "evaluation", "tracking", "regression", "profile", "experiment"]
+        return Problem(name, f"unknown option{did_you_mean(name, known)}")
+    if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(OmegaConf.to_container(_node(cfg, "evaluation"))):
+        return Problem(name, "expected a component (a mapping with _target_)")
+    near = did_you_mean(name, [*used, "report", "budget", "provider"]) if name not in PARTS else ""
+    if "did you mean" in near:
+        return Problem(name, f"unknown option{near}")
+    return Problem(name, f"{evaluation_name(cfg)} has no {name}; it uses {', '.join(used)}")
+
+
+def experiment_name(choices: Mapping[str, str], cfg: DictConfig) -> str:
+    """What folders and reports call it: the choice of an experiment, else that of the evaluation."""
+    return choices.get("experiment") or choices.get("evaluation") or evaluation_name(cfg)
+
+
+def evaluation_name(cfg: DictConfig) -> str:
+    """Its module, named as the choice of conf/evaluation is for those that come with the program."""
+    parts = str(_node(cfg, "evaluation")._target_).split(".") if _is_component(cfg, "evaluation") else []
+    return parts[-2] if len(parts) > 1 else "the evaluation"

@@ -1,0 +1,46 @@
+"""`baselines=auto`: runs that a sweep's systems are held against, made from the first of them.
+
+none     the generator gets no context           a floor
+random   it gets random chunks                   a floor
+gold     it gets chunks of the gold documents    the ceiling that retrieval can reach
+
+Everything but the retriever is that of the first run, k and all models included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from omegaconf import DictConfig, OmegaConf
+
+from runner.config import arguments
+from runner.config.options import evaluation_name, reached
+from runner.errors import ConfigError, Problem
+
+FLOORS = ("none", "random")
+CEILING = "gold"
+NAMES = (*FLOORS, CEILING)
+KEY = "retriever"
+
+
+def reference_overrides(cfg: DictConfig, overrides: Sequence[str]) -> dict[str, list[str]]:
+    """By name, from the configuration of the first run and its overrides; empty for baselines=none. Raises
+    ConfigError for an evaluation without a retriever."""
+    if cfg.baselines == "none":
+        return {}
+    if KEY not in reached(cfg):
+        what = f"{evaluation_name(cfg)} has no retriever, so there is no gold context"
+        raise ConfigError([Problem("baselines", what)])
+    kept = [override for override in overrides if not _is_of_retriever(override)]
+    required = OmegaConf.select(cfg, "evaluation.require") is not None  # a floor would not pass it
+    return {name: [*kept, *chosen(name), *(["evaluation.require=null"] if required else [])] for name in NAMES}
+
+
+def chosen(name: str) -> list[str]:
+    """What sets a reference apart from the first run."""
+    return [f"{KEY}=oracle", f"{KEY}.mode={name}"]
+
+
+def _is_of_retriever(override: str) -> bool:
+    key = str(arguments.parse(override).key_or_group)
+    return key == KEY or key.startswith((f"{KEY}.", f"{KEY}/"))

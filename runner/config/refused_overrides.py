@@ -1,0 +1,113 @@
+"""Which overrides a configuration cannot take, and why; Hydra names no key. No value is shown: it may be a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from omegaconf import DictConfig, ListConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from runner.config import arguments
+from runner.config.components import PROVIDERS
+from runner.errors import Problem, did_you_mean, not_a_mapping
+from runner.system.metadata import without_credentials
+
+
+def composed(overrides: Sequence[str]) -> DictConfig:
+    """With its `hydra` node. Raises HydraException and OmegaConfBaseException."""
+    from hydra import compose
+    from hydra.errors import ConfigCompositionException, HydraException
+
+    try:
+        return compose("config", list(overrides), return_hydra_config=True)
+    except (HydraException, OmegaConfBaseException):
+        raise
+    except (
+        ValueError,
+        AssertionError,
+        TypeError,
+    ) as error:  # a name where a list has a number, a key below what is null
+        raise ConfigCompositionException(str(error)) from error
+
+
+def refused(groups: Sequence[str], values: Sequence[str]) -> list[Problem]:
+    """Of `values`, which do not compose upon `groups`, or of those, which do not compose themselves."""
+    from hydra.errors import HydraException
+
+    try:
+        cfg = composed(groups)
+    except (HydraException, OmegaConfBaseException):
+        return _nowhere(groups)
+    found = [problem for value in values if (problem := _misplaced(value, cfg))]
+    if found:
+        return found
+    for value in values:
+        try:
+            composed([*groups, value])
+        except (HydraException, OmegaConfBaseException) as error:
+            found.append(_unfit(str(arguments.parse(value).key_or_group), error))
+    return found
+
+
+def _nowhere(groups: Sequence[str]) -> list[Problem]:
+    """`dataset@elsewhere=demo` where nothing of the group stands at that place."""
+    from hydra.errors import HydraException
+
+    elsewhere = {each: parsed for each in groups if (parsed := arguments.parse(each)).package is not None}
+    try:
+        places = composed([each for each in groups if each not in elsewhere]).hydra.runtime.choices
+    except (HydraException, OmegaConfBaseException):
+        return []
+    asked = {f"{parsed.key_or_group}@{parsed.package}": each for each, parsed in elsewhere.items()}
+    return [
+        Problem(place, f"there is no component here; +{override} adds one{did_you_mean(place, _places(places))}")
+        for place, override in asked.items()
+        if place not in places and not override.startswith("+")
+    ]
+
+
+def _places(choices: Mapping[str, Any]) -> list[str]:
+    return [str(name) for name in choices if "@" in str(name)]
+
+
+def _misplaced(override: str, cfg: DictConfig) -> Problem | None:
+    parsed = arguments.parse(override)
+    key = str(parsed.key_or_group)
+    node: Any = cfg
+    path = key.split(".")
+    for place, name in enumerate(path):
+        if isinstance(node, ListConfig) and not (name.isdecimal() and int(name) < len(node)):
+            whole = ".".join(path[:place])
+            return Problem(key, f"expected the list as a whole: {whole}=[…]")
+        if isinstance(node, DictConfig) and name not in node and parsed.is_delete():
+            return Problem(key, f"there is nothing of this name to take out{did_you_mean(name, _names(node))}")
+        if not isinstance(node, DictConfig | ListConfig) or (isinstance(node, DictConfig) and name not in node):
+            return None
+        node = node._get_node(int(name)) if isinstance(node, ListConfig) else node._get_node(name)
+    if parsed.is_delete():
+        return None if parsed.value() in (None, "") else Problem(key, f"expected ~{key}, without a value")
+    return _misshapen(key, node, parsed.value())
+
+
+def _misshapen(key: str, node: Any, value: Any) -> Problem | None:
+    """A list for a mapping, or a mapping for a list; of what is Hydra's own, anything else for a mapping."""
+    if isinstance(node, DictConfig) and (isinstance(value, list) or key.startswith("hydra")):
+        return None if isinstance(value, Mapping) else not_a_mapping(key, _got(value), _names(node))
+    if isinstance(node, ListConfig) and isinstance(value, Mapping):
+        return Problem(key, f"expected a list ({key}=[…]){_got(value)}")
+    return None
+
+
+def _names(node: DictConfig) -> list[str]:
+    return [str(name) for name in node if not str(name).startswith("_")]
+
+
+def _got(value: Any) -> str:
+    kind = "a list" if isinstance(value, list) else "a mapping" if isinstance(value, Mapping) else "one value"
+    return f", got {kind}"
+
+
+def _unfit(key: str, error: Exception) -> Problem:
+    reason = "" if f"{key}.".startswith(PROVIDERS) else f" ({' '.join(str(error.__cause__ or error).split())})"
+    return Problem(key, f"cannot be set to this value{without_credentials(reason)}")

@@ -1,0 +1,90 @@
+"""The settings of a command that makes no run: conf/COMMAND.yaml with overrides, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from runner.config import arguments
+from runner.config.choices import choice_problem, known_groups, nested_problem
+from runner.config.components import check
+from runner.config.compose import initialized
+from runner.config.folders import composable, search_path, with_search_path
+from runner.config.provider_files import placed
+from runner.errors import ConfigError, InputError, Problem, did_you_mean
+from runner.system.metadata import without_credentials
+from runner.system.redaction import learn
+
+
+def settings_of(command: str, words: Sequence[str], root: str) -> DictConfig:
+    """`root`: the key of the component that is made of the settings, as `models` is. Raises ConfigError with all
+    problems, and InputError for words that are no settings."""
+    from hydra import compose
+    from hydra.errors import HydraException
+
+    line = arguments.read(words)
+    if line.asks_hydra or line.multirun or line.config_name:
+        raise InputError(f"{command} takes settings (KEY=VALUE) and --config-dir only")
+    overrides = with_search_path(line.overrides, line.config_folders)
+    several = [str(arguments.parse(override).key_or_group) for override in overrides if arguments.is_sweep(override)]
+    if several:
+        raise ConfigError([Problem(key, "one value only; a list is written [a,b]") for key in several])
+    with composable(line.config_folders), initialized(None):
+        try:
+            known = compose(command, with_search_path([], line.config_folders))
+            chosen, problems = _sorted_out(command, overrides, known)
+            cfg = compose(command, chosen)
+            learn(OmegaConf.to_container(cfg))
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
+            raise ConfigError([Problem("configuration", without_credentials(" ".join(str(error).split())))]) from None
+        problems += placed(_problems(cfg, known, root), search_path(overrides))
+    found = {problem.key: problem for problem in reversed(problems)}
+    if found:
+        raise ConfigError(list(found.values())[::-1])
+    return cfg
+
+
+def _sorted_out(command: str, overrides: Sequence[str], known: DictConfig) -> tuple[list[str], list[Problem]]:
+    """Choices of groups as they are, values as `++key=value`, so that unknown keys come to our own check."""
+    groups = known_groups(search_path(overrides))
+    there = [group for group in groups if OmegaConf.select(known, group.replace("/", ".")) is not None]
+    used = [group for group in there if not all(f"{group}/{inner}" in groups for inner in known.get(group) or "-")]
+    kept, problems = [], []
+    for override in overrides:
+        parsed = arguments.parse(override)
+        key = str(parsed.key_or_group)
+        if problem := nested_problem(key, None if parsed.is_delete() else parsed.value(), groups):
+            problems.append(problem)
+        elif key in groups and key not in used and not parsed.is_delete():
+            problems.append(Problem(key, f"{command} has no {key}; it uses {', '.join(_outermost(used))}"))
+        elif key in groups and not parsed.is_delete() and (problem := choice_problem(key, parsed.value(), groups[key])):
+            problems.append(problem)
+        else:
+            plain = key in groups or key == "hydra.searchpath" or parsed.is_delete()
+            kept.append(override if plain else f"++{override.lstrip('+')}")
+    return kept, problems
+
+
+def _outermost(groups: Sequence[str]) -> list[str]:
+    return [group for group in groups if group.partition("/")[0] not in groups or "/" not in group]
+
+
+def _problems(cfg: DictConfig, known: DictConfig, root: str) -> list[Problem]:
+    names = [str(name) for name in known if name not in ("models", root)]
+    unknown = [str(name) for name in cfg if str(name) not in (*names, "models", root)]
+    missing = [name for name in names if OmegaConf.is_missing(cfg, name)]
+    return [
+        *(Problem(name, f"unknown setting{did_you_mean(name, names)}") for name in unknown),
+        *(Problem(name, f"a value is required; give one with {name}=VALUE") for name in missing),
+        *check(cfg[root]),
+    ]
+
+
+def told(command: str) -> str:
+    """What conf/COMMAND.yaml says of its settings, for --help."""
+    text = (Path(__file__).resolve().parent.parents[1] / "conf" / f"{command}.yaml").read_text(encoding="utf-8")
+    options = text.partition("\n\n")[2].partition("\nmodels:")[0]
+    return f"Settings, with their defaults\n\n{options.rstrip()}\n"

@@ -1,0 +1,355 @@
+"""What a record of somebody else may name: a record is data, whoever wrote it.
+
+Without --trust it builds components of this program and of packages installed as part of it alone, and names no
+address, key, file or setting of Hydra but those that the program, the user's own folders of configuration or the
+command line name as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from runner.config import arguments
+from runner.config.choices import ENTRY_POINTS
+from runner.config.frozen import CONF, Frozen, read_mapping
+from runner.config.schema import load
+from runner.errors import InputError
+from runner.system import terminal
+from runner.words.wording import LANGUAGES, supported
+
+OWN_PACKAGES = ("runner", "plugins")
+SHOWN = 400  # characters of the arguments of a component
+REFERENCE = re.compile(r"\$\{(?!hydra\b)\w[\w.]*\}")  # to another setting; anything else in ${…} computes or looks up
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/+\S*")
+ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]s?|address(es)?|host(name)?s?|server|endpoint)")
+DATABASE = re.compile(r"sqlite:///(?!/)[^?:%]+")
+ELSEWHERE = re.compile(r"[/\\~]|file:|[A-Za-z]:\\|(.*[/\\])?\.\.([/\\]|$)", re.S)  # than below the working directory
+FILE_KEYS = ("out", "cache_dir", "junit", "save_snapshot", "compare")
+SERVER_KEYS = ("base_url", "api_key_env")
+IN_SWEEP = ("_target_", "${")
+
+FOREIGN = "of no package that is installed as part of runner"
+COMPUTES = "asks Hydra for more than another setting"
+OF_HYDRA = "settings of Hydra are no part of a record"
+NO_PROVIDER = "your configuration names no provider like this"
+NO_ADDRESS = "your configuration does not name this address"
+NO_VARIABLE = "your configuration does not name this environment variable"
+NO_FILE = "a file or folder that is not below the working directory, or that a record does not choose"
+
+
+@dataclass(frozen=True, slots=True)
+class Strange:
+    """Something that a record must not name: where it stands, what it is, and why not."""
+
+    key: str
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{printable(self.key)}: {self.what}: {self.why}"
+
+
+@dataclass
+class Vetting:
+    """Of one record, under what was typed with it: `overrides`, and `folders` of configuration."""
+
+    frozen: Frozen
+    overrides: Sequence[str]
+    folders: Sequence[str]
+    is_trusted: bool
+    shown: set[Strange] = field(default_factory=set)
+
+    def before_composing(self) -> None:
+        """What Hydra would act on. Raises InputError unless trusted."""
+        self._demand(_hydras(self.frozen), "en")
+
+    def of(self, cfg: DictConfig) -> None:
+        """Of a composed configuration, before any of its classes is loaded. Raises InputError unless trusted."""
+        language = cfg.report.get("language") if isinstance(cfg.get("report"), DictConfig) else None
+        self._demand(strange(cfg, self._own), supported(language))
+
+    @cached_property
+    def _own(self) -> Own:
+        return own(self.overrides, self.folders)
+
+    def _demand(self, parts: Iterator[Strange], language: str) -> None:
+        found = [part for part in dict.fromkeys(parts) if part not in self.shown]
+        if not found:
+            return
+        lines = "".join(f"\n  {part}" for part in found)
+        if not self.is_trusted:
+            raise InputError(
+                f"{self.frozen.name} names what is neither of this program nor in your own configuration; nothing "
+                f"was run:{lines}\n--trust runs the record of somebody that you trust with all of it; what you type "
+                "yourself needs none"
+            )
+        self.shown.update(found)
+        terminal.note(LANGUAGES[language]("progress.trusted", record=self.frozen.name) + lines)
+
+
+# --- what the user's own configuration names ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Own:
+    """`texts`: values of any setting; `named`: (name of a setting, value); `servers`: (base_url, api_key_env)."""
+
+    texts: frozenset[str]
+    named: frozenset[tuple[str, str]]
+    servers: frozenset[tuple[str | None, str | None]]
+
+    def knows_server(self, url: str | None, variable: str | None) -> bool:
+        if variable is None:
+            return url is None or self.knows_address(url)
+        return (_alike(url), variable) in self.servers
+
+    def knows_address(self, address: str) -> bool:
+        return _alike(address) in self.texts
+
+
+def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
+    """Of the program, of installed packages, of `folders`, and of what was typed. Only while Hydra is initialised."""
+    typed = [_typed(override) for job in arguments.cells(overrides) for override in job]
+    trees = [*map(_tree, _files(folders)), *typed]
+    leaves = [(name, text) for tree in trees for _, name, text in _texts(tree)]
+    texts = {text for _, text in leaves} | {_alike(text) for _, text in leaves}
+    servers = {pair for tree in trees for pair in _servers(tree)}
+    for provider in {str(name) for tree in typed for name in tree.get("provider") or ()}:
+        servers |= _as_typed(provider, trees)
+    return Own(frozenset(texts), frozenset(leaves), frozenset(servers))
+
+
+def _files(folders: Sequence[str]) -> Iterator[Path]:
+    places = [CONF, *map(Path, folders), *(_folder_of(point) for point in entry_points(group=ENTRY_POINTS))]
+    for place in places:
+        yield from sorted(place.rglob("*.yaml"))
+
+
+def _folder_of(point: EntryPoint) -> Path:
+    return Path(str(files(point.value)))
+
+
+def _tree(path: Path) -> dict[str, Any]:
+    try:
+        values = read_mapping(path)
+    except InputError:  # composing says so where it is used
+        return {}
+    package = re.match(r"# @package provider\.(\w+)\s*$", path.read_text("utf-8").partition("\n")[0])
+    return {"provider": {package[1]: values}} if package else values
+
+
+def _typed(override: str) -> dict[str, Any]:
+    """`a.b=c` as {a: {b: c}}."""
+    parsed = arguments.parse(override)
+    value: Any = None if parsed.is_delete() else _plain(parsed.value())
+    for name in reversed(str(parsed.key_or_group).split(".")):
+        value = {name: value}
+    return dict(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return list(map(_plain, value))
+    return getattr(value, "text", value)  # of a QuotedString
+
+
+def _texts(value: Any, key: str = "", name: str = "") -> Iterator[tuple[str, str, str]]:
+    """(key, name, text) of all texts."""
+    if isinstance(value, Mapping):
+        for inner_name, inner in value.items():
+            yield from _texts(inner, f"{key}.{inner_name}".lstrip("."), str(inner_name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, key, name)
+    elif isinstance(value, str):
+        yield key, name, value
+
+
+def _servers(value: Any) -> Iterator[tuple[str | None, str | None]]:
+    if isinstance(value, Mapping):
+        if value.get("api_key_env"):
+            yield _alike(value.get("base_url")), str(value["api_key_env"])
+        for inner in value.values():
+            yield from _servers(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _servers(inner)
+
+
+def _as_typed(provider: str, trees: Sequence[Mapping[str, Any]]) -> set[tuple[str | None, str | None]]:
+    """What becomes of one provider by files and, after them, by what was typed; a sweep has several of a setting."""
+    urls, variables = [], []
+    for tree in trees:
+        providers = tree.get("provider")
+        settings = providers.get(provider) if isinstance(providers, Mapping) else None
+        if isinstance(settings, Mapping):
+            urls += [settings["base_url"]] if "base_url" in settings else []
+            variables += [settings["api_key_env"]] if "api_key_env" in settings else []
+    return {(_alike(url), str(name)) for url in urls or [None] for name in variables if name}
+
+
+def _alike(address: Any) -> Any:
+    """An address whose scheme and host are in small letters, without a slash at its end."""
+    if not isinstance(address, str):
+        return address
+    scheme, mark, rest = address.strip().partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme.lower()}{mark}{host.lower()}{slash}{path}".rstrip("/") if mark else address
+
+
+# --- what a configuration names -------------------------------------------------------------------
+
+
+def _hydras(frozen: Frozen) -> Iterator[Strange]:
+    """What a frozen file holds for Hydra itself."""
+    for name in [*frozen.values, *frozen.choices, *frozen.others]:
+        if re.search(r"(^|@)hydra\b", str(name)):
+            yield Strange(str(name), _shown(frozen.values.get(name, "…")), OF_HYDRA)
+    for key, value in frozen.sweep.items():
+        text = f"{key}={value}"
+        if re.match(r"[+~]*hydra\b", str(key)) or any(part in text for part in IN_SWEEP):
+            yield Strange(f"frozen.sweep.{key}", _shown(value), "a sweep of a record varies settings and choices alone")
+    yield from _composing({**frozen.values, **frozen.others})
+
+
+def _composing(value: Any, key: str = "") -> Iterator[Strange]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            place = f"{key}.{name}".lstrip(".")
+            if name == "defaults":
+                yield Strange(place, _shown(inner), "a record has its choices written out")
+            yield from _composing(inner, place)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _composing(inner, f"{key}.{number}")
+    elif isinstance(value, str) and "${" in REFERENCE.sub("", value):
+        yield Strange(key, _shown(value), COMPUTES)
+
+
+def strange(cfg: DictConfig, own: Own) -> Iterator[Strange]:
+    """Everything in a composed configuration that is neither of the program nor `own`."""
+    yield from _in_mapping(cfg, "", own)
+
+
+def _in_mapping(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
+    skipped: tuple[str, ...] = ()
+    if key.endswith(".prices") and {"usd_per_million"} <= {*node} <= {"date", "base_url", "usd_per_million"}:
+        skipped = ("base_url",)  # of which these are the prices; nothing is sent there
+    elif any(node.get(name) is not None for name in SERVER_KEYS if name in node):
+        skipped = SERVER_KEYS
+        url, variable = (_value(node, name) if name in node else None for name in SERVER_KEYS)
+        if not own.knows_server(url, variable):
+            with_key = "" if variable is None else f" with the key in {_shown(variable)}"
+            yield Strange(f"{key}.base_url", ("null" if url is None else _shown(url)) + with_key, NO_PROVIDER)
+    target = str(_value(node, "_target_")) if "_target_" in node else ""
+    if "_target_" in node and (why := _misplaced(target, own)):
+        settings = (f"{name!s}={_shown(_raw(node, name))}" for name in node if name != "_target_")
+        yield Strange(key, printable(f"{target}({', '.join(settings)})")[:SHOWN], why)
+    for name in node:
+        if name not in ("_target_", *skipped):
+            yield from _inside(node, name, f"{key}.{name!s}".lstrip("."), str(name), own)
+
+
+def _inside(parent: DictConfig | ListConfig, place: Any, key: str, name: str, own: Own) -> Iterator[Strange]:
+    """`name`: of the setting, of which the value at `place` may be one of several."""
+    value = _value(parent, place)
+    if OmegaConf.is_interpolation(parent, place) and OmegaConf.is_config(value):
+        return  # it is looked at where it stands
+    if isinstance(value, DictConfig):
+        yield from _in_mapping(value, key, own)
+    elif isinstance(value, ListConfig):
+        for number in range(len(value)):
+            yield from _inside(value, number, f"{key}.{number}", name, own)
+    elif isinstance(value, str) and (why := _why_not(name, value, own)):
+        yield Strange(key, repr(value)[:SHOWN], why)
+
+
+def _why_not(name: str, text: str, own: Own) -> str | None:
+    """Of the text that a setting has."""
+    if name.endswith("_env"):
+        return None if (name, text) in own.named else NO_VARIABLE
+    if ADDRESS_KEY.fullmatch(name) or ADDRESS.fullmatch(text.strip()):
+        is_own = own.knows_address(text) or (DATABASE.fullmatch(text) and ".." not in Path(text).parts)
+        return None if is_own else NO_ADDRESS
+    if ELSEWHERE.match(text.strip()) or name in FILE_KEYS:
+        return None if text in own.texts else NO_FILE
+    return None
+
+
+def _misplaced(target: str, own: Own) -> str | None:
+    """Why a class is not to be built. One of an allowed package is loaded: it may be another's by another name."""
+    if target in own.texts:
+        return None
+    if not is_installed(target):
+        return FOREIGN
+    try:
+        found = load(target)
+    except (ImportError, AttributeError, TypeError):  # the check says so
+        return None
+    return None if is_installed(f"{found.__module__}.{found.__name__}") else FOREIGN
+
+
+def is_installed(target: str) -> bool:
+    """Whether a class is of this program, or of a package that adds folders of configuration to it."""
+    parts = target.split(".")
+    if "__main__" in parts or not all(part.isidentifier() for part in parts):
+        return False
+    return any(target.startswith(f"{package}.") for package in _installed())
+
+
+@cache
+def _installed() -> frozenset[str]:
+    return frozenset(
+        [*OWN_PACKAGES, *(name for point in entry_points(group=ENTRY_POINTS) for name in _packages(point))]
+    )
+
+
+def _packages(point: EntryPoint) -> Iterator[str]:
+    """The package around the folders, and those that its distribution has beside it."""
+    package = point.value.partition(":")[0].strip()
+    yield package.rpartition(".")[0] or package
+    for path in (point.dist.files if point.dist is not None else None) or ():
+        if len(path.parts) == 2 and path.parts[1] == "__init__.py" and path.parts[0].isidentifier():
+            yield path.parts[0]
+
+
+def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strange]:
+    """Of a component in a file that somebody else may have written, such as that of a run, with what was typed."""
+    known = own((), ())
+    texts = known.texts | set(typed.values()) | {_alike(text) for text in typed.values()}
+    found = _in_mapping(node, str(node._get_full_key(None)), replace(known, texts=texts))
+    return [part for part in found if not part.what.startswith("'sqlite:")]  # nothing leaves the machine
+
+
+def _value(parent: DictConfig | ListConfig, place: Any) -> Any:
+    """Resolved where that can be done."""
+    try:
+        return parent[place]
+    except (OmegaConfBaseException, RecursionError):
+        return _raw(parent, place)
+
+
+def _raw(parent: DictConfig | ListConfig, place: Any) -> Any:
+    node: Any = parent._get_node(place)
+    return OmegaConf.to_container(node) if OmegaConf.is_config(node) else node._value()
+
+
+def _shown(value: Any) -> str:
+    return printable(repr(value))[:SHOWN]
+
+
+def printable(text: str) -> str:
+    """Without what a terminal acts on."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -1,0 +1,1 @@
+"""One folder a kind of evaluation: its nouns, protocols, files and scoring."""

@@ -1,0 +1,36 @@
+"""What an agentic retriever is made of: an agent that decides, and a reranker that says what is there.
+
+Both are called in worker threads; what asks a model does so through `Models.blocking`, and has an attribute
+`concurrency`: how many questions may be under way at once, each in a thread of its own. Without it questions go one
+after the other. `provenance` and `preflight` are as in runner.protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from runner.domains.agent.candidate import Candidate
+from runner.protocols import Workspace
+from runner.records import Assessment, Corpus, Query, Trajectory
+
+if TYPE_CHECKING:
+    from runner.domains.agent.toolbox import Toolbox
+
+
+class Reranker(Protocol):
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
+        """Called once before `rerank`, which has little time: for what takes long to count or load. Asks no model."""
+
+    def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+        """What the candidates, all that were found so far, are worth for the question. `asked`: what was searched for
+        so far, which a refined query must not repeat. Raises EvaluationError (a reply that is of no use), and
+        StopRunError or InputError for what holds for every question."""
+
+
+class Agent(Protocol):
+    def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
+        """As that of a reranker, before `run`."""
+
+    def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
+        """Looks for what answers the question, and ends with `toolbox.finished(…)`."""

@@ -1,0 +1,127 @@
+"""The indexed corpus as the tools of an agent see it: its collections, the tags of its chunks, its sections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from runner.domains.agent.candidate import Candidate
+from runner.domains.agent.tags import chunk_tags
+from runner.errors import EvaluationError, did_you_mean
+from runner.protocols import Retriever
+from runner.records import Chunk, Corpus, Query, Ranking
+
+SECTION_CHUNKS = 8  # of a longer section those nearest to the chunk
+TAGGED_DEPTH = 200  # chunks searched for those with the tags asked for; then ten times as many, and so on
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """An index of its own, and how many chunks of it a search brings."""
+
+    retriever: Retriever
+    count: int
+
+
+class Shelf:
+    """`base` ranks the whole corpus. One search at a time: retrievers need not stand several."""
+
+    def __init__(self, corpus: Corpus, base: Retriever, collections: Sequence[Collection]) -> None:
+        self.corpus, self._base, self._collections = corpus, base, collections
+        self._tags = chunk_tags(corpus)
+        self._known: dict[str, set[Any]] = {}
+        for tags in self._tags.values():
+            for name, value in tags.items():
+                self._known.setdefault(name, set()).update(_values(value))
+        self._lock = Lock()
+
+    def has(self, tag: str, value: Any) -> bool:
+        """Whether some chunk has the tag."""
+        return not _values(value).isdisjoint(self._known.get(tag, ()))
+
+    @property
+    def count(self) -> int:
+        """How many chunks a search brings."""
+        return sum(collection.count for collection in self._collections)
+
+    def search_all(self, query: Query) -> Sequence[Candidate]:
+        """The best of each collection, one collection after the other."""
+        with self._lock:
+            rankings = [each.retriever.search([query], each.count)[0] for each in self._collections]
+        return self._best(rankings)
+
+    def best_of_all(self, queries: Sequence[Query], base: Sequence[Ranking]) -> list[Sequence[Candidate]]:
+        """`search_all` of many queries, whose rankings by `base` are known, by one search of each other index."""
+        with self._lock:
+            found = [
+                base if each.retriever is self._base else each.retriever.search(queries, each.count)
+                for each in self._collections
+            ]
+        return [self._best(rankings) for rankings in zip(*found, strict=True)]
+
+    def _best(self, rankings: Sequence[Ranking]) -> Sequence[Candidate]:
+        return [
+            self.candidate(id, ranking.relevance[place])
+            for ranking, collection in zip(rankings, self._collections, strict=True)
+            for place, id in enumerate(ranking.ids[: collection.count])
+        ]
+
+    def search_by_metadata(self, query: Query, filters: Mapping[str, Any]) -> Sequence[Candidate]:
+        """The best chunks of the corpus with all of these tags. EvaluationError for a tag that no chunk has."""
+        self._check(filters)
+        total, depth = len(self.corpus.chunks), TAGGED_DEPTH
+        while True:
+            with self._lock:
+                ranking = self._base.search([query], min(depth, total))[0]
+            kept = [place for place, id in enumerate(ranking.ids) if _fits(self._tags[id], filters)][: self.count]
+            if len(kept) == self.count or len(ranking.ids) < depth or depth >= total:
+                return [self.candidate(ranking.ids[place], ranking.relevance[place]) for place in kept]
+            depth *= 10
+
+    def section(self, chunk_id: str) -> Sequence[Candidate]:
+        """The chunks of the section that a chunk stands in, or of the smallest section around it with more than this
+        chunk, in reading order. EvaluationError for what is no chunk, [] where it is the whole document."""
+        chunk = self.corpus.chunk_by_id.get(chunk_id)
+        if chunk is None:
+            raise EvaluationError(f"there is no chunk '{chunk_id}'")
+        chunks = self.corpus.chunks_of(chunk.document_id)
+        for length in range(len(chunk.headings), -1, -1):
+            section = [each for each in chunks if each.headings[:length] == chunk.headings[:length]]
+            if len(section) > 1:
+                return [self.candidate(each.id, 0.0) for each in _around(section, chunk)]
+        return []
+
+    def candidate(self, id: str, relevance: float) -> Candidate:
+        corpus = self.corpus
+        return Candidate(id, corpus.text_of(id) or "", corpus.title_of(id), self._tags.get(id, {}), relevance)
+
+    def _check(self, filters: Mapping[str, Any]) -> None:
+        if not filters:
+            raise EvaluationError("expected at least one tag to search by")
+        for name in filters.keys() - self._known.keys():
+            raise EvaluationError(f"no chunk has a tag '{name}'{did_you_mean(name, self._known)}")
+
+
+def _fits(tags: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
+    """Text in any case; one of several where a tag is a list or the filter is one."""
+    return all(not _values(tags.get(name)).isdisjoint(_values(wanted)) for name, wanted in filters.items())
+
+
+def _values(value: Any) -> set[Any]:
+    """What metadata may hold besides texts, numbers and lists of them, is told apart by how it is written."""
+    items = value if isinstance(value, list | tuple) else [value]
+    return {_comparable(item) for item in items}
+
+
+def _comparable(item: Any) -> Any:
+    if isinstance(item, str):
+        return item.casefold()
+    return item if isinstance(item, int | float | None) else repr(item)
+
+
+def _around(section: Sequence[Chunk], chunk: Chunk) -> Sequence[Chunk]:
+    place = next(number for number, each in enumerate(section) if each.id == chunk.id)
+    start = max(0, min(place - SECTION_CHUNKS // 2, len(section) - SECTION_CHUNKS))
+    return section[start : start + SECTION_CHUNKS]

@@ -1,0 +1,190 @@
+"""The tools of an agent for one question, and the account of what it did with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from threading import RLock
+from typing import Any
+
+from runner.domains.agent.candidate import Candidate
+from runner.domains.agent.fallbacks import Fallbacks
+from runner.domains.agent.protocols import Reranker
+from runner.domains.agent.shelf import Shelf
+from runner.errors import ComponentError, EvaluationError, InputError, RunnerError, StopRunError
+from runner.llm.metering import metering
+from runner.records import Assessment, Query, Stopped, Tool, ToolCall, Trajectory
+from runner.text.language import Language, detect_language
+
+
+class CallsSpentError(EvaluationError):
+    """No call is left. What an agent does about it is its own affair."""
+
+
+class Toolbox:
+    """Each call counts, one that fails, too; the one after the last raises CallsSpentError. After each call that finds
+    something the reranker sees all candidates so far; `said` of the ToolCall is what it said. Where a tool or the
+    reranker fails, `error` of the ToolCall says so: nothing is raised but what ends the run. Calls from several threads
+    are made one after the other. `first`: what a search for the question itself finds, where that is known.
+    `relevance` of chunks to the question, 0 for others: what other searches find is not relevant to what they asked.
+    """
+
+    def __init__(
+        self,
+        question: Query,
+        *,
+        shelf: Shelf,
+        reranker: Reranker,
+        fallbacks: Fallbacks,
+        max_calls: int,
+        first: Sequence[Candidate] | None = None,
+        relevance: Mapping[str, float] | None = None,
+    ) -> None:
+        self.question, self.max_calls = question, max_calls
+        self.shelf, self._reranker, self._fallbacks = shelf, reranker, fallbacks
+        self._first, self._relevance = first, relevance
+        self._calls: list[ToolCall] = []
+        self._found: dict[str, Candidate] = {}
+        self._ranked: tuple[str, ...] = ()
+        self._assessment: Assessment | None = None
+        self._spent: tuple[int, int, float | None] = (0, 0, 0.0)
+        self._lock = RLock()
+
+    # --- tools --------------------------------------------------------------------------------------
+
+    def search_all(self, query: str) -> ToolCall:
+        """The best chunks of each collection."""
+        known = self._first if query == self.question.text else None
+        return self._call(
+            "search_all",
+            {"query": query},
+            lambda: self.shelf.search_all(self._asking(query)) if known is None else known,
+        )
+
+    def search_by_metadata(self, query: str, **filters: Any) -> ToolCall:
+        """The best chunks that have all of these tags; a tag that no chunk has is an error of the call."""
+        arguments = {"query": query, **filters}
+        search = self.shelf.search_by_metadata
+        return self._call("search_by_metadata", arguments, lambda: search(self._asking(query), filters))
+
+    def get_section(self, chunk_id: str) -> ToolCall:
+        """The section that a chunk stands in."""
+        return self._call("get_section", {"chunk_id": chunk_id}, lambda: self.shelf.section(chunk_id))
+
+    # --- what is known ------------------------------------------------------------------------------
+
+    @property
+    def calls(self) -> Sequence[ToolCall]:
+        return tuple(self._calls)
+
+    @property
+    def calls_left(self) -> int:
+        return self.max_calls - len(self._calls)
+
+    @property
+    def asked(self) -> Sequence[str]:
+        """What was searched for so far."""
+        return [str(call.arguments["query"]) for call in self._calls if "query" in call.arguments]
+
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """All that were found so far: as they were ranked, then those of no use in the order they were found."""
+        return [self._found[id] for id in dict.fromkeys((*self._ranked, *self._found))]
+
+    @property
+    def assessment(self) -> Assessment | None:
+        """The last one."""
+        return self._assessment
+
+    @property
+    def language(self) -> Language:
+        return detect_language(self.question.text)
+
+    # --- the account --------------------------------------------------------------------------------
+
+    def assess(self, **changes: Any) -> ToolCall:
+        """What an agent finds itself of the last call (`sufficient`, `confidence`, `missing` …), in place of what the
+        reranker said."""
+        with self._lock:
+            ranked = changes.pop("ranked", self._ranked)
+            self._ranked = tuple(dict.fromkeys(id for id in ranked if id in self._found))
+            self._assessment = replace(self._calls[-1].said, ranked=self._ranked, **changes)
+            self._calls[-1] = replace(self._calls[-1], said=self._assessment)
+            return self._calls[-1]
+
+    def note(self, *, input_tokens: int = 0, output_tokens: int = 0, cost_usd: float | None = 0.0) -> None:
+        """What a model cost that decided on a step: part of the last call, or of the first if there is none yet."""
+        with self._lock:
+            self._spent = _sum(self._spent, (input_tokens, output_tokens, cost_usd))
+            if self._calls:
+                self._calls[-1] = self._charged(self._calls[-1])
+
+    def finished(self, stopped: Stopped, **facts: Any) -> Trajectory:
+        """With the fallback and the message that follow from the last assessment."""
+        with self._lock:
+            fallback = self._fallbacks.of(self._assessment, len(self._ranked), stopped)
+            return Trajectory(
+                calls=tuple(self._calls),
+                stopped=stopped,
+                fallback=fallback,
+                message=self._fallbacks.message(fallback, self.language),
+                confidence=None if self._assessment is None else self._assessment.confidence,
+                facts=facts,
+            )
+
+    # --- one call -----------------------------------------------------------------------------------
+
+    def _asking(self, query: str) -> Query:
+        return self.question if query == self.question.text else replace(self.question, text=query)
+
+    def _call(self, tool: Tool, arguments: Mapping[str, Any], find: Callable[[], Sequence[Candidate]]) -> ToolCall:
+        with self._lock:
+            if self.calls_left <= 0:
+                raise CallsSpentError(f"no call is left of {self.max_calls}; answer from what is there")
+            call = ToolCall(tool, arguments, (), Assessment(self._ranked))
+            self._calls.append(call)
+            found, error = _tried(find)
+            call = replace(call, found=tuple(each.id for each in found or ()), error=error)
+            if found:
+                for each in found if arguments.get("query") == self.question.text else self._as_asked(found):
+                    self._found.setdefault(each.id, each)
+                call = self._reranked(call)
+            self._calls[-1] = self._charged(call)
+            return self._calls[-1]
+
+    def _as_asked(self, found: Sequence[Candidate]) -> Sequence[Candidate]:
+        known = self._relevance
+        return found if known is None else [replace(each, relevance=known.get(each.id, 0.0)) for each in found]
+
+    def _reranked(self, call: ToolCall) -> ToolCall:
+        candidates = list(self._found.values())
+        asked = self.asked
+        with metering() as meter:
+            said, error = _tried(lambda: self._reranker.rerank(self.question, candidates, asked))
+        spent = meter.total
+        self._spent = _sum(self._spent, (spent.input_tokens, spent.output_tokens, spent.usd))
+        if said is None:  # what was ranked before stays in front of what came now
+            self._ranked = tuple(dict.fromkeys((*self._ranked, *call.found)))
+            return replace(call, said=Assessment(self._ranked), error=error)
+        self._assessment, self._ranked = said, said.ranked
+        return replace(call, said=said)
+
+    def _charged(self, call: ToolCall) -> ToolCall:
+        spent = _sum((call.input_tokens, call.output_tokens, call.cost_usd), self._spent)
+        self._spent = (0, 0, 0.0)
+        return replace(call, input_tokens=spent[0], output_tokens=spent[1], cost_usd=spent[2])
+
+
+def _sum(one: tuple[int, int, float | None], other: tuple[int, int, float | None]) -> tuple[int, int, float | None]:
+    unknown = one[2] is None or other[2] is None
+    return one[0] + other[0], one[1] + other[1], None if unknown else (one[2] or 0.0) + (other[2] or 0.0)
+
+
+def _tried(function: Callable[[], Any]) -> tuple[Any, str | None]:
+    """The result, or what went wrong. What is wrong for every question raises, as does a wrong component."""
+    try:
+        return function(), None
+    except (ComponentError, InputError, StopRunError):
+        raise
+    except (RunnerError, TimeoutError) as error:
+        return None, str(error) or "timeout"

@@ -1,0 +1,65 @@
+"""What is wrong with the links of notes, by file and line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from runner.data.files import expanded
+from runner.data.problems import ProblemLog
+from runner.domains.links.graph import Edge, LooseLink, VaultGraph
+from runner.domains.links.links import Link
+from runner.errors import did_you_mean
+from runner.records import Document
+from runner.text.markdown import headings
+from runner.text.note_ids import note_key
+
+
+def check_links(folder: str, notes: Sequence[Document], graph: VaultGraph, log: ProblemLog) -> None:
+    """A warning for each link that is broken, ambiguous, or leads to a heading or block that its note does not have,
+    in the order of notes and lines."""
+    by_id = {note.id: note for note in notes}
+    found: dict[str, list[tuple[Link, str]]] = {}
+    for loose in (*graph.broken, *graph.ambiguous):
+        found.setdefault(loose.source, []).append((loose.link, _why(loose, graph)))
+    for edge in (*graph.edges, *graph.within):
+        if reason := _missing_place(edge, by_id[edge.target].text):
+            found.setdefault(edge.source, []).append((edge.link, reason))
+    for id in sorted(found):
+        note, path = by_id[id], str(expanded(folder) / id)
+        for link, reason in sorted(found[id], key=lambda entry: entry[0].start):
+            log.warning(path, f"{note.text[link.start : link.end]}: {reason}", link.line_of(note))
+
+
+def links_in_code(folder: str, notes: Sequence[Document], graph: VaultGraph) -> list[str]:
+    """Where code names a note as a link would, by file and line. They count as no links."""
+    by_id = {note.id: note for note in notes}
+    named = sorted((each for each in graph.in_code if each.candidates), key=lambda each: each.source)
+    return [
+        f"in code: {expanded(folder) / note.id}:{link.line_of(note)}: {note.text[link.start : link.end]}: "
+        f"no link; would lead to {' or '.join(candidates)}"
+        for note, link, candidates in ((by_id[each.source], each.link, each.candidates) for each in named)
+    ]
+
+
+def _why(loose: LooseLink, graph: VaultGraph) -> str:
+    if loose.candidates:
+        return f"ambiguous: {' or '.join(loose.candidates)}; write the path"
+    near = did_you_mean(_name(loose.link.reference), map(_name, graph.notes))
+    return f"no such note{near if near.startswith('; did') else ''}"
+
+
+def _name(note: str) -> str:
+    return note.removesuffix(".md").rpartition("/")[2]
+
+
+def _missing_place(edge: Edge, text: str) -> str:
+    """Of wiki links only: how a heading becomes the anchor of a Markdown link differs between programs."""
+    heading, block = edge.link.heading, edge.link.block
+    if edge.link.kind == "markdown":
+        return ""
+    if heading and note_key(heading) not in {note_key(each.title) for each in headings(text)}:
+        return f"{edge.target} has no heading '{heading}'"
+    if block and not re.search(rf"(?:^|\s)\^{re.escape(block)}\s*$", text, re.MULTILINE):
+        return f"{edge.target} has no block '^{block}'"
+    return ""

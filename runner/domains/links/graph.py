@@ -1,0 +1,139 @@
+"""Notes and the links between them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.data.notes import note_names
+from runner.domains.links.links import Link, Markup, markups_of
+from runner.domains.links.resolving import means_no_note, meant_notes
+from runner.records import Document
+
+DAMPING = 0.85
+STEPS = 200
+PRECISION = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A link and the note that it means."""
+
+    source: str
+    target: str
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class LooseLink:
+    """A link that means no one note: `candidates` are none when it is broken, several when it is ambiguous."""
+
+    source: str
+    link: Link
+    candidates: tuple[str, ...] = ()
+
+
+class VaultGraph:
+    """`notes` are ids in the order of the documents. Links of a note to itself are no edges; they are `within` it.
+
+    `read` reads texts; one that remembers (NoteStore.markup) reads only those that are new.
+    """
+
+    def __init__(
+        self, documents: Iterable[Document], read: Callable[[Sequence[str]], Sequence[Markup]] = markups_of
+    ) -> None:
+        documents = list(documents)
+        self.names = note_names(documents)
+        self.notes = tuple([document.id for document in documents])
+        self.edges: list[Edge] = []
+        self.within: list[Edge] = []
+        self.broken: list[LooseLink] = []
+        self.ambiguous: list[LooseLink] = []
+        self.in_code: list[LooseLink] = []
+        self.tags: dict[str, tuple[str, ...]] = {}
+        for document, markup in zip(documents, read([document.text for document in documents]), strict=True):
+            self._add(document, markup)
+
+    def _add(self, document: Document, markup: Markup) -> None:
+        note = document.id
+        self.tags[note] = tuple(dict.fromkeys((*document.metadata.get("tags", ()), *markup.tags)))
+        for link in markup.links:
+            meant = tuple(meant_notes(link, note, self.names))
+            if len(meant) > 1:
+                self.ambiguous.append(LooseLink(note, link, meant))
+            elif meant:
+                (self.within if meant[0] == note else self.edges).append(Edge(note, meant[0], link))
+            elif not means_no_note(link):
+                self.broken.append(LooseLink(note, link))
+        for link in markup.code_links:
+            self.in_code.append(LooseLink(note, link, tuple(meant_notes(link, note, self.names))))
+
+    def out_links(self, note: str) -> Sequence[Edge]:
+        """In the order of the text."""
+        return self._by_source.get(note, ())
+
+    def back_links(self, note: str) -> Sequence[Edge]:
+        """By source in the order of the notes, then in the order of the text."""
+        return self._by_target.get(note, ())
+
+    @cached_property
+    def _by_source(self) -> Mapping[str, list[Edge]]:
+        return _grouped((edge.source, edge) for edge in self.edges)
+
+    @cached_property
+    def _by_target(self) -> Mapping[str, list[Edge]]:
+        return _grouped((edge.target, edge) for edge in self.edges)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The row and column of each note."""
+        return {note: place for place, note in enumerate(self.notes)}
+
+    @cached_property
+    def matrix(self) -> Any:
+        """Sparse float64 [n_notes, n_notes]: 1 where the note of the row links to the note of the column."""
+        from scipy.sparse import csr_array
+
+        pairs = {(self.places[edge.source], self.places[edge.target]) for edge in self.edges}
+        rows, columns = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2).T
+        return csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(self.notes), len(self.notes)))
+
+    @cached_property
+    def neighbourhood(self) -> Any:
+        """Sparse float64 [n_notes, n_notes], symmetric: 1 / sqrt(degree x degree) where two notes are linked in either
+        direction, so that neither hubs nor lonely notes gain by their number of links alone."""
+        from scipy.sparse import diags_array
+
+        either = self.matrix.maximum(self.matrix.T)
+        degrees = np.asarray(either.sum(axis=1)).ravel()
+        scale = diags_array(np.divide(1, np.sqrt(degrees), out=np.zeros(len(degrees)), where=degrees > 0))
+        return (scale @ either @ scale).tocsr()
+
+    @cached_property
+    def centrality(self) -> NDArray[np.float64]:
+        """PageRank [n_notes] (Page et al. 1999, damping 0.85); sums to 1. A note that links to none spreads evenly."""
+        n = max(1, len(self.notes))
+        degrees = np.asarray(self.matrix.sum(axis=1)).ravel()
+        shares = np.divide(1, degrees, out=np.zeros(len(degrees)), where=degrees > 0)
+        incoming = self.matrix.T.tocsr()
+        rank = np.full(len(degrees), 1 / n)
+        for _ in range(STEPS):
+            spread = incoming @ (rank * shares) + rank[degrees == 0].sum() / n
+            following = (1 - DAMPING) / n + DAMPING * spread
+            if np.abs(following - rank).sum() < PRECISION:
+                break
+            rank = following
+        return rank
+
+
+def _grouped(pairs: Iterable[tuple[str, Edge]]) -> dict[str, list[Edge]]:
+    grouped: dict[str, list[Edge]] = defaultdict(list)
+    for name, edge in pairs:
+        grouped[name].append(edge)
+    return dict(grouped)

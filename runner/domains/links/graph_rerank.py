@@ -1,0 +1,106 @@
+"""A ranking moved by the links between its documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.domains.links.graph import VaultGraph
+from runner.domains.links.links import may_hold_links
+from runner.domains.links.store import NoteStore
+from runner.protocols import Workspace
+from runner.records import Corpus, Query, Ranking
+from runner.text.ordering import best, byte_ranks
+
+LEG = "no_graph"
+POOL = 100  # best chunks that take part, whatever depth is asked for
+CENTRALITY = 0.25  # what the most central document has, where a neighbourhood that is all relevant has about 1
+
+Search = Callable[[Sequence[Query], int], list[Ranking]]
+
+
+class GraphRerank:
+    """Documents gain by what their neighbours (linked in either direction) are worth, and by their centrality.
+
+    The scores of the POOL best chunks are brought to 0..1, what was not found being 0 at most; a document is worth its
+    best chunk. Each chunk then scores
+
+        own + weight x (sum over neighbours of worth / sqrt(degree x degree of the neighbour)
+                        + CENTRALITY x PageRank / highest PageRank)
+
+    What ranks behind the pool stays behind it. Relevance stays with its chunk. The ranking without the graph is kept
+    as the leg `no_graph`. `enabled` None: where a link between the documents of the corpus was resolved.
+    """
+
+    def __init__(self, enabled: bool | None, weight: float) -> None:
+        self._enabled, self._weight = enabled, weight
+        self._active = False
+
+    def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
+        """Facts about the graph; none where it is not used. Notes that are known there are not parsed again."""
+        self._active = False
+        if not (self._enabled or (self._enabled is None and self._may_hold_links(corpus))):
+            return {}
+        graph = VaultGraph(
+            corpus.documents, NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored).markup
+        )
+        if not graph.edges and not self._enabled:
+            return {}
+        self._active = True
+        self._ids = {chunk.id: place for place, chunk in enumerate(corpus.chunks)}
+        self._ranks = byte_ranks([chunk.id for chunk in corpus.chunks])
+        self._documents = np.array([graph.places[chunk.document_id] for chunk in corpus.chunks], dtype=np.int64)
+        self._neighbourhood = graph.neighbourhood
+        self._centrality = CENTRALITY * graph.centrality / graph.centrality.max()
+        counts = {"links": len(graph.edges), "broken": len(graph.broken), "ambiguous": len(graph.ambiguous)}
+        return {"graph": counts}
+
+    @staticmethod
+    def _may_hold_links(corpus: Corpus) -> bool:
+        """Most corpora do not, and need no graph to tell."""
+        return any(may_hold_links(document.text) for document in corpus.documents)
+
+    def search(self, search: Search, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        if not self._active:
+            return search(queries, depth)
+        return [self._reranked(ranking, depth) for ranking in search(queries, max(depth, POOL))]
+
+    def _reranked(self, ranking: Ranking, depth: int) -> Ranking:
+        places = np.array([self._ids[id] for id in ranking.ids], dtype=np.int64)
+        scores = normalised(np.array(ranking.scores))
+        scores[:POOL] += self._weight * self._gains(places[:POOL], scores[:POOL])
+        order = best(scores, self._ranks[places], depth)
+        legs = {name: _cut(leg, depth) for name, leg in ranking.legs.items()}
+        return replace(
+            ranking,
+            ids=tuple([ranking.ids[place] for place in order]),
+            scores=tuple(scores[order].tolist()),
+            relevance=tuple([ranking.relevance[place] for place in order]),
+            legs=legs | {LEG: _cut(ranking, depth)},
+        )
+
+    def _gains(self, places: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of each chunk, before the weight."""
+        documents = self._documents[places]
+        worth = np.zeros(len(self._centrality))
+        np.maximum.at(worth, documents, scores)
+        gains: NDArray[np.float64] = self._neighbourhood @ worth + self._centrality
+        return gains[documents]
+
+
+def normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Descending scores with the best at 1 and the last of the pool at 0; where everything that was found is in the
+    pool, 0 is the score of what was not found, or the lowest one."""
+    if not len(scores):
+        return scores
+    lowest = scores[POOL - 1] if len(scores) >= POOL else min(0.0, scores[-1])
+    scaled: NDArray[np.float64] = (scores - lowest) / ((scores[0] - lowest) or 1.0)
+    return scaled
+
+
+def _cut(ranking: Ranking, depth: int) -> Ranking:
+    return Ranking(ranking.ids[:depth], ranking.scores[:depth], ranking.relevance[:depth])

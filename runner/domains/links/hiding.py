@@ -1,0 +1,97 @@
+"""Taking links out of a text, so that nothing in it tells where they led."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from runner.domains.links.links import Link
+from runner.records import Document
+from runner.text.note_ids import note_key
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+Words = Literal["none", "alias", "all"]
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """`text[start:end]` gives way to `words`."""
+
+    start: int
+    end: int
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    text: str
+    edits: tuple[Edit, ...]
+
+    def at(self, position: int) -> int:
+        """Where a position of the text before is now; one within a link is at its start."""
+        before = bisect_right([edit.start for edit in self.edits], position)
+        moved = sum(len(edit.words) - (edit.end - edit.start) for edit in self.edits[: before - 1]) if before else 0
+        if not before:
+            return position
+        last = self.edits[before - 1]
+        if position < last.end:
+            return last.start + moved
+        return position + moved + len(last.words) - (last.end - last.start)
+
+
+def edited(text: str, edits: Iterable[Edit]) -> Edited:
+    """Edits within another one (a link in the words of a link) go with it."""
+    kept: list[Edit] = []
+    for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+        if not kept or edit.start >= kept[-1].end:
+            kept.append(edit)
+    parts, end = [], 0
+    for edit in kept:
+        parts += [text[end : edit.start], edit.words]
+        end = edit.end
+    return Edited("".join([*parts, text[end:]]), tuple(kept))
+
+
+def words_left(link: Link, target: Document | None, words: Words) -> str:
+    """What stays of a hidden link: nothing, an alias that does not name the note, or all that it shows."""
+    shown = link.alias or ("" if words != "all" else link.reference.rpartition("/")[2].removesuffix(".md"))
+    if words == "none":
+        return ""
+    if words == "alias" and target is not None and note_key(shown) in names_of(target):
+        return ""
+    return shown
+
+
+def names_of(note: Document) -> set[str]:
+    """Of a note, in the spelling of note_key: its file, its title, its aliases."""
+    names = (note.id.rpartition("/")[2], note.title, *note.metadata.get("aliases", ()))
+    return {note_key(name) for name in names}
+
+
+def definitions(text: str, leads_there: Callable[[str], bool]) -> Iterator[Edit]:
+    """Lines such as `[name]: path/to/note.md "Title"` whose address `leads_there`."""
+    if "]:" not in text:
+        return
+    found: dict[str, dict[str, dict[str, object]]] = {}
+    _blocks().parse(text, found)
+    starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
+    every = [*found.get("references", {}).values(), *found.get("duplicate_refs", ())]
+    for each in every:
+        lines = each["map"]
+        if isinstance(lines, list) and leads_there(str(each["href"])):
+            yield Edit(starts[lines[0]], starts[min(lines[1], len(starts) - 1)])
+
+
+@cache
+def _blocks() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").disable("inline")

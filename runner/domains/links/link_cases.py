@@ -1,0 +1,262 @@
+"""Cases of missing links, and the vault as a suggester may see it: no note holds a link that is expected of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+from urllib.parse import unquote
+
+from runner.data.problems import ProblemLog
+from runner.domains.links.events import LinkEvent
+from runner.domains.links.graph import VaultGraph
+from runner.domains.links.hiding import Edit, Edited, Words, definitions, edited, words_left
+from runner.domains.links.link_files import WrittenCase
+from runner.domains.links.links import Link, links_of, written_links
+from runner.domains.links.resolving import meant_notes
+from runner.domains.links.suggesting import Vault
+from runner.errors import did_you_mean
+from runner.records import DataProblem, Document
+from runner.system.store import fingerprint
+from runner.text.language import detect_language
+
+OWN = frozenset({"title", "aliases", "tags"})  # of metadata: names of the note itself
+MOST_IDS = 5000  # no look-up of similar names in larger vaults
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCase:
+    """A place in a note, in the text that the suggester sees (`start` and `end` None: not found there, and `context` is
+    what the file says). Each of `expected` is one concept: the notes that stand for it, none where there is no such
+    note."""
+
+    id: str
+    note: str
+    anchor: str
+    expected: tuple[frozenset[str], ...]
+    start: int | None = None
+    end: int | None = None
+    context: str = ""
+    accepted: frozenset[str] = frozenset()
+    rejected: frozenset[str] = frozenset()
+    language: str | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def difficulty(self) -> str | None:
+        return None
+
+    @property
+    def gold(self) -> str:
+        labels = [sorted(self.accepted), sorted(self.rejected)]
+        return fingerprint([sorted(sorted(concept) for concept in self.expected), labels])[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkData:
+    """Cases in file order, the vault without what they expect, what people decided, and what was wrong."""
+
+    vault: Vault
+    cases: tuple[LinkCase, ...]
+    events: tuple[LinkEvent, ...] = ()
+    problems: tuple[DataProblem, ...] = ()
+
+
+@runtime_checkable
+class LinkPlaces(Protocol):
+    """A data set of places in notes."""
+
+    def read(self) -> LinkData: ...
+
+
+class Hiding:
+    """Notes without the links from a note to those that are expected of it. `hidden`: note -> expected notes."""
+
+    def __init__(
+        self, notes: Sequence[Document], graph: VaultGraph, hidden: Mapping[str, Collection[str]], words: Words
+    ) -> None:
+        self._notes = {note.id: note for note in notes}
+        self._graph, self._hidden, self._words = graph, hidden, words
+        self._ambiguous: dict[str, list[Edit]] = defaultdict(list)
+        for loose in graph.ambiguous:
+            if not self._targets(loose.source).isdisjoint(loose.candidates):
+                self._ambiguous[loose.source].append(Edit(loose.link.start, loose.link.end))
+        self.texts = {note: self._without(self._notes[note]) for note in hidden}
+
+    def notes(self) -> list[Document]:
+        return [
+            replace(note, text=self.texts[id].text, metadata=self._metadata(note)) if id in self.texts else note
+            for id, note in self._notes.items()
+        ]
+
+    def scrubbed(self, text: str, note: str) -> str:
+        """A text about a place in the note, which may hold the same links."""
+        edits = [self._edit(link, target) for link, target in self._led_there(links_of(text), note)]
+        return " ".join(edited(text, [*edits, *self._written(text, note)]).text.split())
+
+    def _without(self, note: Document) -> Edited:
+        led = [(edge.link, edge.target) for edge in self._graph.out_links(note.id)]
+        edits = [self._edit(link, target) for link, target in led if target in self._targets(note.id)]
+        places = definitions(note.text, lambda address: self._leads_there(address, note.id))
+        written = self._written(note.text, note.id)
+        return edited(note.text, [*edits, *self._ambiguous[note.id], *written, *places])
+
+    def _written(self, text: str, note: str) -> Iterator[Edit]:
+        """Of what only looks like a link nothing stays, whatever `words`."""
+        for link, _ in self._led_there(written_links(text), note):
+            yield Edit(link.start, link.end)
+
+    def _metadata(self, note: Document) -> Mapping[str, Any]:
+        """Front matter may tell what is linked to, too (`related: "[[name]]"`)."""
+        return {name: each if name in OWN else self._untold(each, note.id) for name, each in note.metadata.items()}
+
+    def _untold(self, value: Any, note: str) -> Any:
+        if isinstance(value, str):
+            named = not self._targets(note).isdisjoint(self._graph.names.resolve(value))
+            return "" if named else edited(value, self._written(value, note)).text
+        if isinstance(value, Mapping):
+            return {name: self._untold(each, note) for name, each in value.items()}
+        return [self._untold(each, note) for each in value] if isinstance(value, list | tuple) else value
+
+    def _led_there(self, links: Sequence[Link], note: str) -> Iterator[tuple[Link, str]]:
+        for link in links:
+            meant = self._targets(note).intersection(meant_notes(link, note, self._graph.names))
+            if meant:
+                yield link, min(meant)
+
+    def _leads_there(self, address: str, note: str) -> bool:
+        link = Link("markdown", unquote(address.partition("#")[0]), None, None, None, 0, 0, 1)
+        return any(True for _ in self._led_there([link], note))
+
+    def _edit(self, link: Link, target: str) -> Edit:
+        return Edit(link.start, link.end, words_left(link, self._notes.get(target), self._words))
+
+    def _targets(self, note: str) -> set[str]:
+        return set(self._hidden.get(note, ()))
+
+
+class Cases:
+    """From what is written to cases. Raises nothing: what is wrong is in the log."""
+
+    def __init__(self, notes: Sequence[Document], graph: VaultGraph, path: str, log: ProblemLog) -> None:
+        self._notes, self._graph, self._path, self._log = notes, graph, path, log
+        self._texts = {note.id: note for note in notes}
+
+    def hidden_in(
+        self, written: Mapping[int, WrittenCase], events: Sequence[LinkEvent], words: Words
+    ) -> tuple[tuple[LinkCase, ...], list[Document]]:
+        """Cases by line number; and the notes without what they expect."""
+        cases = {line: case for line, each in written.items() if (case := self._resolved(each, line)) is not None}
+        hidden: dict[str, set[str]] = defaultdict(set)
+        for case in cases.values():
+            hidden[case.note].update(*case.expected)
+        hiding = Hiding(self._notes, self._graph, hidden, words)
+        labels = _labels(events)
+        placed = [self._placed(case, written[line], line, hiding) for line, case in cases.items()]
+        return tuple(_labelled(case, labels) for case in placed), hiding.notes()
+
+    # --- names --------------------------------------------------------------------------------------
+
+    def _resolved(self, written: WrittenCase, line: int) -> LinkCase | None:
+        source = self._note(written.source_note, line, "source_note", is_needed=True)
+        concepts = [
+            frozenset(filter(None, (self._note(name, line, "expected_links") for name in names)))
+            for names in written.expected
+        ]
+        ambiguous = any(len(self._graph.names.resolve(name)) > 1 for names in written.expected for name in names)
+        if source is None or ambiguous or not self._has_room(written, source, line):
+            return None
+        accepted, rejected = (
+            frozenset(filter(None, (self._note(name, line, field) for name in names)))
+            for field, names in (("accepted", written.accepted), ("rejected", written.rejected))
+        )
+        note = self._texts[source]
+        told = written.language or note.language or detect_language(f"{written.anchor}\n{written.context or ''}")
+        tags = written.tags or self._graph.tags.get(source, ())
+        return LinkCase(
+            id=written.id,
+            note=source,
+            anchor=written.anchor,
+            expected=_distinct(concepts),
+            accepted=accepted,
+            rejected=rejected,
+            language=told,
+            tags=tuple(tags),
+        )
+
+    def _note(self, name: str, line: int, field: str, *, is_needed: bool = False) -> str | None:
+        found = self._graph.names.resolve(name)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            may_be = " or ".join(f"'{each}'" for each in found)
+            self._log.error(self._path, f"'{name}' may be {may_be}; write the path", line, field)
+            return None
+        near = did_you_mean(name, self._graph.notes) if len(self._graph.notes) <= MOST_IDS else ""
+        tell = self._log.error if is_needed else self._log.warning
+        tell(self._path, f"no note '{name}'{near if 'did you mean' in near else ''}", line, field)
+        return None
+
+    def _has_room(self, written: WrittenCase, source: str, line: int) -> bool:
+        size = len(self._texts[source].text)
+        if written.anchor_range is None or written.anchor_range[1] <= size:
+            return True
+        message = f"ends at {written.anchor_range[1]}, but '{source}' has {size} characters"
+        self._log.error(self._path, message, line, "anchor_range")
+        return False
+
+    # --- places -------------------------------------------------------------------------------------
+
+    def _placed(self, case: LinkCase, written: WrittenCase, line: int, hiding: Hiding) -> LinkCase:
+        seen = hiding.texts[case.note]
+        anchor = hiding.scrubbed(written.anchor, case.note)
+        span = written.anchor_range or _found(written.anchor, self._texts[case.note].text, seen)
+        if span is not None:
+            return replace(case, anchor=anchor, start=seen.at(span[0]), end=seen.at(span[1]))
+        start = seen.text.find(anchor) if anchor else -1
+        if start >= 0:
+            return replace(case, anchor=anchor, start=start, end=start + len(anchor))
+        instead = "its context is taken from the file" if written.context else "it has no context"
+        self._log.warning(self._path, f"'{case.note}' does not contain the anchor; {instead}", line, "anchor")
+        return replace(case, anchor=anchor, context=hiding.scrubbed(written.context or "", case.note))
+
+
+def _found(anchor: str, text: str, seen: Edited) -> tuple[int, int] | None:
+    """Where the anchor stands in the text before: the first place that holds a hidden link, else the first."""
+    places = []
+    start = text.find(anchor)
+    while start >= 0:
+        places.append((start, start + len(anchor)))
+        start = text.find(anchor, start + 1)
+    with_link = (each for each in places if any(each[0] <= edit.start < each[1] for edit in seen.edits))
+    return next(with_link, places[0] if places else None)
+
+
+def _distinct(concepts: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
+    """Spellings of one concept are one: what shares a note is put together. What means no note stays by itself."""
+    found: list[frozenset[str]] = []
+    for concept in concepts:
+        shared = [other for other in found if other & concept]
+        found = [other for other in found if not other & concept]
+        found.append(concept.union(*shared))
+    return tuple(found)
+
+
+def _labels(events: Sequence[LinkEvent]) -> Mapping[str, list[LinkEvent]]:
+    by_note: dict[str, list[LinkEvent]] = defaultdict(list)
+    for event in events:
+        by_note[event.note].append(event)
+    return by_note
+
+
+def _labelled(case: LinkCase, labels: Mapping[str, Sequence[LinkEvent]]) -> LinkCase:
+    """With what people decided there; the last word counts, and that of the file before all others."""
+    decided: dict[str, bool] = {}
+    for event in labels.get(case.note, ()):
+        if event.anchor is None or event.anchor == case.anchor:
+            decided[event.target] = event.is_accepted
+    for note in (*case.accepted, *case.rejected):
+        decided[note] = note in case.accepted
+    accepted = frozenset(note for note, is_accepted in decided.items() if is_accepted)
+    return replace(case, accepted=accepted, rejected=frozenset(decided) - accepted)

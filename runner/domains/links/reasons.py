@@ -1,0 +1,96 @@
+"""Why a link is suggested, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from runner.domains.links.mentions import Mention
+from runner.text.language import Language
+from runner.text.particles import with_particles
+from runner.text.sentences import split_sentences
+from runner.text.words import Word, content_words
+
+SHARED = 4  # words named at most
+QUOTED = 140  # characters of a quotation
+
+_WORDS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "whole": "The text says “{said}”, which is what the note “{name}” is called.",
+        "part": "The text says {said}; a note is called “{name}”.",
+        "text": "The note is also about {shared}: “{quote}”",
+        "near": "The note is about something like it: “{quote}”",
+        "links": "Where “{source}” links to it, it is also about {shared}: “{quote}”",
+        "linked_by": "{n} other notes link to it.",
+        "linked_by_one": "1 other note links to it.",
+    },
+    "ko": {
+        "whole": "본문에 나오는 “{said}”[은/는] “{name}” 노트의 이름입니다.",
+        "part": "본문에 {said}[이/가] 나오며, “{name}”[이라는/라는] 노트가 있습니다.",
+        "text": "이 노트도 {shared}[을/를] 다룹니다: “{quote}”",
+        "near": "이 노트는 비슷한 내용을 다룹니다: “{quote}”",
+        "links": "“{source}” 노트에서 이 노트로 건 링크 주변에도 {shared}[이/가] 나옵니다: “{quote}”",
+        "linked_by": "다른 노트 {n}개가 이 노트로 링크합니다.",
+        "linked_by_one": "다른 노트 1개가 이 노트로 링크합니다.",
+    },
+}
+
+
+def of_mention(mention: Mention, language: Language) -> str:
+    said = mention.said if mention.is_whole else ", ".join(f"“{word}”" for word in mention.said.split(", "))
+    return _say(language, "whole" if mention.is_whole else "part", said=said, name=mention.name)
+
+
+def of_text(asked: str, text: str, language: Language) -> str:
+    """By the words that a text shares with what is asked about, and its sentence with most of them."""
+    shared, quote = _shared(asked, text)
+    if not quote:
+        return ""
+    if not shared:
+        return _say(language, "near", quote=quote)
+    return _say(language, "text", shared=_listed(shared), quote=quote)
+
+
+def of_link(asked: str, sentence: str, source: str, language: Language) -> str:
+    """By the words that the sentence around a link shares with what is asked about; empty where there are none."""
+    shared, quote = _shared(asked, sentence)
+    return _say(language, "links", source=source, shared=_listed(shared), quote=quote) if shared else ""
+
+
+def of_back_links(count: int, language: Language) -> str:
+    return _say(language, "linked_by_one" if count == 1 else "linked_by", n=count) if count else ""
+
+
+def n_shared(asked: str, text: str) -> int:
+    return len(_common(asked, text))
+
+
+def _say(language: Language, key: str, **values: object) -> str:
+    return with_particles(_WORDS[language][key].format(**values))
+
+
+def _shared(asked: str, text: str) -> tuple[list[str], str]:
+    sentences = split_sentences(text)
+    if not sentences:
+        return [], ""
+    best = max(sentences, key=lambda sentence: len(_common(asked, sentence))).lstrip("-*+#>| ")
+    return _common(asked, text)[:SHARED], best if len(best) <= QUOTED else best[: QUOTED - 1] + "…"
+
+
+def _common(asked: str, text: str) -> list[str]:
+    """Content words of what is asked about that the text has too, in their order."""
+    said = {form for word in _words(text) for form in word.forms}
+    found: dict[frozenset[str], str] = {}
+    for word in _words(asked):
+        if not word.forms.isdisjoint(said):
+            found.setdefault(word.forms, word.text)
+    return list(found.values())
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> Sequence[Word]:
+    return content_words(text)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(f"“{word}”" for word in words)

@@ -1,0 +1,74 @@
+"""Where a link may be missing in a note, what could be linked there, and who suggests it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from runner.domains.links.graph import VaultGraph
+from runner.protocols import Workspace
+from runner.records import Corpus
+from runner.text.language import Language
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """Notes as a suggester may see them: links under test are not in their texts, nor in the graph."""
+
+    corpus: Corpus
+    graph: VaultGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`anchor` (perhaps empty) and the text around it, in the note `note`. Notes in `skip` are not to be suggested;
+    reasons are given in `language`."""
+
+    note: str
+    anchor: str
+    context: str
+    language: Language
+    skip: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A note to link to. `confidence` is 0..1, `parts` what it is made of, where it is made of several."""
+
+    note: str
+    confidence: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """Best first: confidence descending, ties by id descending. No note twice, never the note of the place. `legs`
+    holds what parts of a suggester would suggest alone, by name."""
+
+    best: tuple[Suggestion, ...] = ()
+    legs: Mapping[str, tuple[Suggestion, ...]] = field(default_factory=dict)
+
+
+class Suggester(Protocol):
+    """It may have `caches`: true where it asks a model and remembers what it said, so that many places are better
+    asked for at once."""
+
+    def index(self, vault: Vault, workspace: Workspace) -> Mapping[str, Any]:
+        """Get ready for places in these notes. Returns facts for the report."""
+
+    def suggest(self, places: Sequence[Place], depth: int) -> list[Suggestions]:
+        """At most `depth` notes for each place; none of confidence 0."""
+
+    def reason(self, place: Place, note: str) -> str:
+        """Why this note, for whoever decides. What it quotes stands in the text, the note, or beside a link to it."""
+
+
+def ordered(confidences: Mapping[str, float], place: Place, depth: int) -> tuple[Suggestion, ...]:
+    """The `depth` best of the notes that may be suggested there."""
+    allowed = (
+        (confidence, note)
+        for note, confidence in confidences.items()
+        if confidence > 0 and note != place.note and note not in place.skip
+    )
+    return tuple(Suggestion(note, confidence) for confidence, note in sorted(allowed, reverse=True)[:depth])

@@ -1,0 +1,243 @@
+"""What of a memory, and of documents beside it, a model gets to see: sections, each with a budget of tokens.
+
+    system      never cut; over its budget, the context says so
+    memory      the summary; whole sentences go from its end (a summary begins with what matters most)
+    entities    the oldest go first
+    recent      whole turns, the oldest first
+    retrieved   whole turns, the worst first
+    documents   whole chunks, the worst first; only where documents are looked for beside the memory
+    question    never cut, like the system text
+
+What would stay longest but is over the budget alone (the first sentence, the newest entity, the newest turn, the best
+turn or chunk) is cut at the end of a sentence, else at a space, else where the budget ends, and marked. What one
+section leaves of its budget is given to no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import Field
+
+from runner.domains.memory.records import ChatTurn, Entity, Remembered, Section, SectionName
+from runner.domains.memory.shortening import most, shortened, whole_sentences
+from runner.errors import Problem
+from runner.llm.provider import sendable
+from runner.llm.tokens import Counter, Encoding, counter, encoding_problem, is_exact
+from runner.records import Context
+from runner.text.language import Language, detect_language
+
+NAMES: tuple[SectionName, ...] = ("system", "memory", "entities", "recent", "retrieved", "documents", "question")
+LABELS: Mapping[Language, tuple[str, str]] = {"en": ("User", "Assistant"), "ko": ("사용자", "어시스턴트")}
+
+Tokens = Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltContext:
+    """`sections`: all in the order of NAMES (`documents` where any were looked for); `recent` has its turns oldest
+    first, `retrieved` and `documents` best first. `contexts`, for a generator: retrieved turns in the order in which
+    they were said, the summary, the entities, recent turns, so that what stands later is newer (no summary is older
+    than a turn that is no recent one)."""
+
+    sections: tuple[Section, ...]
+    contexts: tuple[Context, ...]
+    documents: tuple[Context, ...] = ()
+
+    def section(self, name: SectionName) -> Section:
+        """Raises KeyError for `documents` where none were looked for."""
+        return {section.name: section for section in self.sections}[name]
+
+    @property
+    def tokens(self) -> int:
+        return sum(section.tokens for section in self.sections)
+
+    @property
+    def memory_text(self) -> str:
+        """All that is shown but the entities, for judges."""
+        return _joined([context for context in self.contexts if context.id != "entities"])
+
+    @property
+    def entities_text(self) -> str:
+        return self.text_of("entities")
+
+    def text_of(self, id: str) -> str:
+        """Of the contexts with this id."""
+        return _joined([context for context in self.contexts if context.id == id])
+
+    @property
+    def over(self) -> Mapping[SectionName, int]:
+        """Sections that take more than their budget, since they are never cut -> tokens beyond it."""
+        return {
+            section.name: section.tokens - section.budget
+            for section in self.sections
+            if section.budget is not None and section.tokens > section.budget
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is left of a section. `shown`: contexts with the number of their turn (of their place, for chunks)."""
+
+    shown: tuple[tuple[int, Context], ...] = ()
+    cut: str = ""
+
+
+class ContextBuilder:
+    """Budgets are in tokens; 0 leaves a section out. `encoding`: auto (o200k_base with the extra `tokens`,
+    else an estimate) | o200k_base | cl100k_base | estimate. A section has as many tokens as each of its texts has
+    alone: the summary, the list of entities, every turn and its date, every chunk and its title. What fences them in a
+    prompt comes on top."""
+
+    def __init__(
+        self,
+        *,
+        system_tokens: Tokens = 1500,
+        memory_tokens: Tokens = 500,
+        entities_tokens: Tokens = 200,
+        recent_tokens: Tokens = 1500,
+        retrieved_tokens: Tokens = 1500,
+        question_tokens: Tokens = 100,
+        documents_tokens: Tokens = 1500,
+        encoding: Encoding = "auto",
+    ) -> None:
+        of_memory = (memory_tokens, entities_tokens, recent_tokens, retrieved_tokens)
+        tokens = (system_tokens, *of_memory, documents_tokens, question_tokens)
+        self.budgets: Mapping[SectionName, int] = dict(zip(NAMES, tokens, strict=True))
+        self.encoding = encoding
+
+    @property
+    def provenance(self) -> Mapping[str, str]:
+        """How tokens are counted here."""
+        return {"encoding": ("o200k_base" if is_exact() else "estimate") if self.encoding == "auto" else self.encoding}
+
+    def preflight(self) -> Sequence[Problem]:
+        problem = encoding_problem(self.encoding, "context.encoding")
+        return [] if problem is None else [problem]
+
+    @cached_property
+    def count(self) -> Counter:
+        """Raises ConfigError where the encoding is not installed."""
+        return counter(self.encoding)
+
+    def build(
+        self,
+        remembered: Remembered,
+        question: str,
+        language: str | None = None,
+        system: str = "",
+        documents: Sequence[Context] | None = None,
+    ) -> BuiltContext:
+        """`language` (ko, en; None: that of the question) is that of the words User and Assistant. `documents`, best
+        first, are held to their budget whatever the memory asks for itself; None: none were looked for. Raises
+        ConfigError where the encoding is not installed."""
+        told: dict[str | None, Language] = {"ko": "ko", "en": "en"}
+        spoken = told.get(language) or detect_language(question)
+        free = {} if remembered.is_budgeted else dict.fromkeys(NAMES)
+        budgets: Mapping[SectionName, int | None] = {**self.budgets, **free, "documents": self.budgets["documents"]}
+        newest_first = self._turns(remembered.recent[::-1], budgets["recent"], spoken)
+        parts: dict[SectionName, _Part] = {
+            "memory": self._memory(sendable(remembered.memory).strip(), budgets["memory"]),
+            "entities": self._entities(remembered.entities, budgets["entities"]),
+            "recent": _Part(newest_first.shown[::-1], newest_first.cut),
+            "retrieved": self._turns(remembered.retrieved, budgets["retrieved"], spoken),
+        }
+        if documents is not None:
+            parts["documents"] = self._chunks(documents, budgets["documents"])
+        whole: dict[SectionName, str] = {"system": sendable(system), "question": sendable(question)}
+        sections = tuple(
+            Section(name, whole[name], self.count(whole[name]), budgets[name])
+            if name in whole
+            else self._section(name, parts[name], budgets[name])
+            for name in NAMES
+            if name in whole or name in parts
+        )
+        found = sorted(parts["retrieved"].shown, key=lambda turn: turn[0])
+        shown = (*found, *parts["memory"].shown, *parts["entities"].shown, *parts["recent"].shown)
+        chunks = parts["documents"].shown if "documents" in parts else ()
+        return BuiltContext(sections, tuple(context for _, context in shown), tuple(context for _, context in chunks))
+
+    def _section(self, name: SectionName, part: _Part, budget: int | None) -> Section:
+        contexts = [context for _, context in part.shown]
+        return Section(name, _joined(contexts), sum(map(self._size, contexts)), budget, part.cut)
+
+    def _size(self, context: Context) -> int:
+        return self.count(context.title) + self.count(context.text)
+
+    # --- what is cut ----------------------------------------------------------------------------------
+
+    def _memory(self, memory: str, budget: int | None) -> _Part:
+        text, n_cut = (memory, 0) if budget is None else whole_sentences(memory, budget, self.count)
+        cut = _counted(n_cut, "sentence")
+        if not text and memory and budget is not None and (text := shortened(memory, budget, self.count)):
+            cut = _cut_short("sentence", n_cut)
+        return _Part(((0, Context("memory", text)),) if text else (), cut)
+
+    def _entities(self, entities: Sequence[Entity], budget: int | None) -> _Part:
+        lines = [_line(entity) for entity in entities]
+        n = len(lines)
+        if budget is not None:
+            n = most(n, lambda n: self.count("\n".join(lines[-n:])) <= budget)
+        text, cut = "\n".join(lines[-n:] if n else ()), _counted(len(lines) - n, "entity")
+        if lines and budget is not None and not n and (text := shortened(lines[-1], budget, self.count)):
+            cut = _cut_short("entity", len(lines))
+        return _Part(((0, Context("entities", text)),) if text else (), cut)
+
+    def _turns(self, turns: Sequence[ChatTurn], budget: int | None, language: Language) -> _Part:
+        return self._whole([(turn.number, _context(turn, language)) for turn in turns], budget, "turn")
+
+    def _chunks(self, documents: Sequence[Context], budget: int | None) -> _Part:
+        chunks = [Context(each.id, sendable(each.text), sendable(each.title)) for each in documents]
+        return self._whole(list(enumerate(chunks, 1)), budget, "chunk")
+
+    def _whole(self, contexts: Sequence[tuple[int, Context]], budget: int | None, noun: str) -> _Part:
+        """The first ones stay longest."""
+        shown: list[tuple[int, Context]] = []
+        left = budget
+        for number, context in contexts:
+            if left is not None and (left := left - self._size(context)) < 0:
+                break
+            shown.append((number, context))
+        if contexts and not shown and budget is not None:
+            number, context = contexts[0]
+            if text := shortened(context.text, budget - self.count(context.title), self.count):
+                short = Context(context.id, text, context.title)
+                return _Part(((number, short),), _cut_short(noun, len(contexts)))
+        return _Part(tuple(shown), _counted(len(contexts) - len(shown), noun))
+
+
+def rendered(turn: ChatTurn, language: Language) -> str:
+    """Who said what, a line each. Further lines of a text are indented, so that nothing said can pass for what
+    somebody else said."""
+    user, assistant = LABELS[language]
+    said = ((" ".join(turn.speaker.split()) or user, turn.user), (assistant, turn.assistant))
+    return "\n".join(
+        f"{label}: " + "\n  ".join(text.strip().splitlines()) for label, text in said if text and not text.isspace()
+    )
+
+
+def _context(turn: ChatTurn, language: Language) -> Context:
+    title = sendable(" ".join(turn.said_at.split()))
+    return Context(turn.id or f"turn-{turn.number}", sendable(rendered(turn, language)), title)
+
+
+def _line(entity: Entity) -> str:
+    return sendable(f"- {' '.join(entity.key.split())}: {' '.join(entity.value.split())}")
+
+
+def _joined(contexts: Sequence[Context]) -> str:
+    return "\n\n".join(f"# {context.title}\n{context.text}" if context.title else context.text for context in contexts)
+
+
+def _counted(n: int, noun: str) -> str:
+    """`2 turns`; empty for 0."""
+    several = "entities" if noun == "entity" else f"{noun}s"
+    return f"{n} {noun if n == 1 else several}" if n else ""
+
+
+def _cut_short(noun: str, n: int) -> str:
+    """One of `n` was cut short, the others are left out."""
+    return ", ".join(filter(None, (f"the end of 1 {noun}", _counted(n - 1, noun))))

@@ -1,0 +1,37 @@
+"""The entities of a session: a list in the order in which they were last said, one for each key."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from runner.domains.memory.records import ChatTurn, Entity
+from runner.text.shown import shows
+
+
+def normalised(key: str) -> str:
+    """Keys that differ in case, in composed letters or in white space are the same."""
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", key).casefold())
+    return " ".join(folded.split())
+
+
+def with_changes(
+    entities: Sequence[Entity], changes: Iterable[tuple[str, str]], turns: Sequence[ChatTurn], max_entities: int
+) -> tuple[Entity, ...]:
+    """Each change removes its key and adds it at the end; what is not named stays. Over `max_entities` the front goes.
+
+    The turn of an entity is the last of `turns` that says its value, or the last of all. A change without a key or
+    without a value changes nothing.
+    """
+    kept = {entity.key: entity for entity in entities}
+    for name, said in changes:
+        key, value = normalised(name), " ".join(said.split())
+        if key and value:
+            kept.pop(key, None)
+            kept[key] = Entity(key, value, _turn_of(value, turns))
+    return tuple(kept.values())[max(0, len(kept) - max_entities) :]
+
+
+def _turn_of(value: str, turns: Sequence[ChatTurn]) -> int:
+    saying = (turn.number for turn in reversed(turns) if shows(f"{turn.user}\n{turn.assistant}", [value]))
+    return next(saying, turns[-1].number)

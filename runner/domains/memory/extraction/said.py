@@ -1,0 +1,105 @@
+"""What a turn states: its sentences without those that state nothing, and without what is only quoted in it."""
+
+from __future__ import annotations
+
+import re
+
+from runner.domains.memory.extraction import cues as words
+from runner.domains.memory.extraction import english, korean
+from runner.domains.memory.extraction.facts import Fact
+from runner.text.courtesies import is_courtesy
+from runner.text.names import names
+from runner.text.numbers import quantities
+from runner.text.sentences import split_sentences
+
+MOST = 20_000  # characters of a turn that are read
+LONGEST = 400  # characters of a sentence
+LEAST_WORDS = 3  # of a preference or a decision
+QUOTED_WORDS = 3  # up to so many are a name in quotation marks
+
+_REVERSED = re.compile("[\u202d\u202e][^\u202c\n]*\u202c?")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_FENCED = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
+_FORGED = re.compile(
+    r"^\s*(?:>.*|(?:assistant|user|system|human|ai|bot|developer|사용자|어시스턴트|시스템|도우미|봇)\s*[:：].*"
+    r"|#+\s*(?:system|assistant|user|시스템).*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DATA = re.compile(r"\{[^\n]*\}|</?[A-Za-z][^<>\n]{0,80}>")
+_QUOTED = re.compile(
+    r"“([^”]{1,5000})”|「([^」]{1,5000})」|『([^』]{1,5000})』|(?<![A-Za-z0-9])\"([^\"]{1,5000})\"|(?<![\w'])'([^'\n]{1,500})'(?![A-Za-z0-9])"
+    r"|‘([^’\n]{1,500})’(?![A-Za-z0-9])"
+)
+_HANGUL = re.compile(r"[가-힣]")
+_QUESTION = re.compile(r"[?？]\W*$|(?:나요|까요|[인은는던]가요|습니까|입니까|는데요)[.~\s]*$")
+_ADDRESSED = re.compile(r"^(?:to|dear)\s[^:,]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
+_REQUEST = re.compile(
+    rf"^(?:please|(?:can|could|would|will)\s+you|let['’]?s|let us|{words.REQUESTS_EN})\b|{words.REQUESTS_KO}\W*$",
+    re.IGNORECASE,
+)
+_STANDING = re.compile(words.STANDING, re.IGNORECASE)
+_MATTERS = re.compile(
+    rf"\b{words.MATTERS_EN}\b|{words.MATTERS_KO}"
+    r"|^(?!(?:it|that|this|there|what|he|she)\b)\w[\w' ]{0,40}\s(?:is|are|am|was|were)\san?\s",
+    re.IGNORECASE,
+)
+_UNSURE = re.compile(rf"\b{words.UNSURE_EN}\b|{words.UNSURE_KO}", re.IGNORECASE)
+
+
+def facts_of(sentence: str) -> tuple[Fact, ...]:
+    return tuple((korean if _HANGUL.search(sentence) else english).facts_of(sentence))
+
+
+def stated_by_user(text: str) -> list[tuple[str, tuple[Fact, ...]]]:
+    """Sentences that say something, in order, each with its facts: no questions, courtesies and small talk; a request
+    only where it is to hold from now on, or changes something."""
+    found = []
+    for sentence in _sentences(text):
+        facts = facts_of(sentence)
+        if _REQUEST.search(sentence):
+            facts = tuple(fact for fact in facts if not fact.is_loose)
+            matters = bool(facts) or _STANDING.search(sentence) is not None
+        else:
+            matters = bool(facts or _matters(sentence) or quantities(sentence) or names(sentence))
+        if matters:
+            found.append((sentence, facts))
+    return found
+
+
+def _matters(sentence: str) -> bool:
+    return len(sentence.split()) >= LEAST_WORDS and _MATTERS.search(sentence) is not None
+
+
+def stated_by_assistant(text: str) -> list[tuple[str, tuple[Fact, ...]]]:
+    """Sentences with a number or a name as the value of something, and without an if or a may."""
+    found = []
+    for sentence in _sentences(text):
+        if not _UNSURE.search(sentence) and not _REQUEST.search(sentence):
+            facts = tuple(fact for fact in facts_of(sentence) if _is_telling(fact.value))
+            if facts:
+                found.append((sentence, facts))
+    return found
+
+
+def _is_telling(value: str) -> bool:
+    return any(character.isdigit() for character in value) or bool(names(f"is {value}"))
+
+
+def _sentences(text: str) -> list[str]:
+    plain = _INVISIBLE.sub("", _REVERSED.sub(" ", text[:MOST]))
+    plain = _FORGED.sub(" ", _FENCED.sub(" ", plain))
+    plain = _QUOTED.sub(_unquoted, _DATA.sub(" ", plain))
+    return [sentence for sentence in split_sentences(plain) if _says_something(sentence)]
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    """A name as it is; of what somebody else says, nothing."""
+    inner = next(group for group in match.groups() if group is not None)
+    is_name = len(inner.split()) <= QUOTED_WORDS and not facts_of(inner)
+    return match[0] if is_name else "…"
+
+
+def _says_something(sentence: str) -> bool:
+    return len(sentence) <= LONGEST and not (
+        _QUESTION.search(sentence) or is_courtesy(sentence) or _ADDRESSED.match(sentence)
+    )

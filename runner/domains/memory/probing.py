@@ -1,0 +1,164 @@
+"""A probe as a case, and which facts show in what a memory gave for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.domains.memory.context import BuiltContext
+from runner.domains.memory.records import Conversation, Fact, Probe
+from runner.domains.memory.replay import Moment
+from runner.errors import EvaluationError
+from runner.metrics.memory import present
+from runner.system.store import fingerprint
+from runner.text.shown import shows
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeCase:
+    conversation: Conversation
+    probe: Probe
+
+    @property
+    def id(self) -> str:
+        return f"{self.conversation.id}/{self.probe.id}"
+
+    @property
+    def language(self) -> str | None:
+        return self.conversation.language
+
+    @property
+    def difficulty(self) -> str | None:
+        return None
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        category = (self.probe.category,) if self.probe.category else ()
+        return tuple(dict.fromkeys((*category, *self.conversation.tags)))
+
+    def facts(self, ids: Iterable[str]) -> list[Fact]:
+        return [self.conversation.facts[id] for id in ids]
+
+    @property
+    def gold(self) -> list[Any]:
+        """All that is known of the right answer."""
+        probe = self.probe
+        forms = [[fact.forms for fact in self.facts(ids)] for ids in (probe.expected, probe.forbidden)]
+        known = [probe.answerable, forms, probe.answers, probe.evidence, probe.canaries]
+        return known if probe.patched is None else [*known, probe.patched.answers, probe.patched.evidence]
+
+    def record(self) -> dict[str, Any]:
+        """What the row of a case keeps of it."""
+        probe = self.probe
+        return {
+            "query": probe.question,
+            "answerable": probe.answerable,
+            "after_turn": probe.after_turn,
+            "expected": [fact.value for fact in self.facts(probe.expected)],
+            "answers": list(probe.answers),
+            "gold": fingerprint(self.gold)[:16],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFact:
+    """`age`: turns since it was said; `updates`: of the memory, since then."""
+
+    id: str
+    value: str
+    age: int
+    updates: int
+    shown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """`text`: what a generator gets of the memory, without the dates of turns, which say nothing of facts."""
+
+    case: ProbeCase
+    text: str
+    expected: Sequence[SeenFact]
+    stale: Sequence[SeenFact]
+
+    @classmethod
+    def of(cls, case: ProbeCase, moment: Moment, context: BuiltContext) -> Seen:
+        text = "\n".join(shown.text for shown in context.contexts)
+        expected, stale = case.facts(case.probe.expected), case.facts(case.probe.forbidden)
+        return cls(
+            case,
+            text,
+            _aged(expected, _shown(text, expected), case, moment),
+            _aged(stale, _shown(text, stale, expected), case, moment),
+        )
+
+    @staticmethod
+    def share(facts: Sequence[SeenFact | bool]) -> float | None:
+        shown = [fact.shown if isinstance(fact, SeenFact) else fact for fact in facts]
+        return sum(shown) / len(shown) if shown else None
+
+    @property
+    def is_current(self) -> float | None:
+        """1 where all that is true shows and nothing that is not; None where nothing has changed."""
+        if not self.expected or not self.stale:
+            return None
+        return float(all(fact.shown for fact in self.expected) and not any(fact.shown for fact in self.stale))
+
+    def is_summary_current(self, moment: Moment) -> float | None:
+        """Of the keys whose value was changed in a turn that a summary has taken in, and of which the summary and the
+        entities hold any value: the share for which they hold the new one and no earlier one; None without such."""
+        text = "\n".join((moment.remembered.memory, *(entity.value for entity in moment.remembered.entities)))
+        probe = self.case.probe
+        new = [fact for fact in self.case.facts(probe.expected) if fact.turn <= moment.taken_in]
+        old = [fact for fact in self.case.facts(probe.forbidden) if fact.key]
+        held = []
+        for fact in new:
+            past = _shown(text, [other for other in old if other.key == fact.key], [fact])
+            (true,) = _shown(text, [fact])
+            if past and (true or any(past)):
+                held.append(true and not any(past))
+        return self.share(held)
+
+    def in_answer(self, answer: str, ids: Iterable[str], besides: Iterable[str] = ()) -> list[bool]:
+        return _shown(answer, self.case.facts(ids), self.case.facts(besides))
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "facts": [_recorded(fact) for fact in self.expected],
+            "stale": [_recorded(fact) for fact in self.stale],
+        }
+
+
+def reference(case: ProbeCase, ids: Iterable[str]) -> list[str]:
+    """Facts as a judge reads them."""
+    return [f"{fact.key}: {fact.value}" if fact.key else fact.value for fact in case.facts(ids)]
+
+
+def guard(case: ProbeCase, moment: Moment, seen: Seen) -> None:
+    """Raises EvaluationError where a memory holds what was only said after the probe."""
+    after = case.probe.after_turn
+    turns = (*moment.remembered.recent, *moment.remembered.retrieved)
+    if late := [turn.number for turn in turns if turn.number > after]:
+        raise EvaluationError(f"the memory shows turn {late[0]} to a probe after turn {after}")
+    later = [fact for fact in case.conversation.facts.values() if fact.turn > after]
+    if any(_shown(seen.text, later)):
+        said = "\n".join(f"{turn.user}\n{turn.assistant}" for turn in moment.turns)
+        for fact in later:
+            if shows(seen.text, fact.forms) and not shows(said, fact.forms):
+                raise EvaluationError(f"the memory holds '{fact.value}' of turn {fact.turn} after turn {after}")
+
+
+def _shown(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> list[bool]:
+    return present(text, [fact.forms for fact in facts], [fact.forms for fact in besides])
+
+
+def _aged(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:
+    after = case.probe.after_turn
+    return [
+        SeenFact(fact.id, fact.value, after - fact.turn, moment.updates_since(fact.turn), is_shown)
+        for fact, is_shown in zip(facts, shown, strict=True)
+    ]
+
+
+def _recorded(fact: SeenFact) -> dict[str, Any]:
+    return {name: getattr(fact, name) for name in ("id", "value", "age", "updates", "shown")}

@@ -1,0 +1,102 @@
+"""What the parts of a conversational memory are asked, and by whom: evaluation and chat ask a Memory, which asks a
+Store and a Summariser."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Literal, Protocol
+
+from runner.domains.memory.records import (
+    Bounds,
+    ChatTurn,
+    Conversation,
+    Entity,
+    Remembered,
+    SessionKey,
+    SessionState,
+    Summary,
+    Upkeep,
+)
+from runner.records import DataProblem
+
+Committed = Literal["ok", "conflict", "gone"]
+
+
+class MemoryStore(Protocol):
+    """Keeps sessions, each for `ttl_hours` after it was last written to, or read with `touch`. Every method is
+    atomic against all others, of other processes too. Raises StopRunError where the store itself cannot be used
+    (gone, full, refuses the password), EvaluationError where it did not take one thing; what returned is kept.
+    """
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """The store may be used inside; opening what is open already is fine (it closes with the outermost)."""
+
+    async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
+        """The number that the turn got. `keep`: only so many turns stay, the newest."""
+
+    async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState: ...
+
+    async def commit(
+        self,
+        key: SessionKey,
+        *,
+        version: int,
+        generation: str,
+        up_to_turn: int,
+        memory: str,
+        entities: Sequence[Entity],
+        keep_turns: bool = False,
+    ) -> Committed:
+        """Takes the place of memory and entities, and removes turns up to `up_to_turn` (with `keep_turns` none), if
+        the session still is of this version (else `conflict`) and generation (else `gone`; a late summary revives
+        nothing). The session's `last_turn` is `up_to_turn` then."""
+
+    async def delete(self, key: SessionKey) -> None: ...
+
+    def sessions(self) -> AsyncIterator[SessionKey]:
+        """All that the store holds."""
+
+
+class Summariser(Protocol):
+    async def summarise(
+        self,
+        memory: str,
+        entities: Sequence[Entity],
+        turns: Sequence[ChatTurn],
+        language: str | None,
+        bounds: Bounds,
+    ) -> Summary:
+        """M_i from M_(i-1) and the turns since, what is newest first. Raises EvaluationError where it cannot."""
+
+    async def shorten(self, memory: str, bounds: Bounds, language: str | None) -> str:
+        """The same within bounds. Asked once, where a summary is too long; may return it as it is."""
+
+
+class Memory(Protocol):
+    """A strategy. Updates run in the background, after `append` has returned."""
+
+    def opened(self) -> AbstractAsyncContextManager[None]: ...
+
+    async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
+        """The turn is kept when this returns."""
+
+    async def read(self, key: SessionKey, question: str) -> Remembered: ...
+
+    async def update(self, key: SessionKey) -> None:
+        """Returns when no update of this session is under way or due."""
+
+    async def delete(self, key: SessionKey) -> None: ...
+
+    async def inspect(self, key: SessionKey) -> SessionState:
+        """What the store holds, without keeping it alive for longer."""
+
+    def upkeep(self, key: SessionKey) -> Upkeep:
+        """Since this object was made, or the session deleted through it."""
+
+
+class Scenarios(Protocol):
+    """Where conversations come from."""
+
+    def load(self) -> tuple[Sequence[Conversation], Sequence[DataProblem]]:
+        """Raises InputError where nothing can be read."""

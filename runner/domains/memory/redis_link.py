@@ -1,0 +1,152 @@
+"""A connected Redis: scripts that run until they are answered, and what the server tells of itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha1
+from itertools import count
+from pathlib import Path
+from typing import Any, Literal
+
+from runner.domains.memory.redis_errors import Place, in_words, is_passing
+from runner.domains.memory.stored import PATTERN
+
+Script = Literal["append", "commit", "read", "clean", "novelty"]
+LUA = Path(__file__).resolve().parent / "lua"
+CONNECTIONS = 32
+PAUSE_S = 0.05  # before the first repeat; twice as long before each further one, up to a second
+KEYS_A_SCAN = 1000
+
+
+@cache
+def source(script: Script) -> tuple[str, str]:
+    """The text of a script, and the name under which a server that has seen it knows it."""
+    parts = (script,) if script == "novelty" else ("session", script)
+    text = "".join((LUA / f"{name}.lua").read_text(encoding="utf-8") for name in parts)
+    return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """`processes` that serve the nodes, by id; `evicted`: how many keys they have thrown away to make room, all
+    together. Empty and 0 where the server does not tell."""
+
+    processes: frozenset[str]
+    evicted: int
+
+
+class Link:
+    """`client` is a redis.asyncio client that repeats nothing by itself: what may have been carried out already is
+    asked for again in a way that tells."""
+
+    def __init__(self, client: Any, place: Place, *, retries: int, closed: Callable[[], None] = lambda: None) -> None:
+        """`closed` is called, in a thread, when the connections are closed."""
+        self.place = place
+        self._closed = closed
+        self._client = client
+        self._retries = retries
+        self._slots = asyncio.Semaphore(CONNECTIONS)
+
+    async def run(self, script: Script, keys: Sequence[str], *args: Any, repeat: Sequence[Any] = ()) -> Any:
+        """`repeat`: further arguments of the first try, the last of which is 1 in all others. Raises StopRunError."""
+        text, name = source(script)
+
+        async def once(attempt: int) -> Any:
+            from redis.exceptions import NoScriptError
+
+            again = [*repeat[:-1], 1] if repeat and attempt else repeat
+            rest = [len(keys), *keys, *args, *again]
+            try:
+                return await self._client.execute_command("EVALSHA", name, *rest)
+            except NoScriptError:
+                return await self._client.execute_command("EVAL", text, *rest)
+
+        return await self._kept_up(once)
+
+    async def delete(self, keys: Sequence[str]) -> None:
+        await self._kept_up(lambda _: self._client.execute_command("DEL", *keys))
+
+    async def names(self) -> AsyncIterator[bytes]:
+        """Of all keys that look like ours, some of them twice."""
+        scan = self._client.scan_iter(match=PATTERN, count=KEYS_A_SCAN)
+        while True:
+            try:
+                async with self._slots:
+                    name = await anext(scan)
+            except StopAsyncIteration:
+                return
+            except Exception as error:
+                raise self._told(error) from None
+            yield name
+
+    async def vitals(self) -> Vitals:
+        """Also finds out whether the server can be used at all."""
+        from redis.exceptions import NoPermissionError
+
+        async def once(_: int) -> list[dict[str, Any]]:
+            try:
+                return [await self._info("server"), await self._info("stats")]
+            except NoPermissionError:
+                await self._client.ping()
+                return []
+
+        told = await self._kept_up(once)
+        nodes = [dict(node) for info in told for node in _by_node(info)]
+        return Vitals(
+            frozenset(str(node["run_id"]) for node in nodes if "run_id" in node),
+            sum(int(node.get("evicted_keys", 0)) for node in nodes),
+        )
+
+    async def _info(self, section: str) -> dict[str, Any]:
+        nodes = {"target_nodes": "primaries"} if hasattr(self._client, "get_primaries") else {}
+        told: dict[str, Any] = await self._client.execute_command("INFO", section, **nodes)
+        return told
+
+    async def close(self) -> None:
+        try:
+            await self._client.aclose()
+            if nodes := getattr(self._client, "nodes_manager", None):  # a cluster that lost a node closes no other
+                await asyncio.gather(nodes.aclose(), nodes.aclose("startup_nodes"))
+        finally:
+            await asyncio.to_thread(self._closed)
+
+    async def _kept_up(self, once: Callable[[int], Awaitable[Any]]) -> Any:
+        for attempt in count():
+            try:
+                async with self._slots:
+                    return await once(attempt)
+            except Exception as error:
+                if attempt == self._retries or not is_passing(error):
+                    raise self._told(error) from None
+            await asyncio.sleep(min(1.0, PAUSE_S * 2**attempt))
+        raise AssertionError("no end")
+
+    def _told(self, error: Exception) -> Exception:
+        """In words where it is the server's; a mistake of this program stays as it is."""
+        from redis.exceptions import DataError, RedisClusterException, RedisError
+
+        is_theirs = isinstance(error, RedisError | RedisClusterException | OSError) and not isinstance(error, DataError)
+        return in_words(error, self.place) if is_theirs else error
+
+
+def settings_of(timeout_s: float) -> dict[str, Any]:
+    """Of every client: no repeats but ours, and the protocol that all servers speak."""
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+
+    return {
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": timeout_s,
+        "max_connections": 2 * CONNECTIONS,
+    }
+
+
+def _by_node(info: dict[str, Any]) -> list[dict[str, Any]]:
+    """One dictionary a node, from one node or from a cluster."""
+    nodes = list(info.values())
+    return nodes if nodes and all(isinstance(node, dict) for node in nodes) else [info]

@@ -1,0 +1,149 @@
+"""Sessions in a Redis: the MemoryStore of every store that talks to one.
+
+Each request is one script over the three keys of a session, so nobody sees half of a change. What the server was
+asked and did not answer is asked again in a way that is never carried out twice. A session that this process knows
+is missed when it is gone too early: because the server made room, or started again without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from runner.domains.memory.protocols import Committed
+from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
+from runner.domains.memory.redis_link import Link, Vitals
+from runner.domains.memory.stored import encoded, entities_of, keys_of, session_of, state_of, turn_of
+from runner.errors import EvaluationError, StopRunError
+
+
+class RedisSessions:
+    """What all stores of a Redis are; they differ in how they `connect`, which is asked for a link when it is first
+    needed."""
+
+    def __init__(self, connect: Callable[[], Awaitable[Link]], *, ttl_hours: float) -> None:
+        self._connect = connect
+        self._ttl_ms = max(1, round(ttl_hours * 3_600_000))
+        self._users = 0
+        self._link: Link | None = None
+        self._vitals: Vitals | None = None
+        self._known: dict[SessionKey, tuple[str, float]] = {}  # generation, and until when it is there at least
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[None]:
+        if not self._users:
+            self._opening = asyncio.Lock()  # of the loop that runs now
+        self._users += 1
+        try:
+            async with self._opening:
+                if self._link is None:
+                    await self._open()
+            yield
+        finally:
+            self._users -= 1
+            if not self._users and self._link is not None:
+                link, self._link = self._link, None
+                self._known.clear()
+                await link.close()
+
+    async def _open(self) -> None:
+        link = await self._connect()
+        try:
+            self._vitals = await link.vitals()
+        except BaseException:
+            await link.close()
+            raise
+        self._link = link
+
+    @property
+    def link(self) -> Link:
+        if self._link is None:
+            raise RuntimeError("a store is used within opened()")
+        return self._link
+
+    async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
+        started = time.monotonic()
+        settings = (turn_of(turn), secrets.token_hex(16), self._ttl_ms, -1 if keep is None else keep)
+        reply = await self.link.run("append", keys_of(key), *settings, repeat=[secrets.token_hex(4), 0])
+        number, generation = reply
+        await self._miss(key, generation.decode())
+        self._know(key, generation.decode(), started)
+        return int(number)
+
+    async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
+        started = time.monotonic()
+        reply = await self.link.run("read", keys_of(key), self._ttl_ms if touch else "")
+        try:
+            state = state_of(reply)
+        except (AttributeError, RecursionError, TypeError, ValueError) as error:
+            raise EvaluationError(
+                f"{self.link.place.name}: the session {key.session!r} of {key.tenant!r} is damaged "
+                f"({type(error).__name__}: {error}); python -m runner clean --tenant deletes sessions that are not used"
+            ) from None
+        await self._miss(key, state.generation)
+        if touch and reply:
+            self._know(key, state.generation, started)
+        return state
+
+    async def commit(
+        self,
+        key: SessionKey,
+        *,
+        version: int,
+        generation: str,
+        up_to_turn: int,
+        memory: str,
+        entities: Sequence[Entity],
+        keep_turns: bool = False,
+    ) -> Committed:
+        started = time.monotonic()
+        condition = (version, generation, up_to_turn, int(keep_turns))
+        change = (encoded(memory), entities_of(entities), self._ttl_ms, secrets.token_hex(4))
+        reply = (await self.link.run("commit", keys_of(key), *condition, *change)).decode()
+        if reply == "ok":
+            self._know(key, generation, started)
+        elif reply == "gone" and self._known.get(key, ("",))[0] == generation:
+            await self._miss(key, "")
+        return reply  # type: ignore[no-any-return]
+
+    async def delete(self, key: SessionKey) -> None:
+        await self.link.delete(keys_of(key))
+        self._known.pop(key, None)
+
+    async def sessions(self) -> AsyncIterator[SessionKey]:
+        seen = set()
+        async for name in self.link.names():
+            key = session_of(name)
+            if key is not None and key not in seen:
+                seen.add(key)
+                yield key
+
+    async def _cleaned(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:
+        """What `clean` of a store that outlives its process returns."""
+        limit = -1 if idle_hours is None else round(idle_hours * 3_600_000)
+        return (await self.link.run("clean", keys_of(key), limit, int(not dry_run))).decode()  # type: ignore[no-any-return]
+
+    # --- what must not have gone ----------------------------------------------------------------------
+
+    def _know(self, key: SessionKey, generation: str, started: float) -> None:
+        self._known[key] = (generation, started + self._ttl_ms / 1000)
+
+    async def _miss(self, key: SessionKey, generation: str) -> None:
+        """Raises StopRunError where a session that had time left is another one, or none, and the server has lost
+        something since. Without that, somebody has deleted it, which is fine."""
+        known, until = self._known.get(key, (generation, 0.0))
+        if generation == known:
+            return
+        del self._known[key]
+        before = self._vitals
+        if time.monotonic() >= until or before is None:
+            return
+        now = await self.link.vitals()
+        place = self.link.place
+        if now.evicted > before.evicted:
+            raise StopRunError(f"{place.name} has thrown away a session to make room; {place.full}")
+        if now.processes - before.processes:
+            raise StopRunError(f"{place.name} was started again and does not have what it was given; {place.lost()}")

@@ -1,0 +1,156 @@
+"""Conversations said to a memory turn by turn, as far as their probes ask, each probe at its moment."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from runner.domains.memory.protocols import Memory
+from runner.domains.memory.records import ChatTurn, Conversation, Probe, Remembered, SessionKey, Upkeep
+from runner.errors import StopRunError
+from runner.llm.metering import metering, together
+from runner.records import RoleCost, Timing
+from runner.system.stopwatch import stopwatch
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a memory gave for a probe when `turns` had been said. `updates[n]`: how many updates had been made when
+    n turns had been said. `taken_in`: the number of the last turn that a summary has taken in, 0 for none. `since` is
+    what keeping the memory came to since the turn of the probe before, whether that was asked of the same memory or
+    not: what all probes are told is what one going through of the conversation costs. `cost`: by role, of the models
+    that were asked since then and to read."""
+
+    remembered: Remembered
+    turns: Sequence[ChatTurn]
+    updates: Sequence[int]
+    taken_in: int
+    since: Kept
+    read: Timing
+    cost: Mapping[str, RoleCost] = field(default_factory=dict)
+
+    def updates_since(self, turn: int) -> int:
+        """Made after the turn of this number had been said."""
+        return self.updates[-1] - self.updates[turn]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Part of an Upkeep."""
+
+    appends_ms: tuple[float, ...] = ()
+    updates_ms: tuple[float, ...] = ()
+    updates: int = 0
+    violations: int = 0
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class _Progress:
+    """One going through of a conversation, in a session of its own."""
+
+    key: SessionKey
+    generation: str = ""  # of the session in the store, where the memory keeps one
+    marks: list[_Mark] = field(default_factory=lambda: [_Mark()])  # after so many turns
+
+    @property
+    def said(self) -> int:
+        return len(self.marks) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """How far the Upkeep of a session had come: lengths of its lists, and its counts."""
+
+    appends: int = 0
+    timed: int = 0
+    updates: int = 0
+    violations: int = 0
+    failures: int = 0
+    cost: Mapping[str, RoleCost] = field(default_factory=dict)  # of the models that the last turn asked
+
+    @classmethod
+    def of(cls, upkeep: Upkeep, cost: Mapping[str, RoleCost]) -> _Mark:
+        appends, timed = len(upkeep.appends_ms), len(upkeep.updates_ms)
+        return cls(appends, timed, upkeep.updates, upkeep.violations, upkeep.failures, cost)
+
+
+class Replay:
+    """One conversation. Probes come at it in any order; one that asks for an earlier moment than the last makes it
+    begin anew, in a new session. After each turn the memory is given time for its update: what is remembered does
+    not depend on how fast turns follow each other.
+    """
+
+    def __init__(self, memory: Memory, conversation: Conversation, asked: Sequence[Probe]) -> None:
+        """`asked`: the probes that may come. After as many the session is deleted."""
+        self._memory, self._conversation, self._left = memory, conversation, len(asked)
+        due = sorted(asked, key=lambda probe: probe.after_turn)
+        before = (0, *(probe.after_turn for probe in due))
+        self._before = {probe.id: turn for probe, turn in zip(due, before, strict=False)}
+        self._turn = asyncio.Lock()
+        self._progress: _Progress | None = None
+
+    async def at(self, probe: Probe) -> Moment:
+        """Raises what the memory raises, and StopRunError where its store has let go of the session meanwhile."""
+        async with self._turn:
+            progress = await self._reach(probe.after_turn)
+            with stopwatch() as watch, metering(alone=True) as reading:
+                remembered = await self._memory.read(progress.key, probe.question)
+            taken_in = await self._check(progress)
+            turns = self._conversation.turns[: progress.said]
+            updates = tuple(mark.updates for mark in progress.marks)
+            before = self._before[probe.id]
+            cost = reduce(together, (mark.cost for mark in progress.marks[before + 1 :]), reading.by_role)
+            since = self._since(progress, before)
+            moment = Moment(remembered, turns, updates, taken_in, since, watch.timing, cost)
+            self._left -= 1
+            if self._left == 0:
+                await self.forget()
+            return moment
+
+    async def forget(self) -> None:
+        """The session, and what was kept of it."""
+        progress, self._progress = self._progress, None
+        if progress is not None:
+            await self._memory.delete(progress.key)
+
+    async def _reach(self, turn: int) -> _Progress:
+        if self._progress is not None and self._progress.said > turn:
+            await self.forget()
+        if self._progress is None:
+            name = f"{self._conversation.id}/{secrets.token_hex(6)}"
+            self._progress = _Progress(SessionKey(self._conversation.tenant, name))
+        progress = self._progress
+        for spoken in self._conversation.turns[progress.said : turn]:
+            with metering(alone=True) as meter:  # whichever case comes first, the turn is no request of its own
+                await self._memory.append(progress.key, spoken, self._conversation.language)
+                progress.generation = progress.generation or await self._generation(progress)
+                await self._memory.update(progress.key)
+            progress.marks.append(_Mark.of(self._memory.upkeep(progress.key), meter.by_role))
+        return progress
+
+    async def _generation(self, progress: _Progress) -> str:
+        return (await self._memory.inspect(progress.key)).generation
+
+    async def _check(self, progress: _Progress) -> int:
+        """How far the summary goes. Raises StopRunError where the session is not the one that was talked to."""
+        state = await self._memory.inspect(progress.key)
+        if progress.generation and state.generation != progress.generation:
+            raise StopRunError(
+                f"the store dropped conversation {self._conversation.id} before its turn {progress.said} was asked "
+                "about: memory.store.ttl_hours is over, or somebody deleted the session"
+            )
+        return state.last_turn
+
+    def _since(self, progress: _Progress, turn: int) -> Kept:
+        upkeep, before, now = self._memory.upkeep(progress.key), progress.marks[turn], progress.marks[-1]
+        return Kept(
+            tuple(upkeep.appends_ms[before.appends : now.appends]),
+            tuple(upkeep.updates_ms[before.timed : now.timed]),
+            now.updates - before.updates,
+            now.violations - before.violations,
+            now.failures - before.failures,
+        )

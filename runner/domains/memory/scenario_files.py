@@ -1,0 +1,198 @@
+"""Conversations with planted facts and probes, from JSON Lines (one conversation a line) or YAML.
+
+    id                  text, once in all files
+    turns               list of turns; or
+    sessions            list of {"date": ISO 8601, "turns"}: what was said on one day
+    language (lang), tenant (default "default"), tags
+    facts               list of {"id", "value", "turn"}: what was said in which turn, counted from 1 over all sessions;
+                        "key": true until another fact of the same key is said; "aliases": other ways to write it
+    probes              list of {"id", "question"} and where known
+        after_turn      when it is asked: so many turns have passed (default: all)
+        turn            instead of these two: what the user says in this turn, before it is answered
+        answerable      true (default) or false
+        expected        ids of the facts that an answer needs
+        forbidden       ids of facts that are no longer true, or never were
+        answers         list of answers as people would give them
+        evidence        ids of the turns that answer it; a turn without an id is called turn-N
+        canaries        texts of other tenants, of which nothing may show
+        category        by which results are grouped
+        notes           ids of documents that answer it, where an experiment has documents beside conversations
+
+A turn is {"user", "assistant"}; in a talk of two people {"speaker", "user" or "text"} with what one of them said.
+It may have an "id" and its own "date".
+
+YAML is the same in one document, `version: 1` with `conversations: [...]`. Dates and words such as `no` are texts
+there; a value that is a number is put in quotes. Other keys are free to stand anywhere.
+
+Nothing may depend on what is said later: an expected fact or a piece of evidence from after the probe is an error,
+and so is an expected fact that another one has taken the place of. An error leaves out its conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from runner.data.documents import is_new
+from runner.data.fields import Fields
+from runner.data.jsonl import read_jsonl
+from runner.data.problems import ProblemLog, why_empty
+from runner.domains.memory.records import ChatTurn, Conversation, Fact, Probe
+from runner.domains.memory.scenario_yaml import Placed, read_yaml
+from runner.domains.memory.timeline import check_timeline
+from runner.errors import DataError
+
+CONVERSATION = frozenset({"id", "language", "lang", "tenant", "tags", "sessions", "turns", "facts", "probes"})
+SESSION = frozenset({"date", "turns"})
+TURN = frozenset({"user", "text", "assistant", "speaker", "id", "date"})
+FACT = frozenset({"id", "key", "value", "aliases", "turn"})
+PROBE = frozenset(
+    {"id", "question", "after_turn", "answerable", "expected", "forbidden"}
+    | {"answers", "evidence", "canaries", "category", "turn", "notes"}
+)
+
+
+def read_scenarios(paths: list[str], key: str, log: ProblemLog) -> list[Conversation]:
+    """In file order. Raises DataError when a file cannot be read or holds no usable conversation."""
+    seen: dict[str, str] = {}
+    conversations: list[Conversation] = []
+    for path in paths:
+        before = len(conversations)
+        for line, data in _records(path, key, log):
+            fields = Fields(data, path, line, log)
+            conversation = read_conversation(fields)
+            if conversation is not None and is_new(fields, conversation.id, seen):
+                conversations.append(conversation)
+        log.stop_if_strict()
+        if len(conversations) == before:
+            raise DataError(f"{key}: no conversations in {path}{why_empty(log, path)}")
+    if not conversations:
+        raise DataError(f"{key}: expected at least one file, found an empty list")
+    return conversations
+
+
+def _records(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if Path(path).suffix.lower() in (".yaml", ".yml"):
+        return read_yaml(path, key, log)
+    return read_jsonl(path, key, log, DataError)
+
+
+def read_conversation(fields: Fields) -> Conversation | None:
+    """None, with the reasons in the log, where anything is wrong with it."""
+    fields.warn_of_misspellings(CONVERSATION)
+    conversation_id = fields.required_text("id")
+    turns = _turns(fields)
+    facts = [(inner, _fact(inner)) for inner in _objects(fields, "facts", FACT)]
+    probes = [(inner, _probe(inner, turns)) for inner in _objects(fields, "probes", PROBE)]
+    conversation = Conversation(
+        id=conversation_id,
+        turns=turns,
+        probes=tuple(sorted((probe for _, probe in probes), key=lambda probe: probe.after_turn)),
+        facts={fact.id: fact for _, fact in facts},
+        language=fields.text("language", "lang"),
+        tenant=fields.text("tenant") or "default",
+        tags=fields.texts("tags"),
+    )
+    if not fields.failed:
+        check_timeline(fields, turns, facts, probes)
+    return None if fields.failed else conversation
+
+
+# --- turns ------------------------------------------------------------------------------------------
+
+
+def _turns(fields: Fields) -> tuple[ChatTurn, ...]:
+    """Those of all sessions in one row, numbered from 1."""
+    both = fields.data.get("turns") is not None and fields.data.get("sessions") is not None
+    if both:
+        fields.error("turns", "expected either turns or sessions, found both")
+    read = list(_turns_of(fields, ""))
+    for session in () if both else _objects(fields, "sessions", SESSION):
+        read += _turns_of(session, _date(session))
+    if not read and not fields.failed:
+        fields.error("turns", "expected at least one turn, found none")
+    return tuple(
+        ChatTurn(turn.user, turn.assistant, turn.speaker, turn.said_at, turn.id, number)
+        for number, turn in enumerate(read, 1)
+    )
+
+
+def _turns_of(fields: Fields, said_at: str) -> Iterator[ChatTurn]:
+    for turn in _objects(fields, "turns", TURN):
+        user = turn.required_text("user", "text")
+        yield ChatTurn(
+            user=user,
+            assistant=turn.text("assistant") or "",
+            speaker=turn.text("speaker") or "",
+            said_at=_date(turn) or said_at,
+            id=turn.text("id") or "",
+        )
+
+
+def _date(fields: Fields) -> str:
+    text = fields.text("date") or ""
+    try:
+        datetime.fromisoformat(text or "2000-01-01")
+    except ValueError:
+        fields.wrong("date", "a date or time in ISO 8601 (2026-11-03, 2026-11-03T09:30)", text)
+    return text
+
+
+# --- facts and probes -------------------------------------------------------------------------------
+
+
+def _fact(fields: Fields) -> Fact:
+    turn = fields.integer("turn", at_least=1)
+    if fields.data.get("turn") is None:
+        fields.wrong("turn", "the number of the turn that says it", None)
+    return Fact(
+        id=fields.required_text("id"),
+        value=fields.required_text("value"),
+        turn=turn or 0,
+        key=fields.text("key") or "",
+        aliases=fields.texts("aliases"),
+    )
+
+
+def _probe(fields: Fields, turns: Sequence[ChatTurn]) -> Probe:
+    question, after_turn = _asked(fields, turns) if fields.data.get("turn") is not None else _told(fields, len(turns))
+    return Probe(
+        id=fields.required_text("id"),
+        question=question,
+        after_turn=after_turn,
+        answerable=bool(fields.flag("answerable")) if fields.data.get("answerable") is not None else True,
+        expected=fields.texts("expected"),
+        forbidden=fields.texts("forbidden"),
+        answers=fields.texts("answers"),
+        evidence=fields.texts("evidence"),
+        canaries=fields.texts("canaries"),
+        category=fields.text("category") or "",
+        notes=fields.texts("notes"),
+    )
+
+
+def _told(fields: Fields, turns: int) -> tuple[str, int]:
+    after_turn = fields.integer("after_turn", at_least=1)
+    return fields.required_text("question"), turns if after_turn is None else after_turn
+
+
+def _asked(fields: Fields, turns: Sequence[ChatTurn]) -> tuple[str, int]:
+    """The question of a turn, and the number of turns before it."""
+    for name in ("question", "after_turn"):
+        if fields.data.get(name) is not None:
+            fields.error(name, f"expected either turn or {name}, found both")
+    number = fields.integer("turn", at_least=1) or 1
+    if number > len(turns):
+        fields.error("turn", f"expected a turn from 1 to {len(turns)}, found {number}")
+        return "", 0
+    return turns[number - 1].user, number - 1
+
+
+def _objects(fields: Fields, name: str, known: frozenset[str]) -> Iterator[Fields]:
+    for inner in fields.objects(name):
+        if isinstance(inner.data, Placed):
+            inner.line = inner.data.line
+        inner.warn_of_misspellings(known)
+        yield inner

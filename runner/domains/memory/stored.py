@@ -1,0 +1,78 @@
+"""How a session lies in a Redis: its keys, and its turns and entities as JSON.
+
+Keys are `chat:{tenant:session}:short`, `:memory` and `:entities`. The braces are literal: what stands in them decides
+the slot of a cluster, so the three of a session are on one node. Tenant and session are percent-encoded, whatever
+they hold, so a key names one session and no part of it can be taken for another.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote, unquote
+
+from runner.domains.memory.records import ChatTurn, Entity, SessionKey, SessionState
+from runner.errors import EvaluationError
+
+PATTERN = "chat:{*}:*"  # all keys of all sessions, and what looks like them
+PARTS = ("short", "memory", "entities")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_KEY = re.compile(r"chat:\{([\w.~%-]+):([\w.~%-]+)\}:(?:short|memory|entities)", re.ASCII)
+
+
+def keys_of(key: SessionKey) -> tuple[str, ...]:
+    """Raises EvaluationError for an empty name."""
+    if not key.tenant or not key.session:
+        raise EvaluationError(f"a session has a tenant and a name, got {key.tenant!r} and {key.session!r}")
+    place = ":".join(quote(name, safe="", errors="surrogatepass") for name in (key.tenant, key.session))
+    return tuple(f"chat:{{{place}}}:{part}" for part in PARTS)
+
+
+def session_of(name: bytes) -> SessionKey | None:
+    """The session that a key of the store belongs to; None for a key that is not ours."""
+    found = _KEY.fullmatch(name.decode("ascii", "replace"))
+    if found is None:
+        return None
+    tenant, session = (unquote(part, errors="surrogatepass") for part in found.groups())
+    key = SessionKey(tenant, session)
+    return key if name.decode() in keys_of(key) else None
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _json(value: Any) -> bytes:
+    return encoded(_ENCODER.encode(value))
+
+
+def _fields(record: ChatTurn | Entity) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in record.__slots__}
+
+
+def turn_of(turn: ChatTurn) -> bytes:
+    """Without its number, which the store gives."""
+    fields = _fields(turn)
+    del fields["number"]
+    return _json(fields)
+
+
+def entities_of(entities: Sequence[Entity]) -> bytes:
+    return _json([_fields(entity) for entity in entities])
+
+
+def state_of(reply: Sequence[bytes]) -> SessionState:
+    """What the script that reads a session returned."""
+    if not reply:
+        return SessionState()
+    generation, version, last_turn, memory, entities, *turns = (part.decode("utf-8", "surrogatepass") for part in reply)
+    return SessionState(
+        turns=tuple(ChatTurn(**json.loads(turn)) for turn in turns),
+        memory=memory,
+        entities=tuple(Entity(**entity) for entity in json.loads(entities)),
+        version=int(version),
+        generation=generation,
+        last_turn=int(last_turn),
+    )

@@ -1,0 +1,85 @@
+"""Questions about a generated conversation, evenly spread over how long ago the answer was told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from random import Random
+
+from runner.domains.memory.phrases import Phrases, filled
+from runner.domains.memory.records import Fact, Probe
+from runner.domains.memory.synthesis import Script
+from runner.domains.memory.timeline import current_facts
+
+EVERY = 5  # turns from one checkpoint to the next
+PROBES = (4, 12)  # of a conversation, at least and at most
+TWO_FACTS = 0.15  # of the questions with an answer ask for two
+AGES = (5, 10, 20, 50, 100)  # turns that have passed: edges of the classes that are asked for equally often
+
+Asked = tuple[int, Fact]  # after so many turns, for this
+
+
+def probes(random: Random, phrases: Phrases, script: Script, unanswerable: float) -> tuple[Probe, ...]:
+    """`unanswerable`: the share of questions for what was never told."""
+    checkpoints = sorted({*range(EVERY, len(script.turns) + 1, EVERY), len(script.turns)})
+    n_probes = min(PROBES[1], max(PROBES[0], len(script.turns) // EVERY))
+    n_without = sum(random.random() < unanswerable for _ in range(n_probes)) if script.untold else 0
+    asked = _chosen(random, script, checkpoints, n_probes - n_without)
+    made = [_answerable(random, phrases, script, after_turn, fact) for after_turn, fact in asked]
+    made += [_unanswerable(random, script, random.choice(checkpoints)) for _ in range(n_without)]
+    made.sort(key=lambda probe: probe.after_turn)
+    return tuple(replace(probe, id=f"p{number}") for number, probe in enumerate(made, 1))
+
+
+def _chosen(random: Random, script: Script, checkpoints: Sequence[int], n_probes: int) -> list[Asked]:
+    """Classes of age take turns, beginning with any."""
+    pairs = [(turn, fact) for turn in checkpoints for fact in _known(script, turn)]
+    random.shuffle(pairs)
+    pairs.sort(key=_age_class)
+    classes = [list(group) for _, group in groupby(pairs, key=_age_class)]
+    random.shuffle(classes)
+    chosen: list[Asked] = []
+    while len(chosen) < n_probes and any(classes):
+        chosen += [group.pop() for group in classes if group]
+    return chosen[:n_probes]
+
+
+def _known(script: Script, after_turn: int) -> list[Fact]:
+    """What the user has told of their own and is still true."""
+    current = current_facts(script.facts, after_turn)
+    return [fact for key, fact in current.items() if key in script.slots]
+
+
+def _age_class(asked: Asked) -> int:
+    after_turn, fact = asked
+    return sum(after_turn - fact.turn >= edge for edge in AGES)
+
+
+def _answerable(random: Random, phrases: Phrases, script: Script, after_turn: int, fact: Fact) -> Probe:
+    facts = [fact]
+    others = [other for other in _known(script, after_turn) if other.key != fact.key]
+    if others and random.random() < TWO_FACTS:
+        facts.append(random.choice(others))
+        phrase = random.choice(phrases.data["both"])
+        question = filled(phrase, first=facts[0].key, second=facts[1].key)
+    else:
+        question = filled(random.choice(script.slots[fact.key].kind["ask"]), key=fact.key)
+    keys = {each.key for each in facts}
+    stale = [old for old in script.facts if old.key in keys and old.turn <= after_turn and old not in facts]
+    return Probe(
+        id="",
+        question=question,
+        after_turn=after_turn,
+        expected=tuple(each.id for each in facts),
+        forbidden=tuple(old.id for old in stale),
+        answers=(", ".join(each.value for each in facts),),
+        evidence=tuple(f"turn-{each.turn}" for each in facts),
+        category="multi_fact" if len(facts) > 1 else "update" if stale else "recall",
+    )
+
+
+def _unanswerable(random: Random, script: Script, after_turn: int) -> Probe:
+    slot = random.choice(script.untold)
+    question = filled(random.choice(slot.kind["ask"]), key=slot.key)
+    return Probe("", question, after_turn, answerable=False, category="unanswerable")

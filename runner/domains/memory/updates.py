@@ -1,0 +1,134 @@
+"""Recursive summarisation: M_i = S(M_(i-1), turns), for the turns that have left the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from runner.domains.memory.bounds import bounded
+from runner.domains.memory.entities import with_changes
+from runner.domains.memory.protocols import MemoryStore, Summariser
+from runner.domains.memory.records import Bounds, ChatTurn, SessionKey, SessionState
+from runner.domains.memory.sessions import Session, Sessions
+from runner.errors import EvaluationError, StopRunError
+from runner.system.stopwatch import stopwatch
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class UpdateSettings(TypedDict, total=False):
+    """What conf says of a memory that is summarised: what each means, and its default, stands at Updates."""
+
+    window: Annotated[int, Field(ge=0)]
+    update_every: Count
+    max_sentences: Count
+    max_tokens: Count
+    max_entities: Annotated[int, Field(ge=0)]
+
+
+class Updates:
+    """The last `window` turns are not summarised. When `update_every` others wait, the oldest `update_every` of them
+    are, so that a memory does not depend on how fast turns came. After n failures in a row (n + 1) times as many are
+    taken, once there are so many. `max_sentences` and `max_tokens` are the bounds of a summary, `max_entities` those
+    beside it. With `keep_turns` the store keeps what was summarised.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        summariser: Summariser,
+        *,
+        window: int = 5,
+        update_every: int = 5,
+        max_sentences: int = 20,
+        max_tokens: int = 500,
+        max_entities: int = 25,
+        keep_turns: bool = False,
+    ) -> None:
+        self.sessions = Sessions(store, self._step)
+        self.store, self.summariser = store, summariser
+        self.window, self.update_every = window, update_every
+        self.bounds = Bounds(max_sentences, max_tokens)
+        self.max_entities, self.keep_turns = max_entities, keep_turns
+
+    async def append(self, key: SessionKey, turn: ChatTurn, language: str | None) -> None:
+        """Raises what ended an update of this session, before the turn is kept."""
+        session = self.sessions.of(key)
+        self.sessions.check(session)
+        number = await self.sessions.append(key, turn)
+        session.language = language or session.language
+        if number <= session.summarised:  # the session has ended, and begun again
+            session.summarised = session.failed = 0
+        if number - session.summarised >= self.window + self._wanted(session):
+            self.sessions.start(key, session)
+
+    async def update(self, key: SessionKey) -> None:
+        session = self.sessions.of(key)
+        self.sessions.check(session)
+        if self._batch(await self.sessions.inspect(key), session):
+            self.sessions.start(key, session)
+        await self.sessions.finished(session)
+
+    def _wanted(self, session: Session) -> int:
+        return self.update_every * (session.failed + 1)
+
+    def _batch(self, state: SessionState, session: Session) -> Sequence[ChatTurn]:
+        """The turns to summarise next; none as long as they are too few."""
+        waiting = unsummarised(state)
+        size = self._wanted(session)
+        return waiting[:size] if len(waiting) >= size + self.window else ()
+
+    async def _step(self, key: SessionKey, session: Session) -> None:
+        """One update, if one is due."""
+        session.is_due = False
+        try:
+            state = await self.sessions.inspect(key)
+        except EvaluationError as error:
+            _count_failure(session, error)
+            return
+        session.summarised = state.last_turn
+        batch = self._batch(state, session)
+        if not batch:
+            return
+        try:
+            with stopwatch() as watch:
+                await self._update(key, session, state, batch)
+            if watch.live:
+                session.upkeep.updates_ms.append(watch.ms)
+        except (EvaluationError, TimeoutError) as error:
+            _count_failure(session, error)
+            session.failed += 1
+        session.is_due = True
+
+    async def _update(self, key: SessionKey, session: Session, state: SessionState, batch: Sequence[ChatTurn]) -> None:
+        """A summary that comes too late is dropped: another has taken its place, or the session is gone."""
+        summary = await self.summariser.summarise(state.memory, state.entities, batch, session.language, self.bounds)
+        memory, was_cut = await bounded(summary.memory.strip(), self.bounds, self.summariser, session.language)
+        committed = await self.store.commit(
+            key,
+            version=state.version,
+            generation=state.generation,
+            up_to_turn=batch[-1].number,
+            memory=memory,
+            entities=with_changes(state.entities, summary.entities, batch, self.max_entities),
+            keep_turns=self.keep_turns,
+        )
+        if committed == "ok":
+            session.failed, session.summarised = 0, batch[-1].number
+            session.upkeep.updates += 1
+            session.upkeep.violations += was_cut
+
+
+def _count_failure(session: Session, error: Exception) -> None:
+    """Raises what is wrong for every session."""
+    session.upkeep.failures += 1
+    if isinstance(error, StopRunError):
+        raise error
+
+
+def unsummarised(state: SessionState) -> tuple[ChatTurn, ...]:
+    """Oldest first."""
+    return tuple(turn for turn in state.turns if turn.number > state.last_turn)

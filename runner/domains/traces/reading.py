@@ -1,0 +1,165 @@
+"""Reasoning traces from JSON Lines, one trace a line, in the JSON-LD form of KnowledgePulse.
+
+    @type               ReasoningTrace, where it stands
+    id                  text, once in all files
+    metadata            task_domain (default "default"), success: true or false, and where known
+        created_at      ISO 8601; without an offset it is UTC
+        rating          the grade that somebody gave it: a number, more is better
+        quality         how good it was meant to be, in data made for that (good, mediocre, bad)
+        language        ko or en
+    task                {"objective": text}
+    steps               list of at least one
+        type            thought, tool_call, observation or error_recovery
+        content         text
+        tool            {"name": text}, on a step of any type
+    outcome             {"confidence": 0..1}, and `result_summary`
+
+Other fields are kept as they are. An error leaves out its trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeGuard, get_args
+
+from runner.data.documents import is_new
+from runner.data.fields import Fields
+from runner.data.jsonl import described, placed_jsonl
+from runner.data.problems import ProblemLog, listed, why_empty
+from runner.domains.traces.records import Step, StepType, Trace
+from runner.errors import DataError
+
+TYPE = "ReasoningTrace"
+DEFAULT_DOMAIN = "default"
+TYPES = get_args(StepType)
+
+TRACE = frozenset({"@context", "@type", "id", "metadata", "task", "steps", "outcome"})
+METADATA = frozenset({"task_domain", "success", "created_at", "rating", "quality", "language"})
+STEP = frozenset({"type", "content", "tool"})
+TASK, TOOL, OUTCOME = frozenset({"objective"}), frozenset({"name"}), frozenset({"confidence", "result_summary"})
+
+
+def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[tuple[int, int, Trace]]:
+    """In file order, each after the number of its file, from 0, and the byte at which its line begins. Raises
+    DataError when a file cannot be read or holds no usable trace."""
+    seen: dict[str, str] = {}
+    if not paths:
+        raise DataError(f"{key}: expected at least one file, found an empty list")
+    for number, path in enumerate(paths):
+        before = len(seen)
+        for line, offset, data in placed_jsonl(path, key, log, DataError):
+            fields = Fields(data, path, line, log)
+            trace = read_trace(fields)
+            if trace is not None and is_new(fields, trace.id, seen):
+                yield number, offset, trace
+        log.stop_if_strict()
+        if len(seen) == before:
+            raise DataError(f"{key}: no traces in {path}{why_empty(log, path)}")
+
+
+def trace_of(data: Mapping[str, Any]) -> Trace:
+    """One trace that is at hand as an object. Raises DataError with everything that is wrong with it."""
+    if not isinstance(data, Mapping):
+        raise DataError(f"this is not a trace: expected an object, found {described(data)}")
+    log = ProblemLog()
+    trace = read_trace(Fields(data, "trace", None, log))
+    if trace is None:
+        raise DataError(f"this is not a trace:\n{listed(log.errors)}")
+    return trace
+
+
+def read_trace(fields: Fields) -> Trace | None:
+    """None, with the reasons in the log, where anything is wrong with it."""
+    fields.warn_of_misspellings(TRACE)
+    if fields.data.get("@type", TYPE) != TYPE:
+        fields.wrong("@type", f'"{TYPE}"', fields.data["@type"])
+    parts = {name: fields.object(name) for name in ("metadata", "task", "outcome")}
+    metadata, task, outcome = parts.values()
+    if fields.failed:
+        return None
+    metadata.warn_of_misspellings(METADATA)
+    more = {"task": _others(task, TASK), "outcome": _others(outcome, OUTCOME)}
+    trace = Trace(
+        id=fields.required_text("id"),
+        objective=task.required_text("objective"),
+        domain=metadata.text("task_domain") or DEFAULT_DOMAIN,
+        steps=_steps(fields),
+        success=bool(metadata.flag("success")),
+        confidence=_confidence(outcome),
+        created_at=_moment(metadata),
+        rating=_number(metadata, "rating"),
+        quality=metadata.text("quality"),
+        language=metadata.text("language"),
+        summary=outcome.text("result_summary") or "",
+        metadata=metadata.data,
+        more={**_others(fields, TRACE), **{name: others for name, others in more.items() if others}},
+    )
+    return None if fields.failed or any(part.failed for part in parts.values()) else trace
+
+
+def _steps(fields: Fields) -> tuple[Step, ...]:
+    steps = tuple(_step(step) for step in fields.objects("steps"))
+    if not steps and not fields.failed:
+        fields.wrong("steps", "at least one step", fields.data.get("steps"))
+    return steps
+
+
+def _step(fields: Fields) -> Step:
+    kind = fields.data.get("type")
+    if kind not in TYPES:
+        fields.wrong("type", f"one of {', '.join(TYPES)}", kind)
+    tool, more = None, _others(fields, STEP)
+    if fields.data.get("tool") is not None:
+        tool, others = _tool(fields)
+        if others:
+            more["tool"] = others
+    return Step(kind or TYPES[0], fields.text("content") or "", tool, more)
+
+
+def _tool(fields: Fields) -> tuple[str, dict[str, Any]]:
+    """Its name, and what else is said of it."""
+    if not isinstance(fields.data["tool"], dict):
+        fields.wrong("tool", "an object", fields.data["tool"])
+        return "", {}
+    named = fields.object("tool")
+    name = named.required_text("name")
+    fields.failed |= named.failed
+    return name, _others(named, TOOL)
+
+
+def _confidence(fields: Fields) -> float:
+    value = fields.data.get("confidence")
+    if _is_number(value) and 0 <= value <= 1:
+        return float(value)
+    fields.wrong("confidence", "a number from 0 to 1", value)
+    return 0.0
+
+
+def _number(fields: Fields, name: str) -> float | None:
+    value = fields.data.get(name)
+    if _is_number(value):
+        return float(value)
+    if value is not None:
+        fields.wrong(name, "a number", value)
+    return None
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _moment(fields: Fields) -> datetime | None:
+    text = fields.text("created_at")
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        fields.wrong("created_at", "a time in ISO 8601 (2026-11-03T09:30:00Z)", text)
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _others(fields: Fields, known: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in fields.data.items() if name not in known}

@@ -1,0 +1,45 @@
+"""The score of one trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runner.domains.traces.reading import trace_of
+from runner.domains.traces.records import Dimensions, Trace, TraceScore
+from runner.metrics import trace as metrics
+from runner.metrics.profile import AUTO, Profile, ProfileChoice, named, shipped
+
+
+def score_trace(
+    trace: Trace | Mapping[str, Any],
+    profile: str | ProfileChoice = AUTO,
+    *,
+    novelty: float = metrics.UNKNOWN_NOVELTY,
+) -> TraceScore:
+    """What a trace, also one as an object of the JSON-LD form, is worth under a profile: a name of conf/profile,
+    `auto` for that of the trace's domain, or a Profile. `novelty` comes from elsewhere (runner.domains.traces.novelty).
+
+    Raises DataError for an object that is no trace and InputError for a profile that there is not.
+    """
+    read = trace if isinstance(trace, Trace) else trace_of(trace)
+    choice = named(profile) if isinstance(profile, str) else profile
+    return scored(read, choice.among(shipped(), read.domain), dimensions_of(read, novelty))
+
+
+def dimensions_of(trace: Trace, novelty: float) -> Dimensions:
+    types, tools = [step.type for step in trace.steps], [step.tool for step in trace.steps]
+    return Dimensions(
+        complexity=metrics.complexity(types),
+        novelty=novelty,
+        diversity=metrics.diversity(tools),
+        outcome=metrics.outcome(trace.confidence, trace.success),
+    )
+
+
+def scored(trace: Trace, profile: Profile, dimensions: Dimensions) -> TraceScore:
+    types, tools = [step.type for step in trace.steps], [step.tool for step in trace.steps]
+    values = {name: getattr(dimensions, name) for name in metrics.DIMENSIONS}
+    before = metrics.mixed(values, profile.weights)
+    score, rules = metrics.ruled(before, types, tools, trace.success)
+    return TraceScore(score, dimensions, before, rules, profile.name, profile.weights)

@@ -1,0 +1,114 @@
+"""What the agents of a run did (`retriever=agentic`), as reasoning traces: rows of per_item.jsonl with a trajectory.
+
+    the question                       the objective
+    a call of a tool                   a tool call
+    the same after a call that failed  a recovery from an error, unless it only calls the same again
+    what came back, or its error       an observation: ids of chunks, best first
+    what the reranker made of it       a thought: whether it is enough, what is missing, what to do next
+    the answer, or the message instead the result
+
+Success is that the question was not lost on its way (`lost_at` of its row is `none`): held against its gold documents
+where nothing was generated, its known answers and judgements otherwise; a question without an answer is won by not
+answering it; where a row has no such label, that the agent stopped because it had enough. Confidence is that with
+which the agent ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.data.jsonl import described, read_jsonl
+from runner.data.problems import ProblemLog
+from runner.domains.traces.records import Step, StepType, Trace
+from runner.errors import DataError
+from runner.records import Assessment, ToolCall, Trajectory, trajectory_of
+from runner.text.language import detect_language
+
+ROWS = "per_item.jsonl"
+NOT_LOST = "none"
+
+
+def is_run(path: Path) -> bool:
+    """Whether this is a run folder, or the rows of one."""
+    return path.is_dir() or path.name == ROWS
+
+
+def read_trajectories(path: Path, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
+    """In the order of the rows; rows without a trajectory (of cases that failed) are errors in `log`. `domain` is that
+    of all traces, `confidence` is for those whose agent told none. Raises DataError for a file that cannot be read."""
+    rows = str(path / ROWS if path.is_dir() else path)
+    for number, row in read_jsonl(rows, "LOGS", log, DataError):
+        output = row.get("output")
+        record = output.get("trajectory") if isinstance(output, Mapping) else None
+        if not isinstance(record, Mapping) or not isinstance(output, Mapping):
+            log.error(rows, "no agent looked for an answer here", number, "output.trajectory")
+            continue
+        if not isinstance(row.get("id"), str):
+            log.error(rows, f"expected the id of a case, found {described(row.get('id'))}", number, "id")
+            continue
+        try:
+            trace = _trace(row, output, trajectory_of(record), domain, confidence)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            log.error(rows, f"expected a trajectory, found {described(record)}", number, "output.trajectory")
+            continue
+        yield trace
+
+
+def steps_of(calls: Sequence[ToolCall]) -> Iterator[Step]:
+    before: ToolCall | None = None
+    for call in calls:
+        recovers = before is not None and before.error is not None and _asked(before) != _asked(call)
+        kind: StepType = "error_recovery" if recovers else "tool_call"
+        yield Step(kind, "", call.tool, {"input": dict(call.arguments)})
+        yield Step("observation", call.error or f"found: {', '.join(call.found) or '-'}")
+        if call.said.sufficient is not None:
+            yield Step("thought", _thought(call.said))
+        before = call
+
+
+def _asked(call: ToolCall) -> tuple[Any, ...]:
+    return call.tool, dict(call.arguments)
+
+
+def _thought(said: Assessment) -> str:
+    """As the reranker told it, in its own terms."""
+    told = {
+        "sufficient": "yes" if said.sufficient else "no",
+        "missing": ", ".join(said.missing),
+        "next": said.next_action,
+        "query": said.refined_query,
+    }
+    return "; ".join(f"{name}: {value}" for name, value in told.items() if value)
+
+
+def _trace(
+    row: Mapping[str, Any], output: Mapping[str, Any], trajectory: Trajectory, domain: str, confidence: float
+) -> Trace:
+    lost_at = (row.get("labels") or {}).get("lost_at")
+    found: dict[str, Any] = {
+        "success": None if lost_at is None else lost_at == NOT_LOST,
+        "confidence": trajectory.confidence,
+    }
+    assumed = ["task_domain", *(name for name, value in found.items() if value is None)]
+    success = trajectory.stopped == "sufficient" if found["success"] is None else found["success"]
+    question = str(output.get("query") or row["id"])
+    # An agent that ended without a call has taken one step: that of seeing no use in one.
+    steps = tuple(steps_of(trajectory.calls)) or (Step("thought", f"stopped: {trajectory.stopped}"),)
+    return Trace(
+        str(row["id"]),
+        question,
+        domain,
+        steps,
+        success,
+        confidence if trajectory.confidence is None else trajectory.confidence,
+        language=row.get("language") or detect_language(question),
+        summary=str(output.get("answer") or trajectory.message or ""),
+        metadata={
+            "stopped": trajectory.stopped,
+            **({} if trajectory.fallback is None else {"fallback": trajectory.fallback}),
+            **({} if lost_at is None else {"lost_at": lost_at}),
+            "assumed": assumed,
+        },
+    )

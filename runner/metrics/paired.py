@@ -1,0 +1,265 @@
+"""Two runs over the same cases: is the difference of a metric more than chance?
+
+A metric has a value v and a weight w (mostly 1) for each case and run; its mean is sum(w v) / sum(w), and
+the difference is that of the candidate minus that of the baseline.
+
+- interval: BCa over cases that are drawn together with both of their values (runner.metrics.statistics). From 5,000
+  cases on with more than 1,000 that differ, the quantiles of the bootstrap come from its variance and skewness (Cornish
+  and Fisher, 1937; DiCiccio and Efron, 1992), which is closer to them than 2,000 resamples are
+- p: if the change made no difference, each case could as well have its two results the other way round
+  (Fisher's randomisation test, two-sided). All ways of swapping are tried for up to 12 cases that differ.
+  For more, and for any number where cases weigh differently, p = (b + 1) / (n + 1) over n random ones, b of which
+  give a difference at least as large (Phipson and Smyth, 2010); where none does, 2 exp(-S^2 / 2 sum d^2) for the sum
+  S of the differences d is an upper limit of the p over all ways (Hoeffding, 1963), and p is the smaller of the two,
+  so that it can bear an adjustment for many comparisons. With more than 1,000 that differ, p is read off the normal
+  distribution with the exact variance of the swapped sums, which is symmetric, so the error is of order 1/n.
+- effect size: mean over standard deviation of the differences of cases (Cohen's d_z)
+- detectable: the difference that a test at .05 would find with a power of 80 % (2.80 standard errors)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.metrics import statistics
+from runner.metrics.statistics import Floats
+
+SWAPS = 9_999
+ALL_SWAPS = 12  # cases that differ, up to which all ways of swapping are tried
+MANY = 1_000  # cases that differ, above which the normal distribution is close enough
+LARGE = 5_000  # cases from which on nothing is resampled where that can be told without
+ROUNDING = 1e-9  # of what a number is made of, below which it is 0
+_BLOCK = 1 << 22  # signs held at once
+_NORMAL = NormalDist()
+POWER = _NORMAL.inv_cdf(0.975) + _NORMAL.inv_cdf(0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """One metric over `n` cases that both runs scored. `effect_size` and `detectable` are None where they cannot
+    be told: for one case, or where all differences are equal. Where cases weigh differently, none has an
+    `effect_size`."""
+
+    n: int
+    baseline: float
+    candidate: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    effect_size: float | None
+    detectable: float | None
+
+
+def compare_means(baseline: Floats, candidate: Floats, *, seed: int) -> list[Paired]:
+    """Many metrics over the same cases: float64 [n_cases, n_metrics] each, finite, n_cases >= 1."""
+    differences = candidate - baseline
+    intervals = difference_intervals(differences, seed=seed)
+    chances = swap_p(differences, seed=seed)
+    return [
+        _paired(baseline[:, column], candidate[:, column], differences[:, column], intervals[column], chances[column])
+        for column in range(differences.shape[1])
+    ]
+
+
+def compare_weighted(
+    baseline: Floats, candidate: Floats, baseline_weights: Floats, candidate_weights: Floats, *, seed: int
+) -> Paired | None:
+    """One metric whose cases weigh differently, perhaps in each run: float64 [n_cases] each, weights >= 0.
+
+    A case counts where its weight is above 0 in either run. None when one of the runs has no such case.
+    """
+    used = (baseline_weights > 0) | (candidate_weights > 0)
+    weights = [baseline_weights[used], candidate_weights[used]]
+    if any(weight.sum() == 0 for weight in weights):
+        return None
+    sums = [
+        np.column_stack([value[used] * weight, weight])
+        for value, weight in zip((baseline, candidate), weights, strict=True)
+    ]
+    parts = np.hstack(sums)  # [n, 4]: w v and w of the baseline, then of the candidate
+    total = parts.sum(axis=0)
+    found = _ratio_difference(total[None])[0]
+    low, high, error = _weighted_interval(parts, float(found), seed)
+    return Paired(
+        n=int(used.sum()),
+        baseline=float(total[0] / total[1]),
+        candidate=float(total[2] / total[3]),
+        difference=float(found),
+        low=low,
+        high=high,
+        p=_weighted_p(parts, float(found), seed),
+        effect_size=None,
+        detectable=POWER * error if error > ROUNDING * abs(found) else None,
+    )
+
+
+def difference_intervals(differences: Floats, *, seed: int) -> Floats:
+    """95 % intervals of the mean of every column, float64 [n_metrics, 2]; differences float64 [n_cases, n_metrics]."""
+    if len(differences) < LARGE:
+        return statistics.mean_intervals(differences, seed=seed)
+    return np.array([_large_interval(column, seed) for column in differences.T])
+
+
+def swap_p(differences: Floats, *, seed: int) -> Floats:
+    """Two-sided p of every column, float64 [n_metrics] in (0, 1]; differences float64 [n_cases, n_metrics]."""
+    observed = np.abs(differences.sum(axis=0))
+    differing = (differences != 0).sum(axis=0)
+    found = np.ones(differences.shape[1])
+    large = np.flatnonzero(differing > MANY)
+    squares = np.sqrt((differences[:, large] ** 2).sum(axis=0))
+    found[large] = [math.erfc(z / math.sqrt(2)) for z in observed[large] / squares]
+    for column in np.flatnonzero((differing > 0) & (differing <= ALL_SWAPS)):
+        swapped = _all_signs(int(differing[column])) @ differences[differences[:, column] != 0, column]
+        found[column] = np.mean(np.abs(swapped) >= _almost(observed[column]))
+    drawn = np.flatnonzero((differing > ALL_SWAPS) & (differing <= MANY))
+    if len(drawn):
+        found[drawn] = _drawn_p(differences[:, drawn], observed[drawn], seed)
+    return found
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """p adjusted for their number (Holm, 1979), in the same order; never below p, at most 1."""
+    adjusted = [0.0] * len(chances)
+    highest = 0.0
+    for rank, place in enumerate(sorted(range(len(chances)), key=lambda place: chances[place])):
+        highest = max(highest, min(1.0, (len(chances) - rank) * chances[place]))
+        adjusted[place] = highest
+    return adjusted
+
+
+def mcnemar_p(lost: int, won: int) -> float:
+    """Exact two-sided p that a case which changed is as likely to have changed for the worse as for the better
+    (McNemar, 1947; binomial form)."""
+    from scipy.special import bdtr
+
+    return min(1.0, 2 * float(bdtr(min(lost, won), lost + won, 0.5))) if lost + won else 1.0
+
+
+def _paired(baseline: Floats, candidate: Floats, differences: Floats, interval: Floats, p: float) -> Paired:
+    n = len(differences)
+    spread = float(differences.std(ddof=1)) if n > 1 else 0.0
+    spread = spread if spread > ROUNDING * float(np.abs(differences).max()) else 0.0
+    difference = statistics.mean(differences) or 0.0
+    return Paired(
+        n=n,
+        baseline=statistics.mean(baseline) or 0.0,
+        candidate=statistics.mean(candidate) or 0.0,
+        difference=difference,
+        low=float(interval[0]),
+        high=float(interval[1]),
+        p=float(p),
+        effect_size=difference / spread if spread > 0 else None,
+        detectable=POWER * spread / math.sqrt(n) if spread > 0 else None,
+    )
+
+
+def _large_interval(differences: Floats, seed: int) -> tuple[float, float]:
+    """Of one metric over many cases, most of which may be the same in both runs."""
+    moved = differences[differences != 0]
+    n, mean = len(differences), float(differences.mean())
+    if len(moved) > MANY:
+        return _skewed_interval(mean, (differences - mean) / n)
+    counts = np.random.default_rng(seed).binomial(n, len(moved) / n, statistics.RESAMPLES)  # how often any is drawn
+    random = np.random.default_rng(seed + 1)
+    resampled = np.array([random.choice(moved, count).sum() for count in counts]) / n if len(moved) else np.zeros(1)
+    return statistics.bca_interval(resampled, mean, (differences.sum() - differences) / (n - 1))
+
+
+def _skewed_interval(value: float, influence: Floats) -> tuple[float, float]:
+    """BCa limits of a statistic that is close to a sum of the influences of the cases, float64 [n_cases]."""
+    squares = float((influence**2).sum())
+    if squares == 0:
+        return value, value
+    error, acceleration = math.sqrt(squares), float((influence**3).sum()) / (6 * squares**1.5)
+    limits = []
+    for share in (0.025, 0.975):
+        shifted = acceleration + _NORMAL.inv_cdf(share)  # the bias of a mean is its acceleration
+        place = acceleration + shifted / (1 - acceleration * shifted)
+        limits.append(value + error * (place + acceleration * (place**2 - 1)))
+    return limits[0], limits[1]
+
+
+def _weighted_interval(parts: Floats, found: float, seed: int) -> tuple[float, float, float]:
+    """(low, high, standard error) of a difference of ratios; parts float64 [n_cases, 4]."""
+    total = parts.sum(axis=0)
+    if len(parts) >= LARGE and _n_moved(parts) > MANY:
+        one, other = total[0] / total[1], total[2] / total[3]
+        influence = (parts[:, 2] - other * parts[:, 3]) / total[3] - (parts[:, 0] - one * parts[:, 1]) / total[1]
+        return *_skewed_interval(found, influence), math.sqrt(float((influence**2).sum()))
+    resampled = _ratio_difference(statistics.resampled_sums(parts, seed=seed))
+    without = _ratio_difference(total - parts)
+    resampled, without = resampled[np.isfinite(resampled)], without[np.isfinite(without)]
+    low, high = statistics.bca_interval(resampled, found, without) if len(without) else (found, found)
+    return float(low), float(high), float(resampled.std())
+
+
+def _n_moved(parts: Floats) -> int:
+    return int((parts[:, :2] != parts[:, 2:]).any(axis=1).sum())
+
+
+def _drawn_p(differences: Floats, observed: Floats, seed: int) -> Floats:
+    """From random swaps, shared by all columns."""
+    moved = differences[(differences != 0).any(axis=1)]
+    at_least = np.zeros(len(observed), dtype=np.int64)
+    for signs in _signs(len(moved), SWAPS, seed):
+        at_least += (np.abs(signs @ moved) >= _almost(observed)).sum(axis=0)
+    return _p_of(at_least, observed, (differences**2).sum(axis=0))
+
+
+def _p_of(at_least: NDArray[np.int64], observed: Floats, squares: Floats) -> Floats:
+    """Of how many drawn sums were at least as far from 0 as the observed one, and the squares of what was swapped."""
+    drawn = (at_least + 1) / (SWAPS + 1)
+    limit = 2 * np.exp(-(observed**2) / (2 * squares))
+    return np.where(at_least == 0, np.minimum(drawn, limit), drawn)
+
+
+def _weighted_p(parts: Floats, observed: float, seed: int) -> float:
+    """Swapping the two results of a case swaps value and weight together."""
+    both, change = parts[:, :2] + parts[:, 2:], parts[:, 2:] - parts[:, :2]
+    total, moved = both.sum(axis=0), change[(change != 0).any(axis=1)]
+    if len(moved) > MANY:  # to first order, a swap moves the difference by 2 (v - R w) / W of its case
+        steps = 2 * (moved[:, 0] - total[0] / total[1] * moved[:, 1]) / total[1]
+        error = math.sqrt(float((steps**2).sum()))
+        return math.erfc(abs(observed) / error / math.sqrt(2)) if error > 0 else 1.0
+    if not len(moved):
+        return 1.0
+    at_least = np.zeros(1, dtype=np.int64)
+    for signs in _signs(len(moved), SWAPS, seed):
+        shift = signs @ moved
+        swapped = _ratio_difference(np.hstack([total - shift, total + shift]) / 2)
+        at_least += int((~(np.abs(swapped) < _almost(abs(observed)))).sum())
+    if moved[:, 1].any():  # weights are swapped as well: what comes out is no sum, and no limit of sums holds
+        return float((at_least[0] + 1) / (SWAPS + 1))
+    return float(_p_of(at_least, change[:, :1].sum(axis=0), (change[:, :1] ** 2).sum(axis=0))[0])
+
+
+def _ratio_difference(sums: Floats) -> Floats:
+    """float64 [n, 4] to [n]; NaN where a run has no weight."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums[:, 2] / sums[:, 3] - sums[:, 0] / sums[:, 1])
+
+
+def _signs(n_cases: int, rows: int, seed: int) -> Iterator[Floats]:
+    """Random signs in blocks, float64 [block, n_cases] of -1 and 1, `rows` rows in all."""
+    random = np.random.default_rng(seed)
+    step = max(1, _BLOCK // max(1, n_cases))
+    for start in range(0, rows, step):
+        shape = (min(step, rows - start), n_cases)
+        yield random.integers(0, 2, shape, dtype=np.int8).astype(np.float64) * 2 - 1
+
+
+def _all_signs(n_cases: int) -> NDArray[np.float64]:
+    bits = (np.arange(2**n_cases)[:, None] >> np.arange(n_cases)) & 1
+    return np.asarray(bits * 2.0 - 1)
+
+
+def _almost(observed: Floats | float) -> Floats | float:
+    """Sums of the same numbers in another order differ in their last bits."""
+    return observed - ROUNDING * np.abs(observed)

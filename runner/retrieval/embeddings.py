@@ -1,0 +1,381 @@
+"""Embeddings on disk: each (model, kind, text) is computed once, whoever asks, in whichever process.
+
+One SQLite database for each model, under `<root>/embeddings/`. It grows while it is used and outlives
+`cold_start`: what was paid for is not paid for twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.errors import EvaluationError, StopRunError
+from runner.llm.settings import CacheMode
+from runner.system import terminal
+from runner.system.database import Database
+from runner.system.store import fingerprint
+
+Kind = Literal["query", "passage"]
+Vectors = dict[bytes, NDArray[np.float32]]
+Rows = Sequence[NDArray[np.floating[Any]]] | NDArray[np.floating[Any]]
+
+
+class Done(Protocol):
+    """Takes the vectors of a batch by its number; `sent_by` is how a server calls its model."""
+
+    def __call__(self, number: int, rows: Rows, sent_by: str = "", /) -> None: ...
+
+
+Compute = Callable[[Sequence[list[str]], Done], None]
+
+SCHEMA = """
+CREATE TABLE model (description TEXT PRIMARY KEY);
+CREATE TABLE embedding (
+    digest BLOB PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL, sweep TEXT NOT NULL
+)
+"""
+LOOKUP = 500  # digests in one SELECT
+ALIKE = 3  # different texts with one vector, and none with another: whoever sends them computes nothing
+LARGEST = float(np.finfo(np.float32).max)
+SHOWN = 40  # characters of a text in a message
+ODD = 3  # vectors of another length, and none of the right one: another model
+SENT_BY = "sent_by"  # key of a description
+ANEW = "cache=refresh cold_start=true asks for all vectors anew"
+
+
+class EmbeddingStore:
+    """The embeddings of one model. `model` (JSON) says everything that decides what a vector is.
+
+    `mode`: `use` reads and stores; `read` and `replay` store nothing; `refresh` reads only what this `sweep` has
+    stored; `none` neither reads nor stores. What may not be stored is remembered by this object. `made_up`: vectors
+    are those of a rehearsal, which are never stored; there they are for all stores that it is handed to. `reads`: a
+    folder that is read beside `root` and not written.
+
+    `server` names a model that is asked elsewhere. Its vectors have the length of those that are stored; they are
+    finite, not all zeros, not one number over and over, and not the same for all texts. A vector that is otherwise is
+    not kept, nor is it asked for again by this object; those beside it are kept.
+
+    A damaged vector is computed anew; a damaged or foreign file is set aside (`.damaged`), which is told, and a new
+    one begun.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        model: Mapping[str, Any],
+        mode: CacheMode = "use",
+        *,
+        sweep: str = "",
+        made_up: MutableMapping[Path, Vectors] | None = None,
+        reads: Path | None = None,
+        server: str = "",
+    ) -> None:
+        file = Path("embeddings", f"{fingerprint(model)[:32]}.sqlite")
+        self._path, self._stored = root / file, (reads or root) / file
+        self._model = json.dumps(model, ensure_ascii=False, sort_keys=True)
+        self._mode, self._sweep = mode, sweep
+        self._is_kept = mode in ("use", "refresh")  # what is computed, for others
+        self._is_rehearsal = made_up is not None
+        self._memory = made_up.setdefault(self._stored, {}) if made_up is not None and self._is_kept else {}
+        self._seen: set[bytes] = set()
+        self._name = server
+        self._check = (
+            None if made_up is not None or not server else ServerCheck(server, self._path if self._is_kept else None)
+        )
+        self._refused: dict[bytes, str] = {}  # what is wrong with the vector of a text
+
+    @property
+    def has_made_up(self) -> bool:
+        """Whether vectors of a rehearsal are among those that are known."""
+        return self._is_rehearsal and bool(self._memory)
+
+    def has(self, texts: Sequence[str], kind: Kind) -> list[bool]:
+        """Which texts would be answered without the model. A blank one always is."""
+        digests = [_digest(text, kind) for text in texts]
+        with self._databases() as databases:
+            known = self._known(databases, [digest for digest in dict.fromkeys(digests) if digest])
+        return [not digest or digest in known for digest in digests]
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        kind: Kind,
+        compute: Compute,
+        *,
+        batch_size: int,
+        stored: Callable[[list[str]], None] = lambda texts: None,
+    ) -> NDArray[np.float32]:
+        """float32 [n_texts, dim], rows of length 1, or of zeros for blank texts.
+
+        `compute(batches, done)` gets batches of at most `batch_size` texts, none blank, none twice, none that is
+        stored. It calls `done(number, vectors)` for each batch that comes back, from any thread: its vectors
+        are on disk then, whatever happens to the other batches. `stored` is told the texts that came from
+        elsewhere, each once. Raises EvaluationError for what is no vector, and StopRunError where another model
+        answers in the place of this one.
+        """
+        digests = [_digest(text, kind) for text in texts]
+        wanted = {digest: text for digest, text in zip(digests, texts, strict=True) if digest}
+        with self._databases() as databases:
+            vectors = self._known(databases, list(wanted))
+            if found := [wanted[digest] for digest in vectors if digest not in self._seen]:
+                stored(found)
+            missing = [digest for digest in wanted if digest not in vectors and digest not in self._refused]
+            batches = [missing[start : start + batch_size] for start in range(0, len(missing), batch_size)]
+
+            def done(number: int, rows: Rows, sent_by: str = "", /) -> None:
+                batch = {digest: wanted[digest] for digest in batches[number]}
+                computed = self._accepted(databases, batch, rows, sent_by)
+                self._keep(databases, computed, sent_by)
+                vectors.update(computed)
+
+            self._seen.update(wanted)
+            if batches:
+                compute([[wanted[digest] for digest in batch] for batch in batches], done)
+        self._raise_refused(wanted)
+        return self._stacked(digests, vectors)
+
+    # --- what a server sent -------------------------------------------------------------------------
+
+    def _accepted(self, databases: Sequence[Database], batch: Mapping[bytes, str], rows: Rows, sent_by: str) -> Vectors:
+        """The vectors that are some."""
+        if self._check is None or len(rows) != len(batch):
+            return dict(zip(batch, _unit_rows(np.asarray(rows), len(batch)), strict=True))
+        if self._check.length is None and self._mode != "none":
+            self._check.learn(databases, self._sweep if self._mode == "refresh" else "")
+        faults = self._check.faults(list(batch), rows, sent_by)
+        self._refused.update(faults)
+        good = [(digest, row) for digest, row in zip(batch, rows, strict=True) if digest not in faults]
+        unit = _unit_rows(np.array([row for _, row in good]), len(good)) if good else ()
+        vectors = dict(zip((digest for digest, _ in good), unit, strict=True))
+        if alike := self._check.alike(batch, vectors):
+            self._forget(databases, list(alike))
+            texts = list(alike.values())
+            raise StopRunError(
+                f"{self._name} sends the same vector for different texts: {_short(texts[0])}, {_short(texts[1])} and "
+                f"{len(texts) - 2} more; whatever answers there is no embedding model"
+            )
+        return vectors
+
+    def _raise_refused(self, wanted: Mapping[bytes, str]) -> None:
+        faults = [(text, self._refused[digest]) for digest, text in wanted.items() if digest in self._refused]
+        if faults:
+            text, fault = faults[0]
+            more = f" (and so for {len(faults) - 1} more of {len(wanted)} texts)" if len(faults) > 1 else ""
+            raise EvaluationError(f"{self._name} sent no usable vector for {_short(text)}: {fault}{more}")
+
+    # --- where they are -----------------------------------------------------------------------------
+
+    @contextmanager
+    def _databases(self) -> Iterator[list[Database]]:
+        """The one that is written, and perhaps one that is only read."""
+        paths = dict.fromkeys((self._path, self._stored))
+        with ExitStack() as opened:
+            yield [opened.enter_context(self._database(path)) for path in paths]
+
+    @contextmanager
+    def _database(self, path: Path) -> Iterator[Database]:
+        database = Database(path, SCHEMA, is_replaceable=self._is_kept, read_only=not self._is_kept)
+        try:
+            yield database
+        finally:
+            database.close()
+            if (aside := database.set_aside) is not None:
+                terminal.note(
+                    f"note: the stored embeddings were damaged or of another version, and are now {aside}; they count "
+                    "as not there"
+                )
+
+    def _known(self, databases: Sequence[Database], digests: Sequence[bytes]) -> Vectors:
+        known = {digest: self._memory[digest] for digest in digests if digest in self._memory}
+        sweep = self._sweep if self._mode == "refresh" else ""
+        for database in databases if self._mode != "none" else ():
+            asked = [digest for digest in digests if digest not in known]
+            if asked and database.path is not None and database.path.exists():
+                known |= database.read(partial(_read, asked, sweep))
+        if self._name:  # zeros were kept once; they are none of a server
+            return {digest: vector for digest, vector in known.items() if vector.any()}
+        return known
+
+    def _keep(self, databases: Sequence[Database], vectors: Vectors, sent_by: str) -> None:
+        if self._is_rehearsal or not self._is_kept:
+            self._memory.update(vectors)
+            return
+        encoded = [(digest, vector.astype("<f4").tobytes()) for digest, vector in vectors.items()]
+        entries = [(digest, data, _checksum(digest, data), self._sweep) for digest, data in encoded]
+        models = [(self._model,), *([(json.dumps({SENT_BY: sent_by}, ensure_ascii=False),)] if sent_by else [])]
+
+        def write(rows: sqlite3.Connection) -> None:
+            rows.executemany("INSERT OR IGNORE INTO model VALUES (?)", models)
+            rows.executemany("INSERT OR REPLACE INTO embedding VALUES (?, ?, ?, ?)", entries)
+
+        if entries:
+            databases[0].write(write)
+
+    def _forget(self, databases: Sequence[Database], digests: Sequence[bytes]) -> None:
+        for digest in digests:
+            self._memory.pop(digest, None)
+        if self._is_kept and self._path.exists():
+            marks = [(digest,) for digest in digests]
+            databases[0].write(lambda rows: rows.executemany("DELETE FROM embedding WHERE digest = ?", marks))
+
+    def _stacked(self, digests: Sequence[bytes], vectors: Vectors) -> NDArray[np.float32]:
+        made_up = self._memory if self._is_rehearsal else {}
+        dims = {vector.size for digest, vector in vectors.items() if digest not in made_up}
+        if len(dims) > 1:
+            lengths = ", ".join(map(str, sorted(dims)))
+            raise EvaluationError(
+                f"one embedding model returned vectors of different lengths: {self._name or self._model} has stored "
+                f"some of {lengths} numbers in {self._stored}, as different models make them; {ANEW}"
+            )
+        dim = max(dims or {vector.size for vector in vectors.values()} or {1})
+        rows = np.zeros((len(digests), dim), dtype=np.float32)
+        for place, digest in enumerate(digests):
+            if digest:
+                vector = vectors[digest]
+                rows[place] = np.resize(vector, dim) if digest in made_up else vector
+        return rows
+
+
+class ServerCheck:
+    """What is known of the vectors of a server, to tell those that are none. `length`: of those that are stored,
+    else of most that came first. `path`: where these are stored."""
+
+    def __init__(self, name: str, path: Path | None) -> None:
+        self._name, self._path = name, path
+        self.length: int | None = None
+        self._sent_by = ""  # how the server calls the model whose vectors are of this length
+        self._odd: Counter[int] = Counter()  # lengths of what came since a vector that fits
+        self._alike: dict[bytes, str] = {}
+        self._first: NDArray[np.float32] | None = None
+        self._differ = False
+
+    def learn(self, databases: Sequence[Database], sweep: str) -> None:
+        """The length that is stored, of the latest where there are several."""
+        for database in databases:
+            if database.path is not None and database.path.exists():
+                vector, self._sent_by = database.read(lambda rows: _latest(rows, sweep))
+                if vector is not None:
+                    self.length = vector.size
+                    return
+
+    def faults(self, batch: Sequence[bytes], rows: Rows, sent_by: str) -> dict[bytes, str]:
+        """What is wrong with vectors, by the digest of their texts. Raises StopRunError where they are those of another
+        model."""
+        lengths = {digest: len(row) for digest, row in zip(batch, rows, strict=True)}
+        found = {digest: fault for digest, row in zip(batch, rows, strict=True) if (fault := _fault(row))}
+        sizes = Counter(length for digest, length in lengths.items() if digest not in found)
+        if self.length is None and sizes:
+            self.length, self._sent_by = max(sizes, key=lambda size: (sizes[size], size)), sent_by
+        if sizes[self.length or 0]:
+            self._odd.clear()
+        else:
+            self._odd.update(sizes)
+        odd = {digest: size for digest, size in lengths.items() if digest not in found and size != self.length}
+        if any(count >= ODD for count in self._odd.values()):
+            raise StopRunError(
+                f"{self._name} sends vectors {self._unlike(next(iter(odd.values())), sent_by)}: another model answers "
+                f"under this name; bring the former back, give the new one another name, or: {ANEW}"
+            )
+        return found | {digest: f"one {self._unlike(size, sent_by)}" for digest, size in odd.items()}
+
+    def _unlike(self, size: int, sent_by: str) -> str:
+        now, before = (f" (as {name!r})" if name else "" for name in (sent_by, self._sent_by))
+        others = f"those stored in {self._path}" if self._path is not None else "the others"
+        return f"of {size} numbers{now}, and {others} have {self.length}{before}"
+
+    def alike(self, batch: Mapping[bytes, str], vectors: Vectors) -> Mapping[bytes, str]:
+        """All texts so far, where there are several and all have one and the same vector; else nothing."""
+        for digest, vector in vectors.items() if not self._differ else ():
+            self._first = vector if self._first is None else self._first
+            self._differ |= not np.array_equal(vector, self._first)
+            self._alike[digest] = batch[digest]
+        if self._differ:
+            self._alike.clear()
+        different = {" ".join(text.casefold().split()) for text in self._alike.values()}
+        return dict(self._alike) if len(different) >= ALIKE else {}
+
+
+def in_turn(compute: Callable[[list[str]], NDArray[np.float32]]) -> Compute:
+    """One batch after the other."""
+
+    def all_batches(batches: Sequence[list[str]], done: Done) -> None:
+        for number, batch in enumerate(batches):
+            done(number, compute(batch))
+
+    return all_batches
+
+
+def _read(digests: Sequence[bytes], sweep: str, database: sqlite3.Connection) -> Vectors:
+    return dict(_rows(database, digests, sweep))
+
+
+def _rows(
+    database: sqlite3.Connection, digests: Sequence[bytes], sweep: str
+) -> Iterator[tuple[bytes, NDArray[np.float32]]]:
+    for start in range(0, len(digests), LOOKUP):
+        batch = digests[start : start + LOOKUP]
+        marks = ",".join("?" * len(batch))
+        select = f"SELECT digest, vector, checksum FROM embedding WHERE digest IN ({marks}) AND (? = '' OR sweep = ?)"  # noqa: S608
+        for digest, data, checksum in database.execute(select, (*batch, sweep, sweep)):
+            if checksum == _checksum(digest, data):
+                yield digest, np.frombuffer(data, dtype="<f4")
+
+
+def _fault(row: NDArray[np.floating[Any]]) -> str:
+    """Why a row is no vector; empty where it is one."""
+    if not len(row):
+        return "an empty list"
+    if not (np.abs(row) <= LARGEST).all():
+        return "numbers that are not finite"
+    if not row.any():
+        return "nothing but zeros"
+    return f"the same number {len(row)} times" if len(row) > 1 and (row == row[0]).all() else ""
+
+
+def _short(text: str) -> str:
+    """Of a text that may hold anything."""
+    return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
+
+
+def _latest(rows: sqlite3.Connection, sweep: str) -> tuple[NDArray[np.float32] | None, str]:
+    """A vector, and how its server called the model."""
+    select = "SELECT digest, vector, checksum FROM embedding WHERE ? = '' OR sweep = ? ORDER BY rowid DESC LIMIT 1"
+    found = rows.execute(select, (sweep, sweep)).fetchone()
+    descriptions = (json.loads(text) for (text,) in rows.execute("SELECT description FROM model ORDER BY rowid DESC"))
+    names = [str(told[SENT_BY]) for told in descriptions if isinstance(told, dict) and SENT_BY in told]
+    if found is None or found[2] != _checksum(*found[:2]):
+        return None, ""
+    return np.frombuffer(found[1], dtype="<f4"), names[0] if names else ""
+
+
+def _digest(text: str, kind: Kind) -> bytes:
+    """Nothing for a blank text, which no model is asked about."""
+    if not text.strip():
+        return b""
+    return hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "surrogatepass")).digest()
+
+
+def _checksum(digest: bytes, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(digest))
+
+
+def _unit_rows(vectors: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+    rows = np.asarray(vectors, dtype=np.float64)
+    if rows.ndim != 2 or len(rows) != count:
+        raise EvaluationError(f"the embedding model returned an array of shape {rows.shape} for {count} texts")
+    if not np.isfinite(rows).all():
+        raise EvaluationError("the embedding model returned numbers that are not finite")
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: NDArray[np.float64] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return unit.astype(np.float32)

@@ -1,0 +1,161 @@
+"""The rankings of all queries: made once, kept on disk, shared by every cell that differs only in k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runner import __version__
+from runner.data.identity import gold_digest
+from runner.llm.metering import by_role
+from runner.protocols import Workspace
+from runner.records import Corpus, Query, Ranking, RoleCost
+from runner.retrieval.ranking_files import FORMAT, RankingFiles, RankingWriter
+from runner.retrieval.searching import Searcher
+from runner.system.store import fingerprint_of_each
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The ranking of one query (empty where `error` says why there is none).
+
+    `error` is "timeout" for a query over its deadline. `latency_ms` is there where a live search was
+    timed alone, in this run or in the one that made the rankings. `cost`: by role of the models that were asked for it,
+    by whichever run.
+    """
+
+    ranking: Ranking
+    latency_ms: float | None
+    error: str | None
+    cost: Mapping[str, RoleCost] = field(default_factory=dict)
+
+
+class Rankings(Mapping[str, Ranked]):
+    """Query id -> Ranked, in the order of the queries. Entries are made when they are asked for.
+
+    `reused`: read from disk, so that latencies are those of the run that made it. `errors`: query id
+    -> what went wrong.
+    """
+
+    def __init__(
+        self, query_ids: Sequence[str], files: RankingFiles, errors: Mapping[str, str], *, reused: bool
+    ) -> None:
+        self._places = {query_id: place for place, query_id in enumerate(query_ids)}
+        self._files = files
+        self.errors = errors
+        self.reused = reused
+
+    @property
+    def latencies_ms(self) -> list[float]:
+        """Of live searches, each timed alone, in the order of the queries."""
+        return self._files.latencies_ms()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __getitem__(self, query_id: str) -> Ranked:
+        place = self._places[query_id]
+        error = self.errors.get(query_id)
+        return Ranked(self._files.ranking(place), self._files.latency_ms(place), error, self._files.cost(place))
+
+
+def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace) -> Rankings:
+    """Rank every query, or read what an earlier run ranked. Index first.
+
+    A query that fails or takes too long has an error, and rankings with errors are not kept. The key leaves out
+    everything but the corpus, the retriever, the queries and the depth, so cells that differ in k alone rank once.
+    """
+    retriever = searcher.retriever
+    key = {
+        "runner": __version__,
+        "format": FORMAT,
+        "corpus": searcher.corpus.fingerprint,
+        "retriever": workspace.identity(retriever),
+        "provenance": getattr(retriever, "provenance", {}),
+        "queries": _query_fingerprint(queries, labels=hasattr(retriever, "reference")),
+        "depth": searcher.depth,
+    }
+    query_ids = [query.id for query in queries]
+    built = []
+
+    def build(folder: Path) -> None:
+        with RankingWriter(folder, len(queries)) as writer:
+            errors = _search(searcher, queries, writer)
+        if errors:
+            raise _IncompleteError(Rankings(query_ids, RankingFiles(folder), errors, reused=False))
+        built.append(folder)
+
+    try:
+        folder = workspace.folder("rankings", key, build)
+    except _IncompleteError as incomplete:
+        return incomplete.rankings
+    return Rankings(query_ids, RankingFiles(folder), {}, reused=not built)
+
+
+def _search(searcher: Searcher, queries: Sequence[Query], writer: RankingWriter) -> dict[str, str]:
+    """What went wrong, by query id."""
+    from threadpoolctl import threadpool_limits
+
+    errors = {}
+    with threadpool_limits(limits=1):
+        for place, found in searcher.search_all(queries):
+            writer.add(place, found.ranking, found.latency_ms, by_role(found.asked))
+            if found.error is not None:
+                errors[queries[place].id] = found.error
+    return errors
+
+
+class _IncompleteError(Exception):
+    """Some query has no ranking: nothing to keep."""
+
+    def __init__(self, rankings: Rankings) -> None:
+        self.rankings = rankings
+
+
+def _query_fingerprint(queries: Sequence[Query], *, labels: bool) -> str:
+    """Over what a retriever may look at, in order."""
+    seen = (
+        [
+            query.id,
+            query.text,
+            [[turn.role, turn.text] for turn in query.history],
+            [query.language, query.difficulty, *query.tags],
+            None if query.given.ranking is None else [[name, repr(score)] for name, score in query.given.ranking],
+            None if query.given.contexts is None else [context.id for context in query.given.contexts],
+            *([gold_digest(query)] if labels else []),
+        ]
+        for query in queries
+    )
+    return fingerprint_of_each(seen)
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Documents, best first: score descending, ties by document id descending (as bytes).
+
+    Each stands where its best chunk does: `chunks`, `scores` and `relevance` are of that chunk.
+    """
+
+    ids: tuple[str, ...]
+    chunks: tuple[str, ...]
+    scores: tuple[float, ...]
+    relevance: tuple[float, ...]
+
+
+def documents(ranking: Ranking, corpus: Corpus) -> Documents:
+    """A ranking of chunks as one of documents. An id that is no chunk of the corpus stands for itself."""
+    best: dict[str, int] = {}
+    for place, chunk_id in enumerate(ranking.ids):
+        best.setdefault(corpus.document_of(chunk_id), place)
+    ordered = sorted(best.items(), key=lambda item: (ranking.scores[item[1]], item[0]), reverse=True)
+    places = [place for _, place in ordered]
+    return Documents(
+        ids=tuple([document_id for document_id, _ in ordered]),
+        chunks=tuple([ranking.ids[place] for place in places]),
+        scores=tuple([ranking.scores[place] for place in places]),
+        relevance=tuple([ranking.relevance[place] for place in places]),
+    )

@@ -1,0 +1,191 @@
+"""Searching all queries: a timed probe, the rest in batches, and a deadline on every attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import TypeVar
+
+import numpy as np
+
+from runner.errors import EvaluationError, InputError, RunnerError, StopRunError, unexpected
+from runner.llm.metering import Entries, metering
+from runner.protocols import CachedRetriever, Retriever
+from runner.records import Corpus, Query, Ranking
+from runner.system.stopwatch import stopwatch
+from runner.system.worker import Worker
+
+T = TypeVar("T")
+
+PROBE = 1000  # queries that are searched alone, on the clock; the others in batches
+BATCH = 64
+ASKING_BATCH = 1024  # of a retriever that may ask a model, which many requests can do at once
+ASKING_PROBE = 200  # queries at most that such a retriever is timed with: they are asked one after the other
+AGENT_PROBE = 20  # and one that has several replies of models to wait for before it has found something
+ASKING_ATTEMPTS = 8  # of timeout_ms each, for a search that may ask a model: its requests are repeated
+TIMEOUT = "timeout"
+EMPTY = Ranking((), (), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What came back for one query. `latency_ms` only where a live search was timed alone, without what stood in
+    line, and needed no second attempt at anything. `asked` of models on behalf of the query."""
+
+    ranking: Ranking = EMPTY
+    latency_ms: float | None = None
+    error: str | None = None
+    asked: Entries = field(default_factory=dict)
+
+
+class Searcher:
+    """Searches one retriever until every query has `depth` documents or its chunks are exhausted.
+
+    Up to `probe` queries, drawn with `seed`, are searched one at a time and timed, after `warmup` searches that are
+    not (none that could cost anything), the others in batches. At most ASKING_PROBE are in the probe where each may
+    ask a model, AGENT_PROBE where a retriever has several questions under way at once (`concurrency`).
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        corpus: Corpus,
+        *,
+        depth: int,
+        timeout_ms: float,
+        seed: int,
+        probe: int = PROBE,
+        warmup: int = 1,
+    ) -> None:
+        self.retriever, self.corpus, self.depth = retriever, corpus, depth
+        self._cached = retriever if isinstance(retriever, CachedRetriever) and retriever.caches else None
+        if self._cached is not None:
+            probe = min(probe, AGENT_PROBE if getattr(retriever, "concurrency", 1) > 1 else ASKING_PROBE)
+        self._probe_size, self._warmup, self._seed = probe, warmup, seed
+        self._timeout_s = timeout_ms / 1000 * (1 if self._cached is None else ASKING_ATTEMPTS)
+        self._batch_size = BATCH if self._cached is None else ASKING_BATCH
+        self._worker = Worker()
+
+    def search_all(self, queries: Sequence[Query]) -> Iterator[tuple[int, Found]]:
+        """Each query once, as (place in `queries`, what was found), the timed probe first."""
+        chosen = np.random.default_rng(self._seed).permutation(len(queries))[: self._probe_size]
+        timed = sorted(chosen.tolist())
+        untimed = sorted(set(range(len(queries))) - set(timed))
+        try:
+            self._warm_up([queries[place] for place in timed])
+            yield from self._probe(queries, timed)
+            for start in range(0, len(untimed), self._batch_size):
+                places = untimed[start : start + self._batch_size]
+                batch = [queries[place] for place in places]
+                yield from zip(places, self._deepened(batch, self._batch(batch, self._first_depth)), strict=True)
+        finally:
+            self._worker.close()
+
+    # --- one at a time, on the clock --------------------------------------------------------------
+
+    def _probe(self, queries: Sequence[Query], places: Sequence[int]) -> Iterator[tuple[int, Found]]:
+        for place in places:
+            query = queries[place]
+            live = self._cached is None or not self._cached.is_cached([query])[0]
+            found = self._single(query, self._first_depth)
+            if not live:
+                found = replace(found, latency_ms=None)
+            yield place, self._deepened([query], [found])[0]
+
+    def _warm_up(self, queries: Sequence[Query]) -> None:
+        """Searches the first `warmup`, or lets a retriever that remembers get ready, where that is of use."""
+        if self._cached is None:
+            for query in queries[: self._warmup]:
+                self._single(query, self._first_depth)
+        elif self._warmup and not all(self._cached.is_cached(queries)):
+            self._attempt(self._cached.warm_up, self._timeout_s)
+
+    def _single(self, query: Query, depth: int) -> Found:
+        def timed() -> Found:
+            with stopwatch() as watch:
+                found = self._search([query], depth)[0]
+                latency_ms = watch.ms
+            return replace(found, latency_ms=latency_ms if watch.live else None)
+
+        found = self._attempt(timed, self._timeout_s)
+        return found if isinstance(found, Found) else Found(error=found)
+
+    # --- many at a time ---------------------------------------------------------------------------
+
+    def _batch(self, queries: Sequence[Query], depth: int) -> list[Found]:
+        """A batch that fails or is late is searched again query by query: a bad query costs only itself.
+
+        A batch that may be paid for gets the time of all its queries: leaving it behind would pay twice.
+        """
+        timeout_s = self._timeout_s * (1 if self._cached is None else len(queries))
+        found = self._attempt(lambda: self._search(queries, depth), timeout_s)
+        if isinstance(found, str):
+            return [replace(self._single(query, depth), latency_ms=None) for query in queries]
+        return found
+
+    def _search(self, queries: Sequence[Query], depth: int) -> list[Found]:
+        with metering(owners={query.text: query.id for query in queries}) as meter:
+            rankings = self.retriever.search(queries, depth)
+        if len(rankings) != len(queries):
+            raise EvaluationError(f"the retriever returned {len(rankings)} rankings for {len(queries)} queries")
+        asked = meter.of_each([query.id for query in queries])
+        return [Found(ranking, asked=own) for ranking, own in zip(rankings, asked, strict=True)]
+
+    def _attempt(self, function: Callable[[], T], timeout_s: float) -> T | str:
+        """The result, or what went wrong. What is wrong with the configuration is wrong for all: it raises."""
+        try:
+            return self._worker.call(function, timeout_s)
+        except TimeoutError as error:
+            return str(error) or TIMEOUT
+        except (InputError, StopRunError):
+            raise
+        except Exception as error:
+            return str(error) if isinstance(error, RunnerError) else unexpected(error)
+
+    # --- to the depth asked for -------------------------------------------------------------------
+
+    @property
+    def _first_depth(self) -> int:
+        """In chunks. Where documents have several chunks, more chunks than documents are needed."""
+        per_document = ceil(len(self.corpus.chunks) / max(1, len(self.corpus.documents)))
+        return self.depth * min(max(1, per_document), 4)
+
+    def _deepened(self, queries: Sequence[Query], found: list[Found]) -> list[Found]:
+        """Searches again, twice as deep each time, where documents are missing that deeper chunks may have."""
+        depth = self._first_depth
+        while depth < len(self.corpus.chunks):
+            places = [place for place, one in enumerate(found) if self._lacks_documents(one.ranking, depth)]
+            if not places:
+                break
+            depth *= 2
+            for place, deeper in zip(places, self._batch([queries[place] for place in places], depth), strict=True):
+                before = found[place]
+                latency_ms = before.latency_ms if deeper.error is None else None
+                found[place] = replace(deeper, latency_ms=latency_ms, asked={**deeper.asked, **before.asked})
+        return [replace(one, ranking=self._trimmed(one.ranking)) for one in found]
+
+    def _lacks_documents(self, ranking: Ranking, depth: int) -> bool:
+        """False where the chunks that match are exhausted."""
+        if any(self._lacks_documents(leg, depth) for leg in ranking.legs.values()):
+            return True
+        return len(ranking.ids) >= depth and len(set(map(self.corpus.document_of, ranking.ids))) < self.depth
+
+    def _trimmed(self, ranking: Ranking) -> Ranking:
+        """The first `depth` chunks, then only chunks that bring a new document, to `depth` documents."""
+        seen: set[str] = set()
+        kept = []
+        for place, chunk_id in enumerate(ranking.ids):
+            if place >= self.depth and len(seen) >= self.depth:
+                break
+            document = self.corpus.document_of(chunk_id)
+            if place < self.depth or document not in seen:
+                kept.append(place)
+            seen.add(document)
+        return Ranking(
+            ids=tuple([ranking.ids[place] for place in kept]),
+            scores=tuple([ranking.scores[place] for place in kept]),
+            relevance=tuple([ranking.relevance[place] for place in kept]),
+            legs={name: self._trimmed(leg) for name, leg in ranking.legs.items()},
+            trajectory=ranking.trajectory,
+        )

@@ -1,0 +1,302 @@
+"""The retrieval stage that evaluations share: load, index, rank every query once, score the rankings."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.data.identity import (
+    documents_fingerprint,
+    given_fingerprint,
+    gold_digest,
+    gold_fingerprint,
+    queries_fingerprint,
+    slices_fingerprint,
+)
+from runner.errors import EvaluationError
+from runner.llm.metering import charge
+from runner.metrics import agent, diagnosis
+from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
+from runner.metrics.metric import Metric
+from runner.metrics.ranking import METRICS, ranking_metrics
+from runner.protocols import Dataset, Retriever, Workspace
+from runner.records import CaseSet, Context, Corpus, Preparation, Query, Ranking, Scores, Timing, trajectory_record
+from runner.retrieval.rankings import Documents, Rankings, documents, rank_all
+from runner.retrieval.searching import Searcher
+from runner.system.store import fingerprint
+from runner.system.threads import in_thread
+
+UNNAMED = re.compile(r"context-\d+")  # a context that was given as a text alone: nobody knows of which document
+TIMED_OUT = "the query was not answered within timeout_ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What was found for one query: chunks, the documents they stand for, and the k contexts."""
+
+    ranking: Ranking
+    documents: Documents
+    contexts: tuple[Context, ...]
+    timings: Mapping[str, Timing] = field(default_factory=dict)
+
+    @property
+    def top_relevance(self) -> float | None:
+        """Absolute relevance of the best hit; None when nothing was found."""
+        return self.documents.relevance[0] if self.documents.relevance else None
+
+    @property
+    def message(self) -> str | None:
+        """What an agent says in place of an answer."""
+        return None if self.ranking.trajectory is None else self.ranking.trajectory.message
+
+
+class Retrieval:
+    """Rankings go to depth max(k, cutoffs, 100), so that every k of a sweep shares them."""
+
+    def __init__(
+        self,
+        *,
+        dataset: Dataset,
+        retriever: Retriever,
+        k: int,
+        cutoffs: list[int],
+        min_score: Annotated[float, Field(ge=0, le=1)],
+        timeout_ms: int,
+        warmup: int,
+        seed: int,
+    ) -> None:
+        self.dataset, self.retriever = dataset, retriever
+        self.k, self.cutoffs = k, sorted({k, *cutoffs})
+        self.fixed, self.min_score = frozenset(cutoffs), min_score
+        self.depth = max(*self.cutoffs, 100)
+        self.timeout_ms, self.warmup, self.seed = timeout_ms, warmup, seed
+        self.corpus = Corpus((), (), "")
+        self.rankings: Rankings | None = None
+        self._legs: tuple[str, ...] = ()
+
+    def load(self) -> CaseSet[Query]:
+        data = self.dataset.load()
+        self.corpus = data.corpus
+        identity = {
+            "documents": documents_fingerprint(data.corpus.documents),
+            "corpus": data.corpus.fingerprint,
+            "queries": queries_fingerprint(data.queries),
+            "gold": gold_fingerprint(data.queries),
+            "slices": slices_fingerprint(data.queries),
+            "given": given_fingerprint(data.queries),
+            "models": fingerprint(getattr(self.retriever, "provenance", {})),
+        }
+        return CaseSet(data.queries, data.problems, identity)
+
+    async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
+        started = time.perf_counter()
+        index = await in_thread(self.retriever.index, self.corpus, workspace)
+        indexed = time.perf_counter()
+        self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
+        ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
+        self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
+        is_agent = ranked is not None and ranked.ranking.trajectory is not None
+        facts = {
+            "index": {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks), **index},
+            "ranking_depth": self.depth,
+            **({} if is_agent else {"min_score": self.min_score}),
+        }
+        timing = {
+            "index_s": round(indexed - started, 3),
+            "ranking_s": round(time.perf_counter() - indexed, 3),
+            "rankings_reused": self.rankings.reused,
+        }
+        return Preparation(facts, timing)
+
+    def _searcher(self) -> Searcher:
+        return Searcher(
+            self.retriever,
+            self.corpus,
+            depth=self.depth,
+            timeout_ms=self.timeout_ms,
+            seed=self.seed,
+            warmup=self.warmup,
+        )
+
+    def retrieved(self, query: Query) -> Retrieved:
+        """Charges the case for what its ranking cost. Raises TimeoutError or EvaluationError where the query could not
+        be ranked."""
+        if self.rankings is None:
+            raise RuntimeError("prepare() comes before retrieved()")
+        entry = self.rankings[query.id]
+        charge(entry.cost)
+        if entry.error is not None:
+            raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
+        timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
+        found = documents(entry.ranking, self.corpus)
+        return Retrieved(entry.ranking, found, self._contexts(query, entry.ranking), timings)
+
+    def _contexts(self, query: Query, ranking: Ranking) -> tuple[Context, ...]:
+        given = query.given.contexts
+        if given is not None and not hasattr(self.retriever, "reference"):
+            return given[: self.k]
+        corpus = self.corpus
+        texts = [(id, corpus.text_of(id)) for id in ranking.ids[: self.k]]
+        return tuple(Context(id, text, corpus.title_of(id)) for id, text in texts if text is not None)
+
+    def gives_up(self, found: Retrieved, refused: bool | None = None) -> bool:
+        """Whether the system says "no answer here": by refusing, or by a best hit that is not relevant enough; an
+        agent by a message in place of an answer, whatever the relevance of its hits."""
+        if found.ranking.trajectory is not None:
+            return bool(refused) or found.message is not None
+        return diagnosis.predicted_unanswerable(found.top_relevance, self.min_score, refused)
+
+    def scores(self, query: Query, found: Retrieved, *, refused: bool | None = None) -> Scores:
+        """Ranking metrics at k and at the cutoffs (those of chunks and of legs carry a prefix), whether the query was
+        rightly told to have no answer, and what an agent did for it."""
+        values = self._at_cutoffs("", found.documents.ids, query.relevance)
+        if chunks := relevant_chunks(query, self.corpus):
+            values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
+        for leg, ranking in found.ranking.legs.items():
+            values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
+        label = diagnosis.answerability(self.gives_up(found, refused), query.answerable)
+        values |= diagnosis.unanswerable_values(label)
+        labels: dict[str, str] = {"answerability": label}
+        if (trajectory := found.ranking.trajectory) is not None:
+            gold = {id for id, grade in query.relevance.items() if grade > 0}
+            values |= trajectory_values(trajectory, gold, self.corpus.document_of)
+            labels |= trajectory_labels(trajectory)
+        return Scores(values, weights=diagnosis.unanswerable_weights(label), labels=labels)
+
+    def lost_at(
+        self,
+        query: Query,
+        found: Retrieved,
+        *,
+        refused: bool | None = None,
+        right: bool | None = None,
+        certain: bool = False,
+    ) -> str:
+        if refused is None and found.message is not None:
+            refused = True
+        gold = {id for id, grade in query.relevance.items() if grade > 0}
+        gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
+        if gold_rank is not None and refused is not None:  # what counts for an answer is what its generator saw
+            named = [context.id for context in found.contexts if not UNNAMED.fullmatch(context.id)]
+            if named or not found.contexts:
+                seen = any(self.corpus.document_of(id) in gold for id in named)
+                gold_rank = min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
+        return diagnosis.lost_at(
+            answerable=query.answerable,
+            gold_in_corpus=not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
+            gold_rank=gold_rank,
+            k=self.k,
+            refused=refused if query.answerable else self.gives_up(found, refused),
+            right=right,
+            certain=certain,
+        )
+
+    def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """What agents did for all questions together, for summary.json."""
+        return AgentSums(self.k).over(rows)
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        """Those of `scores`."""
+        return (*METRICS, *agent.METRICS, *diagnosis.METRICS)
+
+    def names(self, query: Query) -> tuple[str, ...]:
+        """Metrics that apply to a query, scored or not."""
+        if not query.answerable:
+            return ("unanswerable_recall", "unanswerable_f1")
+        prefixes = ["", *(["chunk/"] if relevant_chunks(query, self.corpus) else []), *self._legs]
+        return tuple(name for prefix in prefixes for name in self._at_cutoffs(prefix, (), {"gold": 1}))
+
+    def _at_cutoffs(self, prefix: str, ids: Sequence[str], relevance: Mapping[str, int]) -> dict[str, float | None]:
+        values = {}
+        for name, value in ranking_metrics(ids, relevance, self.cutoffs).items():
+            measure, _, cutoff = name.partition("@")
+            if int(cutoff) == self.k:
+                values[f"{prefix}mrr" if measure == "mrr" else f"{prefix}{measure}_at_k"] = value
+            if int(cutoff) in self.fixed:
+                values[f"{prefix}{measure}_at_{cutoff}"] = value
+        return values
+
+
+def relevant_chunks(query: Query, corpus: Corpus) -> dict[str, int]:
+    """Chunks labelled relevant, by id or by a span that overlaps at least half of the chunk or of the span."""
+    relevant = dict.fromkeys(query.expected_chunks, 1)
+    for span in query.expected_spans:
+        document = corpus.document_by_id.get(span.document_id)
+        if document is None:
+            continue
+        start, end = span.start, span.end
+        if start is None or end is None:
+            start = document.text.find(span.text or "\0")
+            end = start + len(span.text or "")
+        if 0 <= start < end:
+            relevant |= dict.fromkeys(_overlapping(corpus, span.document_id, start, end), 1)
+    return relevant
+
+
+def _overlapping(corpus: Corpus, document_id: str, start: int, end: int) -> list[str]:
+    chunks = corpus.chunks_of(document_id)
+    return [chunk.id for chunk in chunks if overlap((chunk.start, chunk.end), (start, end))]
+
+
+def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Whether two stretches (start, end) of a document share at least half of the shorter one."""
+    shared = min(one[1], other[1]) - max(one[0], other[0])
+    return 2 * shared >= min(one[1] - one[0], other[1] - other[0])
+
+
+def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[str, Any]:
+    """What the row of a case keeps of retrieval: the question with the turns before it, its gold documents, the best
+    max(k, 10) hits, what an agent did to find them, and where gold chunks stand that are labelled by id, so that they
+    can be found again in a corpus cut otherwise."""
+    history = [{"role": turn.role, "text": turn.text} for turn in query.history]
+    trajectory = found.ranking.trajectory
+    return {
+        **({"history": history} if history else {}),
+        **({"chunk_gold": _chunk_gold(query, found, corpus)} if query.expected_chunks else {}),
+        "query": query.text,
+        "answerable": query.answerable,
+        "expected": list(query.relevance),
+        "gold": gold_digest(query),
+        "retrieved": _hits(found, corpus, max(k, 10)),
+        **({} if trajectory is None else {"trajectory": trajectory_record(trajectory)}),
+    }
+
+
+def _chunk_gold(query: Query, found: Retrieved, corpus: Corpus) -> dict[str, Any]:
+    """`labels`: the place of each labelled chunk, [document, start, end], or null where there is no such chunk;
+    `spans`: chunks that are relevant by a span; `chunks`: places of all chunks of these documents, with the rank
+    where the ranking has them."""
+    by_span = relevant_chunks(replace(query, expected_chunks=()), corpus)
+    documents = {id.rpartition("#")[0] for id in (*query.expected_chunks, *by_span)}
+    places = {
+        chunk.id: [chunk.document_id, chunk.start, chunk.end]
+        for document in sorted(documents)
+        for chunk in corpus.chunks_of(document)
+    }
+    ranks = {id: rank for rank, id in enumerate(found.ranking.ids, start=1)}
+    return {
+        "labels": {id: places.get(id) for id in query.expected_chunks},
+        "spans": list(by_span),
+        "chunks": {id: [*place, ranks.get(id)] for id, place in places.items()},
+    }
+
+
+def _hits(found: Retrieved, corpus: Corpus, depth: int) -> list[dict[str, Any]]:
+    """The best documents as the row of a case keeps them."""
+    best = found.documents
+    return [
+        {
+            "id": best.ids[place],
+            "chunk": best.chunks[place],
+            "title": corpus.title_of(best.ids[place]),
+            "score": best.scores[place],
+            "relevance": best.relevance[place],
+        }
+        for place in range(min(depth, len(best.ids)))
+    ]

@@ -1,0 +1,1 @@
+"""From checked cells to finished folders: plan, engine, budget waves, outcome."""

@@ -1,0 +1,72 @@
+"""Before a command asks models: what it will ask and cost is told, and too much is not spent without consent."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from omegaconf import DictConfig
+
+from runner.config.components import build
+from runner.config.compose import Cell
+from runner.config.options import reached
+from runner.errors import ConfigError, InputError, StopRunError
+from runner.llm.models import Models, models_among
+from runner.llm.rehearsal import Expected
+from runner.run.plan_report import cost_line
+from runner.run.planning import Planned, plan_cells
+from runner.system import terminal
+from runner.words.wording import LANGUAGES, wording
+
+
+def agree_on_cost(cells: Sequence[Cell]) -> None:
+    """Nothing for runs that ask no model. Raises what `agree` raises."""
+    cfg = cells[0].cfg
+    if not any("models" in reached(cell.cfg) for cell in cells):
+        return
+    found = (models_among(build(cell.cfg.evaluation).parts.values()) for cell in cells)
+    models = next(one for one in found if one is not None)
+    plan_cells(cells, lambda planned: agree(planned, models, cfg))
+
+
+def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:
+    """Raises ConfigError for keys that are missing, StopRunError where cache=replay lacks a reply, and InputError
+    when the person at the terminal says no."""
+    _check(planned, models)
+    terminal.note(cost_line(planned, cfg.report.language))
+    total = planned.total
+    for line in _beyond(total, cfg):
+        terminal.note(line)
+    if _is_much(total, cfg) and sys.stdin.isatty() and sys.stderr.isatty():
+        terminal.ask(wording(cfg.report.language, "plan")("question"))
+        if sys.stdin.readline().strip().casefold() not in ("y", "yes", "예", "네"):
+            raise InputError("not started; budget.confirm_over=null starts without asking")
+
+
+def _check(planned: Planned, models: Models) -> None:
+    live = planned.live
+    if live and models.cache_mode == "replay":
+        missing = ", ".join(f"{count:,} of {model}" for model, count in sorted(live.items()))
+        raise StopRunError(f"cache=replay: replies are not stored: {missing}")
+    if problems := models.keys_missing(live):
+        raise ConfigError(problems)
+
+
+def _beyond(total: Expected, cfg: DictConfig) -> list[str]:
+    """Limits that what is planned will pass."""
+    say = LANGUAGES[cfg.report.language]
+    planned = {
+        "usd": None if total.nano_usd is None else total.nano_usd / 1e9,
+        "tokens": total.input_tokens + total.output_tokens,
+        "requests": total.live,
+    }
+    return [
+        say("progress.beyond", name=name, limit=cfg.budget[name])
+        for name, amount in planned.items()
+        if amount is not None and cfg.budget[name] is not None and amount > cfg.budget[name]
+    ]
+
+
+def _is_much(total: Expected, cfg: DictConfig) -> bool:
+    limit = cfg.budget.confirm_over
+    return limit is not None and total.nano_usd is not None and total.nano_usd / 1e9 > limit

@@ -1,0 +1,43 @@
+"""dry_run=true: the configuration is valid; load and check the data, run nothing, write nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runner.config.components import build
+from runner.config.compose import Plan
+from runner.config.options import options_of
+from runner.records import CaseSet, DataProblem
+from runner.run.comparing import look_up
+from runner.run.preflight import preflight
+from runner.run.run import selected
+from runner.system import terminal
+from runner.words.wording import LANGUAGES
+
+
+def dry_run(plan: Plan, *, demands_gold: bool = False) -> int:
+    """0 when the data of every cell is sound, 1 when a record would be skipped, or, where that is demanded, a label
+    names what is not there. Raises as loading does."""
+    preflight(plan.runs)
+    look_up(plan.cells)
+    say = LANGUAGES[plan.cells[0].cfg.report.language]
+    seen: dict[str, int] = {}
+    for cell in plan.runs:
+        options = options_of(cell.cfg)
+        case_set: CaseSet[Any] = build(cell.cfg.evaluation).root.load()
+        chosen = selected(case_set.cases, options)
+        lines = [f"{problem.severity}: {problem}" for problem in case_set.problems]
+        lines.append(say("dry_run.cases", experiment=cell.experiment, n=len(chosen), total=len(case_set.cases)))
+        is_unsound = any(
+            problem.severity == "error" or (demands_gold and is_of_gold(problem)) for problem in case_set.problems
+        )
+        seen.setdefault("\n".join(lines), is_unsound)
+    terminal.lines(*seen)
+    terminal.note(say("dry_run.one") if len(plan.runs) == 1 else say("dry_run.many", n=len(plan.runs)))
+    return int(any(seen.values()))
+
+
+def is_of_gold(problem: DataProblem) -> bool:
+    """A label that names nothing (runner.data.gold): a run keeps the question, and its answer counts as lost."""
+    field = problem.field or ""
+    return field.startswith("expected_") or field in ("document", "notes")

@@ -1,0 +1,117 @@
+"""Where a command puts its run or sweep: a folder of its own, locked while it is at work."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from runner.config.compose import Plan
+from runner.errors import ConfigError, InputError, Problem
+from runner.run.job import Outcome
+from runner.system.metadata import read_json
+from runner.system.writing import from_here
+
+
+@contextmanager
+def run_folder(plan: Plan) -> Iterator[Path]:
+    """The run or sweep folder, locked for this process."""
+    out = plan.cells[0].cfg.out
+    if out is not None:
+        folder = from_here(Path(out))
+        _check_is_ours(folder, plan)
+    else:
+        folder = _unfinished(plan) or _new(plan)
+    with locked(folder):
+        yield folder
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """A folder, which is made where it is missing, is this process's alone. Raises InputError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise InputError(f"out: cannot write to {folder}: {error.strerror}") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise InputError(f"out: {folder} is in use by another run; wait for it or choose another folder") from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _unfinished(plan: Plan) -> Path | None:
+    """The newest default folder of the same command, unless it is in use, or nothing is missing in it."""
+    for folder in sorted(Path("outputs").glob(f"*-{_suffix(plan)}"), reverse=True)[:1]:
+        state = read_json(folder / ("sweep.json" if plan.is_sweep else "run.json"))
+        if state is not None and not (state.get("status") == "completed" and _is_whole(folder, plan)):
+            return None if is_locked(folder) else folder
+    return None
+
+
+def _is_whole(folder: Path, plan: Plan) -> bool:
+    outcomes = [Outcome.read(folder / name) for name in plan.folders]
+    return not any(outcome and outcome.unfinished for outcome in outcomes)
+
+
+def _new(plan: Plan) -> Path:
+    """A folder that this process has made; a second start in the same second gets the next number."""
+    for number in count(1):
+        start = time.strftime("%Y%m%d-%H%M%S") + ("" if number == 1 else f".{number}")
+        folder = Path("outputs") / f"{start}-{_suffix(plan)}"
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InputError(f"out: cannot write to {folder}: {error.strerror}") from None
+        return folder
+    raise AssertionError("counting does not end")
+
+
+def _suffix(plan: Plan) -> str:
+    return f"{re.sub(r'[^0-9A-Za-z가-힣_]+', '-', plan.experiment)}-{plan.fingerprint[:8]}"
+
+
+def is_locked(folder: Path) -> bool:
+    try:
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _check_is_ours(folder: Path, plan: Plan) -> None:
+    """A folder given by the user is new, or holds an earlier attempt at the very same thing."""
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError([Problem("out", f"{folder} is a file; expected a folder")])
+    run, sweep = read_json(folder / "run.json"), read_json(folder / "sweep.json")
+    state = sweep if plan.is_sweep else run
+    if (run if plan.is_sweep else sweep) is not None or (state and state.get("fingerprint") != plan.fingerprint):
+        raise ConfigError([Problem("out", f"{folder} holds another run or sweep; choose another folder or remove it")])
+
+
+def check_cache(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"cache_dir: cannot write to {folder}: {error.strerror}") from None

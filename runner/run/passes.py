@@ -1,0 +1,177 @@
+"""The passes over the runs of a command: one, or wave after wave. Hydra launches the jobs of a pass.
+
+It launches them in this process or, with another launcher, in others. A job leaves its outcome in its folder,
+because a launcher may lose a failure of a worker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from runner.config.arguments import single_quoted
+from runner.config.compose import Plan, initialized
+from runner.config.frozen import UNFOLDED
+from runner.run import waves
+from runner.run.engine import INTERRUPTED
+from runner.run.job import Job, Outcome
+from runner.run.run import execute
+from runner.run.waves import Wave
+from runner.system import redaction, terminal
+from runner.system.metadata import read_json
+from runner.system.writing import from_here, in_words, replacing
+from runner.words.wording import LANGUAGES, Wording
+
+COMPOSED = ".hydra"
+LAUNCHED = "multirun.yaml"  # the launcher's own: what it was told
+
+
+def serve(plan: Plan, folder: Path) -> int:
+    """Wave after wave. When a run stops early no further wave starts, and what is there is summed up.
+    Returns 130 when interrupted."""
+    code = 0
+    for wave in waves.waves_of(plan.runs, folder):
+        code = _pass(plan, folder, wave)
+        if wave.sums_up:
+            break
+        reason = INTERRUPTED.message if code else _why_it_ends(plan, folder, wave)
+        if reason is not None:
+            return max(code, _pass(plan, folder, Wave(wave.number, reason)))
+    return code
+
+
+def _pass(plan: Plan, folder: Path, wave: Wave) -> int:
+    if plan.is_sweep:
+        waves.begin(wave, folder)
+    try:
+        for overrides in _commands(plan):
+            _launch(plan, folder, overrides)
+    except KeyboardInterrupt:
+        terminal.note(LANGUAGES[plan.language]("progress.interrupted", folder=folder))
+        return INTERRUPTED.exit_code
+    return 0
+
+
+def _commands(plan: Plan) -> Iterator[list[str]]:
+    """What Hydra is to be told: all cells at once, then each reference, which is in no grid with them."""
+    yield list(plan.overrides)
+    for name, cell in plan.references.items():
+        yield [*cell.overrides, f"hydra.sweep.subdir={name}"]
+
+
+def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> None:
+    """In Hydra's own main function the configuration would be composed once more, to learn the mode."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    from runner.config.composed import Composed
+
+    mode = "MULTIRUN" if plan.is_sweep else "RUN"
+    words = [f"out={single_quoted(str(folder))}", *overrides, f"hydra.mode={mode}"]
+    try:
+        with initialized(None if plan.frozen is None else folder / UNFOLDED):
+            hydra: Any = GlobalHydra.instance().hydra
+            if plan.frozen is None:  # its files are in another place by now
+                hydra.config_loader = Composed(hydra.config_loader, plan.runs)
+            start = hydra.multirun if plan.is_sweep else hydra.run
+            start(config_name="config", task_function=task, overrides=words)
+    except OSError as error:
+        terminal.fail(in_words(error, folder))
+    except Exception as error:  # a launcher that lost its workers; what they left tells which
+        terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
+    finally:
+        redaction.redact_file(folder / LAUNCHED)
+
+
+def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
+    """The first reason for which a run did not get to the end of its part in this wave. A run that failed by
+    itself, as with data that cannot be read, is out, and the others go on."""
+    for name in plan.folders:
+        outcome = Outcome.read(folder / name)
+        if outcome is None or (outcome.wave != wave.number and outcome.status != "failed"):
+            return f"run {name} did not finish"
+        if outcome.status == "partial":
+            return f"run {name}: {outcome.error_message}"
+    return None
+
+
+# --- a job ----------------------------------------------------------------------------------------
+
+
+def task(cfg: DictConfig) -> None:
+    """What Hydra runs for each job, here or in a worker process."""
+    redaction.learn_environment()
+    redaction.learn(OmegaConf.to_container(cfg))
+    with redaction.guarded_streams():
+        _task(cfg)
+
+
+def _task(cfg: DictConfig) -> None:
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+
+    hydra = HydraConfig.get()
+    folder = from_here(Path(hydra.runtime.output_dir))
+    many = hydra.mode == RunMode.MULTIRUN
+    sweep = read_json(folder.parent / "sweep.json") if many else None
+    choices = {str(key): str(value) for key, value in hydra.runtime.choices.items() if "hydra" not in str(key)}
+    label = _label(folder.name, sweep, LANGUAGES[cfg.report.language]) if sweep else ""
+    wave, before = waves.current(folder.parent) if sweep else Wave(), Outcome.read(folder)
+    if before is not None and before.status == "failed":  # in an earlier wave
+        return
+    overrides = list(hydra.overrides.task)
+    redaction.learn(overrides)
+    _leave_configuration(cfg, hydra, folder)
+    redaction.redact_file(folder.parent / LAUNCHED)
+    job = Job(
+        cfg,
+        folder,
+        overrides,
+        choices,
+        sweep["id"] if sweep else None,
+        label,
+        wave,
+        before,
+        _config_folders(hydra.searchpath),
+    )
+    outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
+    try:
+        outcome = execute(job)
+    finally:
+        _leave(replace(outcome, wave=wave.number), folder)
+    if outcome.exit_code == INTERRUPTED.exit_code and not wave.is_closing:
+        raise KeyboardInterrupt
+
+
+def _leave_configuration(cfg: DictConfig, hydra: Any, folder: Path) -> None:
+    """What Hydra would write of a job, interpolations as they stand."""
+    place = folder / COMPOSED
+    place.mkdir(parents=True, exist_ok=True)
+    told = {"config": cfg, "hydra": OmegaConf.create({"hydra": hydra}), "overrides": hydra.overrides.task}
+    for name, node in told.items():
+        with replacing(place / f"{name}.yaml") as scratch:
+            values = redaction.redacted_value(OmegaConf.to_container(node))
+            OmegaConf.save(OmegaConf.create(values), scratch)
+
+
+def _leave(outcome: Outcome, folder: Path) -> None:
+    """A run without an outcome did not finish, for all that its parent knows."""
+    try:
+        outcome.write(folder)
+    except OSError as error:
+        terminal.fail(in_words(error, folder))
+
+
+def _label(name: str, sweep: Mapping[str, Any], say: Wording) -> str:
+    """What a run is called in the terminal."""
+    is_cell = name.isdecimal()
+    called = f"{int(name) + 1}/{len(sweep['cells'])}" if is_cell else say("progress.reference", name=name)
+    return f"[{called}] "
+
+
+def _config_folders(places: Sequence[str]) -> list[str]:
+    """Folders of YAML that somebody wrote, as seen from where the command was given."""
+    return [str(from_here(Path(place.removeprefix("file://")))) for place in places if place.startswith("file://")]

@@ -1,0 +1,137 @@
+"""What a command will ask of models, before it asks: every cell is gone through with requests counted, not made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.config.components import build
+from runner.config.compose import Cell
+from runner.config.options import options_of
+from runner.errors import ComponentError, RunnerError, StopRunError
+from runner.llm.ledger import Account
+from runner.llm.models import Models, models_among
+from runner.llm.projection import Projection
+from runner.llm.rehearsal import Expected, Rehearsal
+from runner.protocols import Case, JudgeChecking, Workspace
+from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
+from runner.run.run import selected
+from runner.run.serving import opened_with
+from runner.system import terminal
+from runner.system.store import Store
+
+SECONDS = 1.5  # a request is taken to last
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """`stopped` says why a run will end before it calls a model. `projection`: of what is evaluated, in use."""
+
+    swept: Sequence[str]
+    n_cases: int
+    expected: Mapping[Account, Expected]
+    stopped: str | None = None
+    projection: Projection | None = None
+
+    @property
+    def nano_usd_a_case(self) -> int | None:
+        """What its models cost for a case on average, without judges and as if nothing were stored; None where a
+        price is unknown."""
+        own = [found for account, found in self.expected.items() if account.role != "judge"]
+        costs = [cost for found in own for cost in (found.nano_usd, found.saved_nano_usd)]
+        known = [cost for cost in costs if cost is not None]
+        return round(sum(known) / max(1, self.n_cases)) if len(known) == len(costs) else None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """`concurrency`: requests that will be under way at once."""
+
+    cells: Sequence[CellPlan]
+    concurrency: int
+
+    @property
+    def total(self) -> Expected:
+        total = Expected()
+        for cell in self.cells:
+            for expected in cell.expected.values():
+                total.add(expected)
+        return total
+
+    @property
+    def seconds(self) -> float:
+        return self.total.live * SECONDS / self.concurrency
+
+    @property
+    def live(self) -> Counter[str]:
+        """Requests to be sent, by model."""
+        counts: Counter[str] = Counter()
+        for cell in self.cells:
+            for account, expected in cell.expected.items():
+                counts[account.model] += expected.live
+        return +counts
+
+
+def plan_cells(cells: Sequence[Cell], agree: Callable[[Planned], None] | None = None) -> Planned:
+    """Loads, indexes and ranks as the runs will, then goes through all cases. Nothing is stored where they look for it,
+    unless they follow at once: after `agree`, which raises where they do not, what was built is handed over to them.
+
+    Requests are exact as long as no reply needs to be asked for again and two runs do not get the same answer
+    to different prompts; tokens of replies that are not there yet are assumed. Raises what loading raises.
+    """
+    rehearsal = Rehearsal()
+    with ExitStack() as opened:
+        roots = dict.fromkeys(Path(options_of(cell.cfg).cache_dir) for cell in cells)
+        scratches = {root: opened.enter_context(scratch_for(root, rehearsal)) for root in roots}
+        runs = [_plan(cell, number, scratches) for number, cell in enumerate(cells)]
+        planned = Planned(runs, min(int(cell.cfg.max_concurrency) for cell in cells))
+        if agree is not None:
+            agree(planned)
+            for scratch in scratches.values():
+                scratch.hand_over()
+    return planned
+
+
+def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch]) -> CellPlan:
+    options = options_of(cell.cfg)
+    built = build(cell.cfg.evaluation)
+    models = models_among(built.parts.values())
+    cases = selected(built.root.load().cases, options)
+    projection = getattr(built.root, "projection", None)
+    if models is None:
+        return CellPlan(cell.swept, len(cases), {}, projection=projection)
+    root = Path(options.cache_dir)
+    rehearsal = scratches[root].rehearsal
+    with models.rehearsing(rehearsal, str(number)):
+        workspace = scratches[root].workspace(Store(root, built.identities, cold=options.cold_start))
+        stopped = asyncio.run(rehearse(built.root, models, cases, workspace))
+    expected = {account: found for account, found in rehearsal.expected.items() if account.cell == str(number)}
+    return CellPlan(cell.swept, len(cases), expected, stopped, projection)
+
+
+async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], workspace: Workspace) -> str | None:
+    async with models.opened(), opened_with(evaluation):
+        try:
+            await evaluation.prepare(cases, workspace)
+        except StopRunError as error:
+            if not (isinstance(workspace, RehearsalWorkspace) and workspace.is_made_up):
+                return str(error)  # what made-up vectors find stops no run
+        except ComponentError as error:
+            return str(error)
+        if isinstance(evaluation, JudgeChecking):
+            with suppress(ComponentError):  # it ends the run; the cases are counted as if it did not
+                await evaluation.check_judge()
+        for case in cases:
+            with suppress(RunnerError, TimeoutError):  # such a case fails in the run, too
+                output = await evaluation.run(case)
+                await evaluation.judge(case, output)
+    if (aside := models.replies_set_aside) is not None:
+        terminal.note(
+            f"note: the stored replies were damaged or of another version, and are now {aside}; they count as not there"
+        )
+    return None

@@ -1,0 +1,68 @@
+"""What every run of a command needs from outside, looked for before the first of them starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from runner.config.components import Built, build, keys
+from runner.config.compose import Cell
+from runner.config.vetting import ADDRESS_KEY
+from runner.errors import ConfigError, Problem
+from runner.llm.address import server_of
+from runner.llm.models import models_among
+from runner.metrics.catalogue import declared_by
+from runner.protocols import Preflight
+
+FILES = ("sqlite:", "unix:", "file:")
+
+
+def preflight(cells: Sequence[Cell]) -> None:
+    """Raises ConfigError with everything that the components of any cell miss."""
+    problems: dict[Problem, None] = {}
+    for cell in cells:
+        try:
+            built = build(cell.cfg.evaluation)
+        except ConfigError as error:
+            problems |= dict.fromkeys(error.problems)
+            continue
+        except Exception:  # noqa: S112 - a bug of one component: its own run tells, with a log
+            continue
+        problems |= dict.fromkeys(_problems(built))
+    if problems:
+        raise ConfigError(list(problems))
+
+
+def receivers(cells: Sequence[Cell]) -> list[str]:
+    """Servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`."""
+    found: dict[str, None] = {}
+    for cell in cells:
+        models = models_among(build(cell.cfg.evaluation).parts.values())
+        if models is not None and cell.cfg.cache != "replay":
+            found |= dict.fromkeys(models.servers)
+        nodes = (OmegaConf.select(cell.cfg, key) for key in sorted({*keys(cell.cfg.evaluation), "tracking"}))
+        found |= dict.fromkeys(server for node in nodes for server in _servers(node))
+    return list(found)
+
+
+def _servers(node: Any) -> Iterator[str]:
+    """Addresses among the settings of a store, a system or a tracking store."""
+    if not isinstance(node, DictConfig) or "providers" in node:  # of which `models` knows those that are asked
+        return
+    for name in node:
+        value = node[name]
+        if isinstance(value, str) and ADDRESS_KEY.fullmatch(str(name)) and not value.startswith(FILES):
+            yield f"{server_of(value)} ({str(node._get_full_key(None)).partition('.')[0]})"
+
+
+def _problems(built: Built) -> Iterator[Problem]:
+    """What components miss, and what is wrong with the metrics that the evaluation declares."""
+    for part in built.parts.values():
+        if isinstance(part, Preflight):
+            yield from part.preflight()
+    try:
+        declared_by(built.root)
+    except ConfigError as error:
+        yield from error.problems

@@ -1,0 +1,103 @@
+"""How far a run is: a bar with ETA, failures and what was spent on a terminal, plain lines elsewhere. On stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from runner.system import terminal
+from runner.words.wording import Wording
+
+PLAIN_SECONDS = 10.0
+
+Spent = Callable[[], str]  # tokens and cost so far in words, empty when there is nothing to tell
+
+
+class Progress(Protocol):
+    def advance(self, *, failed: bool) -> None: ...
+
+    def note(self, text: str) -> None:
+        """A line of its own."""
+
+
+class Plain:
+    """A line at most every ten seconds, and one at the end."""
+
+    def __init__(self, total: int, label: str, spent: Spent, say: Wording) -> None:
+        self.total, self.label, self.spent, self.say = total, label, spent, say
+        self.done = self.failed = 0
+        self.started = self.shown = time.monotonic()
+
+    def advance(self, *, failed: bool) -> None:
+        self.done += 1
+        self.failed += failed
+        now = time.monotonic()
+        if self.done == self.total or now - self.shown >= PLAIN_SECONDS:
+            self.shown = now
+            terminal.note(self._line(now))
+
+    def note(self, text: str) -> None:
+        terminal.note(f"{self.label}: {text}")
+
+    def _line(self, now: float) -> str:
+        say, passed = self.say, now - self.started
+        left = passed / self.done * (self.total - self.done)
+        eta = say("progress.left", seconds=left) if self.done < self.total else say("progress.took", seconds=passed)
+        cases = say("progress.cases", done=self.done, total=self.total)
+        parts = [cases, say("progress.failed", failed=self.failed), self.spent(), eta]
+        return f"{self.label}: {', '.join(part for part in parts if part)}"
+
+
+class Bar:
+    def __init__(self, bar: Any, task: Any, spent: Spent) -> None:
+        self.bar, self.task, self.spent, self.failed = bar, task, spent, 0
+
+    def advance(self, *, failed: bool) -> None:
+        self.failed += failed
+        self.bar.update(self.task, advance=1, failed=self.failed, spent=self.spent())
+
+    def note(self, text: str) -> None:
+        self.bar.console.print(terminal.harmless(text))
+
+
+@contextmanager
+def waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
+    """For work that has no count: a spinner on a terminal; elsewhere a line once it took long. Yields what
+    writes a line beside it."""
+    started = time.monotonic()
+    if sys.stderr.isatty():
+        from rich.text import Text
+
+        console = terminal.console(stderr=True)
+        with console.status(Text(terminal.harmless(label))):
+            yield lambda text: console.print(terminal.harmless(text))
+    else:
+        yield terminal.note
+    seconds = time.monotonic() - started
+    if seconds >= PLAIN_SECONDS:
+        terminal.note(say("progress.took_long", label=label, seconds=seconds))
+
+
+@contextmanager
+def progress(total: int, label: str, spent: Spent, say: Wording) -> Iterator[Progress]:
+    if total == 0 or not sys.stderr.isatty():
+        yield Plain(total, label, spent, say)
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(say("progress.failed", failed="{task.fields[failed]}"), style="red", markup=False),
+        TextColumn("{task.fields[spent]}", markup=False),
+        TimeElapsedColumn(),
+        TextColumn(say("progress.eta")),
+        TimeRemainingColumn(),
+    )
+    with RichProgress(*columns, console=terminal.console(stderr=True), refresh_per_second=8) as bar:
+        yield Bar(bar, bar.add_task(terminal.harmless(label), total=total, failed=0, spent=""), spent)

@@ -1,0 +1,128 @@
+"""From the rows of a run to its summary, its errors and its verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from runner.config.components import Built
+from runner.config.options import RunOptions
+from runner.llm.models import models_among
+from runner.metrics.aggregate import aggregate, cost, latency
+from runner.metrics.catalogue import declared_in
+from runner.metrics.judged import ANSWER_MEANS
+from runner.metrics.judging import judging_of
+from runner.protocols import Summing
+from runner.records import DataProblem, Preparation
+from runner.run.engine import INTERRUPTED, Stop
+from runner.run.job import Job, Outcome
+from runner.system.journal import Journal
+from runner.system.metadata import SCHEMA
+from runner.system.writing import replacing
+
+SHOWN_CHARS = 300  # of an error, where it is one of many
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What the engine left behind, before it is summed up: what was wrong with the data, and the ids of all cases.
+    `stop`: why cases are pending; `elapsed_s`: of all passes over the run."""
+
+    problems: Sequence[DataProblem]
+    ids: Sequence[str]
+    preparation: Preparation
+    stop: Stop | None
+    elapsed_s: float
+
+
+def summary_of(
+    job: Job, head: Mapping[str, Any], options: RunOptions, built: Built, finished: Finished, journal: Journal
+) -> dict[str, Any]:
+    ids = finished.ids
+    numbers = aggregate(journal.rows(ids), declared_in(head), seed=options.seed, total=len(ids))
+    idle = {f"{key}.{name}" for key, part in built.parts.items() for name in getattr(part, "idle", ())}
+    baselines = [
+        f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
+        for key, part in built.parts.items()
+        if getattr(part, "baseline", False) and key not in idle
+    ]
+    models = models_among(built.parts.values())
+    judging = judging_of(journal.rows(ids), seed=options.seed)
+    more = built.root.sums(journal.rows(ids)) if isinstance(built.root, Summing) else {}
+    spent = cost(journal.rows(ids))
+    timing = more.pop("timing", {}).get("latency", {})
+    errors = sum(problem.severity == "error" for problem in finished.problems)
+    return {
+        "schema": SCHEMA,
+        "status": "completed",
+        "experiment": job.experiment,
+        "evaluation": head["evaluation_type"],
+        "k": options.k,
+        "fingerprint": head["fingerprint"],
+        **numbers,
+        **{name: numbers["metrics"].get(name, {}).get("value") for name in ANSWER_MEANS},
+        **({"judging": judging} if judging else {}),
+        **({"cost": spent} if spent else {}),
+        **more,
+        "facts": {**finished.preparation.facts, "baselines": sorted(baselines)},
+        "data_problems": {"errors": errors, "warnings": len(finished.problems) - errors},
+        "timing": {
+            "latency": {**latency(journal.rows(ids)), **timing},
+            **finished.preparation.timing,
+            **({} if models is None else models.usage(job.cell)),
+            "created_at": head["created_at"],
+            "elapsed_s": round(finished.elapsed_s, 3),
+        },
+    }
+
+
+def outcome_of(
+    summary: Mapping[str, Any], options: RunOptions, stop: Stop | None, errors: Mapping[str, int]
+) -> Outcome:
+    """`errors` counts the reasons for which cases failed."""
+    cases = summary["cases"]
+    done = cases["ok"] + cases["failed"] + cases["timeout"]
+    if stop is not None:
+        after = f" after {done} of {cases['total']} cases" if stop == INTERRUPTED else ""
+        return Outcome("partial", stop.exit_code, f"{stop.message}{after}")
+    bad = cases["failed"] + cases["timeout"] + cases["unscored"]
+    if done and bad / done > options.max_failure_rate:
+        share = f"{bad} of {done} cases failed ({bad / done:.1%}, max_failure_rate is {options.max_failure_rate:.1%})"
+        return Outcome("failed", 3, f"{share}; errors.jsonl lists them{_most_common(errors)}")
+    return Outcome("completed", 0)
+
+
+def _most_common(errors: Mapping[str, int]) -> str:
+    error, n = Counter(errors).most_common(1)[0]
+    shown = error if len(error) <= SHOWN_CHARS else f"{error[:SHOWN_CHARS]}…"
+    return f"; {n} of them: {shown}"
+
+
+def write_errors(path: Path, problems: Iterable[DataProblem], rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """errors.jsonl: bad lines of data, then the cases that failed or have a metric that could not be scored.
+    Returns how often each reason was that of a case."""
+    reasons: Counter[str] = Counter()
+    with replacing(path) as scratch, scratch.open("wb") as file:
+        for problem in problems:
+            line = {"id": None, "stage": "data", "severity": problem.severity, "error": problem.message}
+            where = {"path": problem.path, "line": problem.line, "field": problem.field}
+            file.write(orjson.dumps({**line, **where}, option=orjson.OPT_APPEND_NEWLINE))
+        for row in rows:
+            if row["status"] != "ok" or row["unscored"]:
+                reason = _reason(row)
+                reasons[reason] += 1
+                kept = {name: row[name] for name in ("id", "stage", "status")}
+                line = {**kept, "error": reason, "unscored": row["unscored"]}
+                file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    return reasons
+
+
+def _reason(row: Mapping[str, Any]) -> str:
+    """Why a case failed; of one that ended well, why its judges did not score it."""
+    judges = [judgement["error"] for judgement in row["judgements"].values() if judgement["error"]]
+    return row["error"] or "; ".join(dict.fromkeys(judges)) or f"not scored: {', '.join(row['unscored'])}"

@@ -1,0 +1,303 @@
+"""One run: a validated configuration and a folder in, the files of the run and an exit code out."""
+
+from __future__ import annotations
+
+import random
+import time
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from runner.config.components import Built, build
+from runner.config.doors import missing_methods
+from runner.config.options import RunOptions, identified, options_of
+from runner.errors import (
+    BudgetSpentError,
+    ComponentError,
+    FallsShortError,
+    InputError,
+    RunnerError,
+    TrackingError,
+    did_you_mean,
+    unexpected,
+)
+from runner.llm.models import models_among
+from runner.metrics.aggregate import aggregate
+from runner.metrics.catalogue import DECLARED, declared_by, declared_in
+from runner.metrics.judged import ANSWER_MEANS
+from runner.protocols import Case, Evaluation
+from runner.records import CaseSet, DataProblem, Preparation, Row
+from runner.run.comparing import conclude
+from runner.run.engine import INTERRUPTED, Stop
+from runner.run.job import Job, Outcome, head_of
+from runner.run.results import Finished, outcome_of, summary_of, write_errors
+from runner.run.score_identity import score_identity
+from runner.run.serving import PREPARATION, Service, serve
+from runner.system import terminal
+from runner.system.journal import UNFINISHED, Journal, is_finished
+from runner.system.metadata import now, read_json, write_json
+from runner.system.redaction import redacted_value
+from runner.system.sources import code_digest
+from runner.system.spool import Part
+from runner.system.store import fingerprint
+from runner.system.writing import in_words, write_text
+from runner.words.wording import Wording
+
+PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
+ROWS = "per_item.jsonl"
+ROWS_BY = ("runner.run.engine", "runner.system.journal")  # whatever is evaluated
+LOG = "error.log"
+ASKING = ("models", "generator", "judge")  # identities of what asks models; the first is that of the retriever
+
+
+def execute(job: Job) -> Outcome:
+    """Run, write every file of the folder, upload, print."""
+    head = head_of(job)
+    summary: dict[str, Any] | None = None
+    try:
+        write_json(job.folder / "run.json", head)
+        outcome, summary = _evaluate(job, head)
+    except ComponentError as error:
+        outcome = _unexpected(job.folder, error)
+    except RunnerError as error:
+        outcome = Outcome("failed", error.exit_code, f"{error}{_nothing_done(error, job.cfg)}")
+    except KeyboardInterrupt:
+        outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
+    except (Exception, BaseExceptionGroup, SystemExit) as error:
+        outcome = _unexpected(job.folder, error)
+    outcome = replace(outcome, error_message=redacted_value(outcome.error_message))
+    if job.wave.sums_up or outcome.status == "failed":
+        outcome = _close(job, head, outcome, summary)
+    return outcome
+
+
+def _nothing_done(error: RunnerError, cfg: DictConfig) -> str:
+    """What a budget was spent on that did not reach to the first case."""
+    if not isinstance(error, BudgetSpentError):
+        return ""
+    judge = cfg.get("judge") or {}
+    checks = judge.get("health") and ("model" in judge or "judges" in judge)  # one that asks models
+    first = "; the judge is first checked with control items (judge.health=false leaves them out)" if checks else ""
+    return f" before the first case was done{first}"
+
+
+def _evaluate(job: Job, head: dict[str, Any]) -> tuple[Outcome, dict[str, Any] | None]:
+    """The summary is None before the last pass over the run."""
+    started = time.perf_counter()
+    built = build(job.cfg.evaluation)
+    try:
+        return _evaluated(job, head, built, started)
+    finally:
+        _log(job.folder, built.tracebacks.values())
+
+
+def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> tuple[Outcome, dict[str, Any] | None]:
+    options = options_of(job.cfg)
+    missing_methods(built.root, Evaluation, "evaluation")
+    case_set: CaseSet[Any] = built.root.load()
+    if job.before is None:
+        _tell(case_set.problems, job.say)
+    errors = job.folder / "errors.jsonl"
+    write_errors(errors, case_set.problems, ())
+    cases = selected(case_set.cases, options)
+    head["identity"] = dict(case_set.identity)
+    head[DECLARED] = declared_by(built.root).record()
+    models = models_among(built.parts.values())
+    head["models"] = {} if models is None else models.names
+    head |= score_identity(built, identified(job.cfg)) | _reference(built.parts.values())
+    code = fingerprint([code_digest(*ROWS_BY), built.identities[id(built.root)]])
+    _claim(job, {"settings": head["fingerprint"], "data": head["identity"], "code": code})
+    write_json(job.folder / "run.json", head)
+    with Journal(job.folder / ROWS, again=job.before is None and not job.wave.is_closing) as journal:
+        service = Service(job, options, built, cases, journal, started)
+        try:
+            preparation, stop = serve(service)
+        except FallsShortError as error:
+            finished = Finished(case_set.problems, service.ids, Preparation(), Stop.of(error), service.elapsed_s)
+            summary = redacted_value(summary_of(job, head, options, built, finished, journal))
+            return _fallen_short(job, head, error, cases, summary)
+        elapsed_s = service.elapsed_s
+        if not job.wave.sums_up:
+            return _passed(stop, elapsed_s), None
+        journal.take_back()
+        finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
+        summary = redacted_value(summary_of(job, head, options, built, finished, journal))
+        reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
+        unfinished = sum(not is_finished(row) for row in journal.rows(service.ids))
+    outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
+    head.update({name: summary[name] for name in ANSWER_MEANS})
+    summary["status"] = outcome.status
+    write_json(job.folder / "summary.json", summary)
+    return outcome, summary
+
+
+def _fallen_short(
+    job: Job, head: Mapping[str, Any], error: FallsShortError, cases: Iterable[Case], summary: Mapping[str, Any]
+) -> tuple[Outcome, dict[str, Any]]:
+    """What was measured before the first case, by which it was decided that none is run."""
+    rows = (
+        Row(case.id, "ok", error.measured[case.id], None, None, case.language, case.difficulty, case.tags)
+        for case in cases
+    )
+    numbers = aggregate(rows, declared_in(head), seed=job.cfg.seed)
+    measured = {"measured": "retrieval", "metrics": numbers["metrics"], "slices": numbers["slices"]}
+    summary = {**summary, **measured, "status": "failed"}
+    write_json(job.folder / "summary.json", summary)
+    return Outcome("failed", error.exit_code, str(error)), summary
+
+
+def _reference(parts: Iterable[Any]) -> dict[str, str]:
+    """For run.json, of a run that is no system but what systems are held against."""
+    found = [part.reference for part in parts if hasattr(part, "reference")]
+    return {"reference": found[0]} if found else {}
+
+
+def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:
+    """Before the last pass: what comes of it is for later passes to say."""
+    if stop is None:
+        return Outcome("running", 0, elapsed_s=elapsed_s)
+    return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
+
+
+def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
+    """One case, a seeded sample in file order, or all. Raises InputError when nothing is left."""
+    if not cases:
+        raise InputError("the data set has no usable case; errors.jsonl lists what was wrong")
+    if options.case is not None:
+        ids = [case.id for case in cases]
+        found = [place for place, id in enumerate(ids) if id == options.case]
+        if not found:
+            near = did_you_mean(options.case, ids[:10_000])
+            raise InputError(f"case: no case has the id '{options.case}'{near if 'did you mean' in near else ''}")
+        return Part(cases, found)
+    if options.sample is None:
+        return cases
+    wanted = options.sample if isinstance(options.sample, int) else max(1, round(options.sample * len(cases)))
+    if wanted >= len(cases):
+        return cases
+    return Part(cases, sorted(random.Random(options.seed).sample(range(len(cases)), wanted)))
+
+
+def _tell(problems: Sequence[DataProblem], say: Wording) -> None:
+    shown = [problem for problem in problems if problem.severity == "error"]
+    for problem in shown[:5]:
+        terminal.note(say("progress.skipped", problem=problem))
+    if len(shown) > 5:
+        terminal.note(say("progress.skipped_more", count=len(shown) - 5))
+
+
+def _claim(job: Job, origin: Mapping[str, Any]) -> None:
+    """Rows of other settings, data or code, or of unknown origin, must not be mixed with rows of this run."""
+    journal = job.folder / ROWS
+    before = read_json(journal.with_name(PROVENANCE)) or {}
+    if before != origin and not journal.exists():
+        journal.with_name(UNFINISHED).unlink(missing_ok=True)
+    if before != origin:
+        journal.with_name(PREPARATION).unlink(missing_ok=True)
+    if journal.exists() and before != origin:
+        aside = journal.with_name(f"per_item.before-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
+        with Journal(journal, again=False) as rows:
+            rows.take_back()
+        journal.rename(aside)
+        what = job.say("progress.and").join(job.say(f"progress.{name}") for name in _changed(before, origin))
+        terminal.note(job.say("progress.starting_over", what=what, folder=job.folder, aside=aside.name))
+    write_json(journal.with_name(PROVENANCE), origin)
+
+
+def _changed(before: Mapping[str, Any], origin: Mapping[str, Any]) -> list[str]:
+    """What is not as it was; beside the identity of the data is that of what asks models."""
+    found, data = before.get("data"), origin["data"]
+    known = found if isinstance(found, dict) else {}
+    names = [name for name in {**known, **data} if known.get(name) != data.get(name)]
+    asking = [name for name in names if name in ASKING]
+    changed = {
+        "settings": before.get("settings") != origin["settings"],
+        "data": len(asking) < len(names),
+        **dict.fromkeys(asking, True),
+        "code": before.get("code") != origin["code"],
+    }
+    return [name for name, is_changed in changed.items() if is_changed]
+
+
+def _log(folder: Path, tracebacks: Iterable[str]) -> None:
+    """Of what components raised, whether it ended the run or only cases."""
+    if text := "\n".join(tracebacks):
+        with suppress(OSError):
+            write_text(folder / LOG, text)
+
+
+def _unexpected(folder: Path, error: BaseException) -> Outcome:
+    """A bug, or a disk that is full or gone. What was journaled stays, and the same command goes on from it."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return Outcome("failed", 3, in_words(error, folder))
+    log = folder / LOG
+    with suppress(OSError):
+        write_text(log, "".join(traceback.format_exception(error)))
+    if isinstance(error, ComponentError):
+        return Outcome("failed", error.exit_code, f"{error}; {log} has the details")
+    return Outcome("failed", 3, f"unexpected {unexpected(error)}; {log} has the details")
+
+
+def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[str, Any] | None) -> Outcome:
+    """The last steps read the folder: report, tracking, terminal. Results are safe whatever happens in them."""
+    from runner.compare.snapshot import write_snapshot
+
+    try:
+        _write_head(job, head, outcome)
+        if summary is not None:
+            write_snapshot(job.folder)
+            outcome = conclude(job, outcome)
+            _write_head(job, head, outcome)
+            _report(job, head, summary)
+            _track(job)
+    except (Exception, BaseExceptionGroup, SystemExit) as error:
+        found = _unexpected(job.folder, error)
+        if outcome.exit_code == 0:
+            outcome = found
+            with suppress(OSError):
+                _write_head(job, head, outcome)
+        else:
+            terminal.note(f"warning: {found.error_message}")
+    if outcome.error_message and not job.wave.is_closing:  # then the sweep says it
+        terminal.fail(f"{job.label}{outcome.error_message}")
+        return replace(outcome, told=True)
+    return outcome
+
+
+def _write_head(job: Job, head: dict[str, Any], outcome: Outcome) -> None:
+    head |= {"status": outcome.status, "exit_code": outcome.exit_code, "error_message": outcome.error_message}
+    head["updated_at"] = now()
+    write_json(job.folder / "run.json", head)
+
+
+def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
+    from runner import report
+
+    if job.cfg.format != "json":
+        report.write(job.folder)
+    if job.cfg.case is not None:
+        terminal.show(report.case_view(job.folder))
+    terminal.show(*report.panels(head, summary), *report.comparison_view(job.folder, head))
+    terminal.note(job.say("progress.results", label=job.label, folder=job.folder))
+
+
+def _track(job: Job) -> None:
+    if job.cfg.case is not None:
+        return
+    try:
+        build(job.cfg.tracking).root.upload(job.folder)
+    except Exception as error:
+        terminal.note(f"warning: {tracking_failure(error, job.folder)}")
+
+
+def tracking_failure(error: Exception, folder: Path) -> str:
+    """Results are complete without their upload, so whatever a tracking store raises is a warning."""
+    if isinstance(error, TrackingError):
+        return str(error)
+    text = str(error) if isinstance(error, ComponentError) else unexpected(error)
+    return f"tracking failed: {text}; upload later with: python -m runner track {folder}"

@@ -1,0 +1,79 @@
+"""What the scores of a run depend on beside its data: the judge and its prompts, and the code that scores.
+
+Settings, models and prompts make a judge, not the layout of its source: two values are alike only where the same rule
+made them, which runner.system.sources tells by its syntax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from runner.config.components import Built
+from runner.system.sources import data_digest, syntax_digest
+from runner.system.store import fingerprint
+
+# Family of metrics -> modules that make them.
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "ranking": ("runner.metrics.ranking",),
+    "answers": ("runner.metrics.answers",),
+    "diagnosis": ("runner.metrics.diagnosis", "runner.text.refusals"),
+    "memory": ("runner.metrics.memory",),
+    "trace": ("runner.metrics.trace",),
+    "links": ("runner.metrics.links",),
+    "agent": ("runner.metrics.agent",),
+}
+
+NOT_A_SCORE = ("models", "health", "rubrics")  # of a judge: not what it says of a case, or told by its prompts
+
+
+def score_identity(built: Built, config: Mapping[str, Any]) -> dict[str, Any]:
+    """`components`, `metric_code` and `judged_by` of run.json; `config` is the resolved configuration."""
+    judges = {key: part for key, part in built.parts.items() if key.split(".")[0] == "judge"}
+    own = {key: built.identities[id(part)] for key, part in built.parts.items() if "." not in key}
+    return {
+        "components": own,
+        "metric_code": metric_code(),
+        "judged_by": _judging(judges, config) if "judge" in judges else {},
+    }
+
+
+@cache
+def metric_code() -> dict[str, str]:
+    """Family -> hash of its code."""
+    return {family: syntax_digest(modules) for family, modules in FAMILIES.items()}
+
+
+def _judging(judges: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    provenance = getattr(judges["judge"], "provenance", {})
+    settings = _without(config["judge"], NOT_A_SCORE)
+    classes = sorted({type(judge) for judge in judges.values()}, key=lambda judge: (judge.__module__, judge.__name__))
+    code: Any = syntax_digest(judge.__module__ for judge in classes)
+    if data := [data_digest(judge) for judge in classes if data_digest(judge)]:
+        code = [code, data]
+    prompts: dict[str, list[str]] = {}
+    for rubric, digest in _prompts(provenance):
+        prompts.setdefault(rubric, []).append(digest)
+    return {
+        "judge": fingerprint([settings, _without(provenance, NOT_A_SCORE), code]),
+        "prompts": {rubric: fingerprint(digests) for rubric, digests in sorted(prompts.items())},
+    }
+
+
+def _prompts(provenance: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(rubric, digest) of a judge, or of the members of a panel in their order."""
+    for name, value in provenance.items():
+        if name == "rubrics":
+            yield from value.items()
+        elif isinstance(value, Mapping):
+            yield from _prompts(value)
+
+
+def _without(value: Any, names: Sequence[str]) -> Any:
+    """A JSON value without these keys, at any depth."""
+    if isinstance(value, Mapping):
+        return {key: _without(item, names) for key, item in value.items() if key not in names}
+    if isinstance(value, list):
+        return [_without(item, names) for item in value]
+    return value

@@ -1,0 +1,173 @@
+"""The part of a run that waits: prepare, then case after case, until all are done or the time is over."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from array import array
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from runner.config.components import Built
+from runner.config.options import RunOptions
+from runner.errors import InputError, StopRunError
+from runner.llm.models import Models
+from runner.protocols import Case, JudgeChecking, Opened
+from runner.records import Preparation, Row
+from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
+from runner.run.inflight import PATIENCE_S, patient
+from runner.run.job import Job
+from runner.run.progress import progress, waiting
+from runner.system import terminal
+from runner.system.journal import Journal
+from runner.system.metadata import read_json, write_json
+from runner.system.spool import Part
+from runner.system.store import Store, fingerprint
+from runner.words.wording import Wording
+
+PREPARATION = ".preparation.json"  # what preparing told when it was first done for the rows of the journal
+
+
+@dataclass(frozen=True)
+class Service:
+    """One pass over a run. `started` (time.perf_counter): when it began."""
+
+    job: Job
+    options: RunOptions
+    built: Built
+    cases: Sequence[Case]
+    journal: Journal
+    started: float
+
+    @cached_property
+    def ids(self) -> Sequence[str]:
+        """Of all cases. To look at a case is to read it; its id is wanted more often."""
+        return [case.id for case in self.cases]
+
+    @cached_property
+    def pending(self) -> Sequence[Case]:
+        """The cases of this pass, as they were when first asked for."""
+        cases = self.job.wave.of(self.cases, self.options.seed)
+        return Part(cases, array("q", (place for place, case in enumerate(cases) if case.id not in self.journal)))
+
+    @property
+    def elapsed_s(self) -> float:
+        """Of all passes of this command over the run."""
+        before = 0.0 if self.job.before is None else self.job.before.elapsed_s
+        return before + time.perf_counter() - self.started
+
+    @property
+    def n_done(self) -> int:
+        return sum(id in self.journal for id in self.ids)
+
+
+def serve(service: Service) -> tuple[Preparation, Stop | None]:
+    """Raises what preparing raises; a StopRunError or InputError of it only where no case was done before."""
+    job, kept = service.job, kept_preparation(service.job.folder)
+    n_done = service.n_done
+    if n_done and job.before is None:
+        done = {"label": job.label, "done": n_done, "total": len(service.cases)}
+        terminal.note(job.say("progress.resuming", **done))
+    if job.wave.is_closing:
+        return kept or Preparation(), job.stop if n_done < len(service.cases) else None
+    if kept is not None and not service.pending:
+        return kept, None
+    return asyncio.run(_serve(service, kept))
+
+
+def kept_preparation(folder: Path) -> Preparation | None:
+    """None where there is none, or where the file is not as it was written."""
+    found = read_json(folder / PREPARATION) or {}
+    told, seal = found.get("told"), found.get("seal")
+    with suppress(ValueError):  # NaN, which is never written, has no fingerprint
+        if isinstance(told, dict) and seal == fingerprint(told):
+            return Preparation(**told)
+    return None
+
+
+def keep_preparation(preparation: Preparation, folder: Path) -> None:
+    told = json.loads(json.dumps({"facts": preparation.facts, "timing": preparation.timing}))
+    write_json(folder / PREPARATION, {"told": told, "seal": fingerprint(told)})
+
+
+async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparation, Stop | None]:
+    limit_ms = service.options.run_timeout_ms
+    models = [part for part in service.built.parts.values() if isinstance(part, Models)]
+    preparation, stop = kept or Preparation(), None
+    try:
+        async with (
+            asyncio.timeout(None if limit_ms is None else limit_ms / 1000 - service.elapsed_s) as deadline,
+            AsyncExitStack() as opened,
+        ):
+            for door in models:
+                await opened.enter_async_context(door.opened(service.job.cell))
+            await opened.enter_async_context(opened_with(service.built.root))
+            fresh = await _prepared(service, models, checks=kept is None)
+            if kept is None:
+                preparation = fresh
+                keep_preparation(fresh, service.job.folder)
+            stop = await _run(service, models)
+    except asyncio.CancelledError:
+        stop = INTERRUPTED
+    except (StopRunError, InputError) as error:
+        if not service.n_done:
+            raise
+        stop = Stop.of(error)
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+    if deadline.expired():
+        done = f"{service.n_done} of {len(service.cases)} cases are done"
+        stop = Stop(3, f"run_timeout_ms={limit_ms} is over; {done}; run the same command again to resume")
+    return preparation, stop
+
+
+def opened_with(evaluation: object) -> AbstractAsyncContextManager[None]:
+    return evaluation.opened() if isinstance(evaluation, Opened) else nullcontext()
+
+
+async def _prepared(service: Service, models: Sequence[Models], *, checks: bool) -> Preparation:
+    """Every pass builds or opens what its cases need; the judge is checked in the first one."""
+    root, options, cases = service.built.root, service.options, service.cases
+    cold = options.cold_start and service.job.before is None
+    store = Store(Path(options.cache_dir), service.built.identities, cold=cold)
+    began = time.perf_counter()
+    title, say = service.job.title, service.job.say
+    with waiting(say("progress.preparing", title=title, n=len(cases)), say) as note:
+
+        def tell(seconds: float) -> None:
+            note(_with_requests(say("progress.still_preparing", title=title, seconds=seconds), models, say))
+
+        async with patient(lambda: began, tell, PATIENCE_S):
+            preparation: Preparation = await root.prepare(cases, store)
+            checked = await root.check_judge() if checks and isinstance(root, JudgeChecking) else {}
+            return replace(preparation, facts={**preparation.facts, **checked})
+
+
+async def _run(service: Service, models: Sequence[Models]) -> Stop | None:
+    say = service.job.say
+
+    def spent() -> str:
+        return ", ".join(filter(None, (door.spent(say("progress.tokens")) for door in models)))
+
+    with progress(len(service.pending), service.job.title, spent, say) as shown:
+
+        def record(row: Row) -> None:
+            service.journal.append(row)
+            shown.advance(failed=row.status != "ok" or bool(row.unscored))
+
+        def tell(seconds: float, cases: str) -> None:
+            shown.note(_with_requests(say("progress.quiet", seconds=seconds, cases=cases), models, say))
+
+        limits = Limits(service.options.max_concurrency, service.options.case_timeout_s)
+        return await run_cases(service.built.root, service.pending, limits, record, tell, service.journal.earlier)
+
+
+def _with_requests(line: str, models: Sequence[Models], say: Wording) -> str:
+    """The line, and the slowest requests to models that are under way."""
+    slowest = [request for door in models for request in door.slowest()]
+    return say("progress.requests", line=line, requests="; ".join(slowest)) if slowest else line

@@ -1,0 +1,157 @@
+"""From validated cells to finished folders: prepare them, have them run, and gather what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from runner.compare.chosen import chosen_baseline
+from runner.config.components import build
+from runner.config.compose import Plan
+from runner.config.frozen import UNFOLDED, unfold
+from runner.errors import SPENT, InputError, RunnerError
+from runner.llm import ledger
+from runner.run.comparing import look_up
+from runner.run.cost import agree_on_cost
+from runner.run.engine import INTERRUPTED
+from runner.run.folders import check_cache, run_folder
+from runner.run.job import OUTCOME, Outcome
+from runner.run.passes import serve
+from runner.run.preflight import preflight, receivers
+from runner.run.run import tracking_failure
+from runner.system import terminal
+from runner.system.metadata import SCHEMA, now, read_json, write_json
+from runner.words.wording import LANGUAGES, Wording
+
+UNMET = "evaluation.require: "  # the same command would find the same again
+GRAVITY = (INTERRUPTED.exit_code, 3, 2, 1, 5, 4, 0)
+
+
+def launch(plan: Plan) -> int:
+    """Run all cells. Returns the most severe exit code."""
+    return launched(plan)[1]
+
+
+def launched(plan: Plan) -> tuple[Path, int]:
+    """The folder of the run or sweep, and the most severe exit code."""
+    preflight(plan.runs)
+    if hosts := receivers(plan.runs):
+        terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))
+    check_cache(Path(plan.cells[0].cfg.cache_dir))
+    baseline = look_up(plan.cells)
+    agree_on_cost(plan.runs)
+    with run_folder(plan) as folder:
+        ledger.begin_again(folder, plan.cells[0].cfg.budget)
+        _prepare(plan, folder)
+        baseline.leave(folder)
+        _prepare_tracking(plan.cells[0].cfg)
+        return folder, _gather(plan, folder, serve(plan, folder))
+
+
+def _prepare(plan: Plan, folder: Path) -> None:
+    """Every cell starts without an outcome, so that a stale one cannot pass for a new one."""
+    before = read_json(folder / "sweep.json") or {}
+    for name in plan.folders:
+        try:
+            (folder / name).mkdir(exist_ok=True)
+            write_json(folder / name / OUTCOME, {})
+        except OSError as error:
+            raise InputError(f"out: cannot write to {folder / name}: {error.strerror}") from None
+    if plan.frozen is not None:
+        unfold(plan.frozen, folder / UNFOLDED)
+    if plan.is_sweep:
+        pending = {"status": "pending", "exit_code": None, "error_message": None}
+        runs = [
+            {"folder": name, "overrides": cell.swept, **pending}
+            for name, cell in zip(plan.folders, plan.runs, strict=True)
+        ]
+        parts = {"cells": runs[: len(plan.cells)]}
+        parts |= {"references": runs[len(plan.cells) :]} if plan.references else {}
+        head = {"schema": SCHEMA, "id": folder.name, "experiment": plan.experiment, "status": "running"}
+        dates = {"created_at": before.get("created_at") or now(), "updated_at": now()}
+        write_json(folder / "sweep.json", {**head, "fingerprint": plan.fingerprint, **dates, **parts})
+
+
+def _prepare_tracking(cfg: DictConfig) -> None:
+    """Once, in the parent: several processes that create one store would race."""
+    try:
+        build(cfg.tracking).root.prepare()
+    except Exception as error:
+        terminal.note(f"warning: {tracking_failure(error, Path('RUN_DIR'))}")
+
+
+def _gather(plan: Plan, folder: Path, code: int) -> int:
+    """The most severe exit code over all cells; a cell that left no outcome has failed."""
+    outcomes = [_final(folder / name) for name in plan.folders]
+    most_severe = min([code, *(3 if outcome is None else outcome.exit_code for outcome in outcomes)], key=GRAVITY.index)
+    if plan.is_sweep:
+        state = read_json(folder / "sweep.json") or {}
+        runs = [*state["cells"], *state.get("references", ())]
+        for cell, outcome in zip(runs, outcomes, strict=True):
+            found = outcome or Outcome("pending", 3, "did not finish")
+            cell |= {"status": found.status, "exit_code": found.exit_code, "error_message": found.error_message}
+        state["status"] = "completed" if most_severe in (0, 4, 5) else "partial"
+        write_json(folder / "sweep.json", {**state, "updated_at": now()})
+        told = {cell["folder"] for cell, outcome in zip(runs, outcomes, strict=True) if outcome and outcome.told}
+        _close_sweep(plan, folder, runs, told)
+    if code == 0:
+        _say_how_to_go_on(outcomes, folder, LANGUAGES[plan.language])
+    return most_severe
+
+
+def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wording) -> None:
+    """A run that was stopped or has failed goes on; one whose input is wrong would end in the same way."""
+    if any(outcome is None or outcome.status == "partial" for outcome in outcomes):
+        line = say("progress.stopped", folder=folder)
+    elif any(outcome and outcome.exit_code == 3 and UNMET not in str(outcome.error_message) for outcome in outcomes):
+        line = say("progress.not_all", folder=folder)
+    elif n_unfinished := sum(outcome.unfinished for outcome in outcomes if outcome is not None):
+        line = say("progress.unfinished", count=n_unfinished, folder=folder)
+    else:
+        return
+    reasons = " ".join(outcome.error_message or "" for outcome in outcomes if outcome is not None)
+    terminal.note(say("progress.raise_budget", line=line) if SPENT.search(reasons) else line)
+
+
+def _final(folder: Path) -> Outcome | None:
+    """None for a run that was not summed up by this command."""
+    outcome = Outcome.read(folder)
+    return None if outcome is None or outcome.status == "running" else outcome
+
+
+def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], told: Collection[str]) -> None:
+    """`told`: folders of runs whose error was told when it came."""
+    from runner import report
+
+    report.write_sweep(folder, _compared(plan, folder, cells))
+    terminal.show(*report.sweep_panels(folder, errors=False))
+    say, names = LANGUAGES[plan.language], []
+    for cell in cells:
+        if cell["exit_code"]:
+            names.append(say("progress.run", folder=cell["folder"], overrides=" ".join(cell["overrides"])))
+            if cell["folder"] not in told:
+                terminal.fail(f"{names[-1]}: {cell['error_message'] or cell['status']}")
+    if names:
+        terminal.fail(say("progress.errors", count=len(names), total=len(cells), runs=", ".join(names)))
+    try:
+        build(plan.cells[0].cfg.tracking).root.upload_sweep(folder)
+    except Exception as error:
+        terminal.note(f"warning: {tracking_failure(error, folder)}")
+    terminal.note(say("progress.sweep", folder=folder))
+
+
+def _compared(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """What comparing says must not cost the results of the runs."""
+    from runner.compare.sweep import compare_sweep
+
+    cfg, statuses = plan.cells[0].cfg, {str(cell["folder"]): str(cell["status"]) for cell in cells}
+    baseline = str(chosen_baseline(plan.cells))
+    try:
+        margin = build(cfg.regression).root.margin
+        return compare_sweep(folder, statuses, baseline=baseline, seed=cfg.seed, margin=margin)
+    except RunnerError as error:
+        terminal.note(LANGUAGES[plan.language]("progress.not_compared", error=error))
+        return None

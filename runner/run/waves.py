@@ -1,0 +1,72 @@
+"""Sweeps with a budget: every run is taken a tenth of its cases further before any is taken beyond.
+
+All runs take the same cases in the same order, so what a spent budget leaves can be compared case by case.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from runner.config.compose import Cell
+from runner.config.options import reached
+from runner.protocols import Case
+from runner.system.metadata import read_json, write_json
+from runner.system.spool import Part
+
+WAVES = 10
+LIMITS = ("usd", "tokens", "requests", "minutes")
+FILE = ".wave.json"  # in the folder of a sweep: how its runs, in whatever process, know the wave
+
+CaseT = TypeVar("CaseT", bound=Case)
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """One pass over all runs, after which the cases up to `number` tenths are done. With a `reason` it is the
+    closing pass of a sweep that ended early for it: no case is run and no model asked."""
+
+    number: int = WAVES
+    reason: str | None = None
+
+    @property
+    def is_closing(self) -> bool:
+        return self.reason is not None
+
+    @property
+    def sums_up(self) -> bool:
+        """Whether runs are aggregated, reported and tracked in this pass."""
+        return self.is_closing or self.number == WAVES
+
+    def of(self, cases: Sequence[CaseT], seed: int) -> Sequence[CaseT]:
+        """The cases of this and all earlier waves, in the order given. Which they are depends on ids and seed alone."""
+        if self.number == WAVES:
+            return cases
+        ids = [case.id for case in cases]
+        drawn = sorted(ids)
+        random.Random(seed).shuffle(drawn)
+        chosen = set(drawn[: -(-len(ids) * self.number // WAVES)])
+        return Part(cases, [place for place, id in enumerate(ids) if id in chosen])
+
+
+def waves_of(cells: Sequence[Cell], sweep: Path) -> Sequence[Wave]:
+    """One, or, for several runs that ask models within a budget, those from where the sweep stopped before."""
+    cfg = cells[0].cfg
+    limited = len(cells) > 1 and any(cfg.budget[name] is not None for name in LIMITS)
+    if not limited or not any("models" in reached(cell.cfg) for cell in cells):
+        return (Wave(),)
+    before = read_json(sweep / FILE)
+    first = 1 if before is None else before["number"]
+    return [Wave(number) for number in range(first, WAVES + 1)]
+
+
+def current(sweep: Path) -> Wave:
+    found = read_json(sweep / FILE)
+    return Wave() if found is None else Wave(**found)
+
+
+def begin(wave: Wave, sweep: Path) -> None:
+    write_json(sweep / FILE, asdict(wave))

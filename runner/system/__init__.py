@@ -1,0 +1,1 @@
+"""What a machine gives: files that appear whole, folders built once, SQLite, threads, clocks and the terminal."""

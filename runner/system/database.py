@@ -1,0 +1,206 @@
+"""SQLite files that several processes write to at the same time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from runner.errors import StopRunError
+from runner.system.writing import GOES_ON, in_words
+
+T = TypeVar("T")
+
+WAIT_S = 60.0  # for another process that writes
+ROOM = 2**18  # bytes; less is none: SQLite's files beside a file grow by 32 KiB
+# SQLite's codes for a file that is damaged, or that is no database; of a damaged head it says that statements which
+# are always the same are wrong.
+UNUSABLE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR})
+# … and for one in a folder where nothing can be written.
+UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
+
+
+class DamagedError(StopRunError):
+    """A file is no database, or not one of this program."""
+
+
+class Database:
+    """One file with the tables of `schema` (in memory without a path), opened when it is first used, from any
+    thread. What is committed survives the end of the process; a power cut may lose the last moments.
+
+    A file that is damaged, or has other tables, is renamed to `*.damaged` and a new one begun where it
+    `is_replaceable`; else DamagedError is raised with `advice`. One that is `read_only` must be there, and may lie in
+    a folder that is read-only, too. `set_aside` is the renamed one.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        schema: str,
+        *,
+        is_replaceable: bool = False,
+        read_only: bool = False,
+        advice: str = "",
+    ) -> None:
+        self.path, self._schema, self._advice = path, schema, advice
+        self.set_aside: Path | None = None
+        self._is_replaceable, self._read_only = is_replaceable, read_only
+        self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None  # device and inode of what is open
+        self._lock = threading.Lock()
+
+    def read(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        """What `action` returns, which may be called twice. Raises StopRunError: no case can do without."""
+        with self._lock:
+            try:
+                return self._with_connection(action)
+            except (sqlite3.Error, OSError) as error:
+                raise self._refused(error) from error
+            finally:
+                if self._connection is not None and self._connection.in_transaction:
+                    self._connection.rollback()
+
+    def write(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        """The same in one transaction, which begins by waiting for whoever else writes."""
+
+        def whole(connection: sqlite3.Connection) -> T:
+            connection.execute("BEGIN IMMEDIATE")
+            result = action(connection)
+            connection.execute("COMMIT")
+            return result
+
+        return self.read(whole)
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _with_connection(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return self._done(action)
+        except sqlite3.DatabaseError as error:
+            if self.path is None or not self._is_replaceable or _code(error) not in UNUSABLE:
+                raise
+            self._set_aside(self.path)
+        return self._done(action)
+
+    def _done(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return action(self._opened())
+        except UnicodeDecodeError:  # of a name, in what SQLite says of the damage
+            raise damaged("database disk image is malformed: a name in it is no text") from None
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._file = _identity(self.path)
+            if self.path is None:
+                self._connection = _connected(":memory:", self._schema)
+            elif self._read_only:
+                self._connection = _connected_to_read(self.path, self._schema)
+            else:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._connection = _connected(self.path, self._schema)
+            self._file = _identity(self.path)
+        return self._connection
+
+    def _refused(self, error: sqlite3.Error | OSError) -> StopRunError:
+        if isinstance(error, sqlite3.Error) and self._is_full(_code(error)):
+            error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if isinstance(error, OSError):
+            return StopRunError(in_words(error, str(self.path)))
+        if _code(error) in UNUSABLE:
+            return DamagedError("; ".join(filter(None, [f"{self.path}: {error}", self._advice])))
+        return StopRunError(f"{self.path}: {error}" + (f"; {GOES_ON}" if _code(error) == sqlite3.SQLITE_IOERR else ""))
+
+    def _is_full(self, code: int) -> bool:
+        """Where the file beside this one cannot grow that its readers share, SQLite speaks of I/O only."""
+        place = None if self.path is None else self.path.parent
+        if code == sqlite3.SQLITE_IOERR and place is not None and place.exists():
+            return shutil.disk_usage(place).free < ROOM
+        return code == sqlite3.SQLITE_FULL
+
+    def _set_aside(self, path: Path) -> None:
+        """Unless another process has done so, and the file is a new one."""
+        self._close()
+        if _identity(path) == self._file:
+            for suffix in ("-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                self.set_aside = path.replace(path.with_suffix(".damaged"))
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _connected(address: Path | str, schema: str, *, read_only: bool = False) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, timeout=WAIT_S, isolation_level=None, check_same_thread=False, uri=read_only)
+    try:
+        _check_tables(connection, schema, may_create=not read_only)
+        if not read_only:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connected_to_read(path: Path, schema: str) -> sqlite3.Connection:
+    address = path.absolute().as_uri()
+    try:
+        return _connected(f"{address}?mode=ro", schema, read_only=True)
+    except sqlite3.OperationalError as error:
+        if _code(error) not in UNWRITABLE:
+            raise
+    return _connected(f"{address}?immutable=1", schema, read_only=True)
+
+
+def _check_tables(connection: sqlite3.Connection, schema: str, *, may_create: bool) -> None:
+    """The version that a file bears is the digest of its schema; 0 is that of an empty file."""
+    version = zlib.crc32(schema.encode()) & 0x7FFFFFFF
+    if _version(connection) == version:
+        return
+    if may_create:
+        connection.execute("BEGIN IMMEDIATE")
+        n_tables = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        if _version(connection) == n_tables == 0:
+            for statement in schema.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("COMMIT")
+    if _version(connection) != version:
+        raise damaged("a file of another program, or of another version of this one")
+
+
+def damaged(reason: str) -> sqlite3.DatabaseError:
+    """As SQLite raises it for a file that it cannot use."""
+    error = sqlite3.DatabaseError(reason)
+    error.sqlite_errorcode = sqlite3.SQLITE_FORMAT
+    return error
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _identity(path: Path | None) -> tuple[int, int] | None:
+    try:
+        found = None if path is None else path.stat()
+    except OSError:
+        return None
+    return None if found is None else (found.st_dev, found.st_ino)

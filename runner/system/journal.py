@@ -1,0 +1,244 @@
+"""per_item.jsonl: one row a case, appended as it finishes; the file from which a run resumes.
+
+A row is finished when everything that was asked for its case came: the case ended well, and no judgement of it
+failed. Rows that are not wait in .unfinished.jsonl while their cases are asked for what is missing, so that a process
+that is killed meanwhile loses nothing; per_item.jsonl never has two rows of one case."""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+import orjson
+
+from runner.errors import StopRunError
+from runner.records import Row
+from runner.system.redaction import redacted_bytes
+from runner.system.writing import in_words, replacing
+
+UNFINISHED = ".unfinished.jsonl"
+SYNC_SECONDS = 1.0
+LARGEST = 1e100  # of a number that is measured; beyond, squares and sums are none that Python has
+
+Places = dict[str, tuple[int, int]]  # of rows in a file, by case id: where the line begins, and its length
+
+
+class Journal:
+    """Rows by case id. Opening drops what does not count: a torn last line, damaged lines, and, where `again` says that
+    a command begins, rows that are not finished: those are `earlier` ones until their cases have others.
+
+    A row is handed to the operating system when it is appended (a killed process loses none) and
+    synced to disk at most once a second, with a row (a power cut loses at most those since then).
+    """
+
+    def __init__(self, path: Path, *, again: bool = True) -> None:
+        self.path, self._waiting = path, path.with_name(UNFINISHED)
+        whole = _offsets(path)
+        unfinished = {id: place for id, (place, is_done) in whole.items() if again and not is_done}
+        self._index = {id: place for id, (place, _) in whole.items() if id not in unfinished}
+        self._earlier = self._set_aside(unfinished)
+        if path.exists() and sum(length for _, length in self._index.values()) < path.stat().st_size:
+            self._index = _copied([(path, self._index)], path)
+        self._file = path.open("ab", buffering=0)
+        self._end = self._file.tell()
+        self._synced = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *exception: object) -> None:
+        if kind is not None:
+            self.take_back()
+        self.close()
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._index
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def append(self, row: Row) -> None:
+        """Raises StopRunError where it cannot be written; what was written before stays as it is."""
+        self._append(row.id, encode(row))
+
+    def _append(self, id: str, line: bytes) -> None:
+        try:
+            self._write(line)
+        except OSError as error:
+            self._file.truncate(self._end)
+            raise StopRunError(in_words(error, self.path)) from error
+        self._index[id] = self._end, len(line)
+        self._end += len(line)
+
+    def rows(self, ids: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """The rows of these cases, in this order; cases without a row are passed over."""
+        with self.path.open("rb") as file:
+            for case_id in ids:
+                if case_id in self._index:
+                    yield orjson.loads(_line(file, self._index[case_id]))
+
+    def earlier(self, id: str) -> dict[str, Any] | None:
+        """The row, not finished, that this case has of an earlier command."""
+        if id in self._index or id not in self._earlier:
+            return None
+        with self._waiting.open("rb") as file:
+            row: dict[str, Any] = orjson.loads(_line(file, self._earlier[id]))
+        return row
+
+    def take_back(self) -> None:
+        """Earlier rows whose cases have no other count again: nothing more is asked in this command."""
+        if self._earlier:
+            with self._waiting.open("rb") as file:
+                for id in [id for id in self._earlier if id not in self._index]:
+                    line = _line(file, self._earlier[id])
+                    self._append(id, line)
+            self._earlier = {}
+        self._waiting.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def _write(self, line: bytes) -> None:
+        """All of it: of a disk that fills up, only a part may be taken at first."""
+        while line:
+            line = line[self._file.write(line) :]
+        if time.monotonic() - self._synced >= SYNC_SECONDS:
+            os.fsync(self._file.fileno())
+            self._synced = time.monotonic()
+
+    def _set_aside(self, unfinished: Places) -> Places:
+        """Write the rows that wait: of this file, and of others whose cases have no row in it. They are on disk before
+        they leave the file."""
+        waiting = {id: place for id, (place, _) in _offsets(self._waiting).items()}
+        older = {id: place for id, place in waiting.items() if id not in self._index and id not in unfinished}
+        if not unfinished and len(older) == len(waiting):
+            return older
+        return _copied([(self._waiting, older), (self.path, unfinished)], self._waiting)
+
+
+def is_finished(row: Mapping[str, Any]) -> bool:
+    """Whether everything came that was asked for a case."""
+    judgements = row["judgements"].values()
+    return row["status"] == "ok" and all(said["score"] is not None and not said["error"] for said in judgements)
+
+
+def _offsets(path: Path) -> dict[str, tuple[tuple[int, int], bool]]:
+    """Of each row of a file that is as it was written: where it begins and its length; and whether it is finished. Of
+    two of one case the first counts."""
+    if not path.exists():
+        return {}
+    found: dict[str, tuple[tuple[int, int], bool]] = {}
+    with path.open("rb") as file:
+        offset = 0
+        for line in file:
+            row = _row(line)
+            if row is not None and row["id"] not in found:
+                found[row["id"]] = (offset, len(line)), is_finished(row)
+            offset += len(line)
+    return found
+
+
+def _line(file: BinaryIO, place: tuple[int, int]) -> bytes:
+    file.seek(place[0])
+    return file.read(place[1])
+
+
+def _copied(sources: Sequence[tuple[Path, Places]], path: Path) -> Places:
+    """Write a file of these rows of others, of itself perhaps, by one rename."""
+    kept: Places = {}
+    with replacing(path, redacts=False) as scratch, scratch.open("wb") as new:
+        for source, places in sources:
+            if places:
+                with source.open("rb") as old:
+                    for id, place in places.items():
+                        kept[id] = new.tell(), place[1]
+                        new.write(_line(old, place))
+        new.flush()
+        os.fsync(new.fileno())
+    return kept
+
+
+def encode(row: Row) -> bytes:
+    """A line that ends with the checksum of what stands before it."""
+    try:
+        text = orjson.dumps(row, option=orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError:  # a lone surrogate in a text, or a key that is no text
+        text = orjson.dumps(_cleaned(asdict(row)))
+    text = redacted_bytes(text)
+    return text[:-1] + _seal(text[:-1])
+
+
+def _seal(text: bytes) -> bytes:
+    return b',"seal":"%08x"}\n' % zlib.crc32(text)
+
+
+SEAL = len(_seal(b""))
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {_cleaned(str(key)): _cleaned(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, np.ndarray | np.bool_ | np.integer | np.floating):
+        return _cleaned(np.asarray(value, np.float64 if value.dtype.kind == "f" else None).tolist())
+    if value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63):
+        return value
+    return _cleaned(str(value))
+
+
+def _row(line: bytes) -> dict[str, Any] | None:
+    """The row of a line that is as it was written."""
+    if _seal(line[:-SEAL]) != line[-SEAL:]:
+        return None
+    row: dict[str, Any] = orjson.loads(line)
+    return row
+
+
+def is_whole(row: Mapping[str, Any]) -> bool:
+    """Whether a row that anybody may have edited has the types that it is written with."""
+    for name in ("metrics", "weights", "labels", "timings", "judgements"):
+        if not isinstance(row.get(name), dict):
+            return False
+    texts, numbers = [row.get("id"), *row["labels"].values()], [*row["metrics"].values(), *row["weights"].values()]
+    for name in ("tags", "unscored"):
+        if not isinstance(row.get(name), list):
+            return False
+        texts += row[name]
+    return (
+        row.get("status") in ("ok", "failed", "timeout")
+        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(row.get(name), str | None) for name in ("language", "difficulty", "stage", "error"))
+        and all(map(_is_number, [*numbers, row.get("latency_ms")]))
+        and isinstance(row.get("output"), dict | None)
+        and all(isinstance(timing, dict) and _is_number(timing.get("ms")) for timing in row["timings"].values())
+        and all(map(_is_judgement, row["judgements"].values()))
+        and isinstance(row.get("cost", {}), dict)
+        and all(isinstance(cost, dict) and all(map(_is_number, cost.values())) for cost in row.get("cost", {}).values())
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST)
+
+
+def _is_judgement(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("details"), dict | None):
+        return False
+    votes = (value.get("details") or {}).get("votes") or {}
+    return (
+        _is_number(value.get("score"))
+        and isinstance(value.get("reasoning"), str | None)
+        and isinstance(value.get("error"), str | None)
+        and isinstance(votes, dict)
+        and all(map(_is_number, votes.values()))
+    )

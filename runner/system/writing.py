@@ -1,0 +1,93 @@
+"""Files that appear whole or not at all, and what is said where they cannot be written."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from runner.system.redaction import redact_file, redacted, redacted_bytes
+from runner.system.terminal import harmless
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.A)
+GOES_ON = "finished cases are kept; run the same command again to resume"
+
+
+FORMULA = re.compile("[\\s\ufffd]*[=+\\-@\\t＝＋－＠]")  # what a spreadsheet takes for one, after what it skips
+
+
+def csv_of(rows: Iterable[Iterable[Any]]) -> str:
+    """A table that a spreadsheet runs nothing of: a text that begins as a formula does has an apostrophe before it;
+    numbers, and texts that are numbers (-0.5), stay. No character that steers a terminal is left in."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([_cell(value) if isinstance(value, str) else value for value in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    if NUMBER.fullmatch(text):
+        return text
+    return f"'{harmless(text)}" if FORMULA.match(harmless(text)) else harmless(text)
+
+
+def from_here(path: Path) -> Path:
+    """As every path is shown: relative to the working folder where it is below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def no_place_for_a_file(path: Path) -> str | None:
+    """Why no file can be written there; told before there is anything to write."""
+    try:
+        if path.is_dir():
+            return f"{path} is a folder; expected the name of a file"
+        nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    except OSError as error:  # a name that is too long
+        return f"cannot write {path}: {error.strerror}"
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        return f"cannot write {path}: {nearest} is not a folder that can be written to"
+    return None
+
+
+def write_text(path: Path, text: str) -> None:
+    """In place, without the secrets of this process."""
+    path.write_text(redacted(text), encoding="utf-8")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """In place, without the secrets of this process."""
+    path.write_bytes(redacted_bytes(data))
+
+
+@contextmanager
+def replacing(path: Path, *, redacts: bool = True) -> Iterator[Path]:
+    """A file beside `path` to write into. It takes the place of `path` at the end, without the secrets of this
+    process: a reader sees the old file or the new one, and the old one stays where something is raised. An OSError
+    names `path`. `redacts`: not where what is written was redacted before and must stay as it is."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield scratch
+        if redacts:
+            redact_file(scratch)
+        scratch.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno and str(error.filename or scratch) == str(scratch):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+def in_words(error: OSError, place: Path | str) -> str:
+    """`FILE: No space left on device; …`. `place`: what is named where the error names no file."""
+    if error.errno is None:
+        return f"{place}: {error}"
+    return f"{error.filename or place}: {error.strerror}" + (f"; {GOES_ON}" if error.errno in FULL else "")

@@ -1,7 +1,0 @@
-"""Traces of what agents thought and did, and what they are worth:
-
-from runner.trace import score_trace
-score_trace(trace, profile="finance").score
-"""
-
-from runner.trace.scoring import score_trace as score_trace

@@ -1,0 +1,61 @@
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from plugins.generator.extractive import ExtractiveGenerator
+from plugins.judge.lexical import LexicalJudge
+from plugins.memory.store.local import LocalStore
+from plugins.memory.summariser.extractive import ExtractiveSummariser
+from plugins.memory.window import WindowMemory
+from runner.commands.chat.talk import Talk
+from runner.domains.memory.context import ContextBuilder
+from runner.domains.memory.records import ChatTurn
+from runner.records import Answer
+
+
+@asynccontextmanager
+async def talking(store: LocalStore, **key: str) -> AsyncIterator[Talk]:
+    memory = WindowMemory(store=store, summariser=ExtractiveSummariser(), window=2)
+    talk = Talk(generator=ExtractiveGenerator(), memory=memory, judge=LexicalJudge(), context=ContextBuilder(), **key)
+    async with talk.opened(None):
+        yield talk
+
+
+async def test_a_turn_is_what_was_said_and_answered_without_citations() -> None:
+    async with talking(LocalStore()) as talk:
+        first = await talk.answer("예산은 1억이에요")
+        assert (first.answer, first.context.contexts) == (Answer("알겠습니다."), ())
+        assert (await talk.state()).turns == ()  # nothing before it is remembered
+        await talk.remember("예산은 1억이에요", first.answer)
+        second = await talk.answer("예산은?")
+        assert second.answer == Answer("예산은 1억이에요 [1]", citations=(1,))
+        assert talk.last is second.context
+        await talk.remember("예산은?", second.answer)
+        assert (await talk.state()).turns == (
+            ChatTurn("예산은 1억이에요", "알겠습니다.", number=1),
+            ChatTurn("예산은?", "예산은 1억이에요", number=2),
+        )
+
+
+async def test_only_this_session_of_this_tenant_is_read_and_forgotten() -> None:
+    store = LocalStore()
+    async with talking(store, tenant="a", session="b:c") as one, talking(store, tenant="a:b", session="c") as other:
+        await one.remember("예산은 1억이에요", Answer("알겠습니다."))
+        assert (await other.answer("예산은?")).answer.refused
+        await other.forget()
+        assert other.last is None
+        assert not (await one.answer("예산은?")).answer.refused
+        await one.forget()
+        assert (await one.answer("예산은?")).answer.refused
+
+
+async def test_the_judge_sees_what_is_shown() -> None:
+    async with talking(LocalStore()) as talk:
+        empty = await talk.judgement("예산이 얼마야?")
+        assert (empty.score, empty.details["empty"]) == (pytest.approx(0.1), True)
+        await talk.remember("예산은 1억이에요", Answer("알겠습니다."))
+        judged = await talk.judgement("예산이 얼마야?")
+        assert judged.details["overall"] > 80
+        assert any("예산은 1억이에요" in found for found in judged.details["helpful_info"])
+        assert talk.last is None  # nothing was answered

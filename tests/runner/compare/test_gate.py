@@ -1,0 +1,251 @@
+import math
+import re
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.compare.expense import latencies
+from runner.compare.gate import Gate, demand_known, gate_of
+from runner.compare.regression import Regression, Rule
+from runner.errors import InputError
+from runner.metrics.metric import Catalogue, Metric
+from tests.comparison_runs import cases, paired, snapshot
+
+IDS = [f"{number:02d}" for number in range(20)]
+HALF = [0.0, 1.0] * 10
+
+
+def rule(metric: str = "mrr_at_10", margin: float = 0.05, **settings: Any) -> dict[str, Any]:
+    return {"metric": metric, "margin": margin, **settings}
+
+
+def gate(
+    rules: list[dict[str, Any]], baseline: Any = None, candidate: Any = None, cases_: list[str] | None = None,
+    allow: bool = False,
+) -> Gate:  # fmt: skip
+    one, other = baseline or run(HALF), candidate or run(HALF)
+    runs = paired(one, other)
+    regression = Regression(rules=rules, must_not_break=cases_ or [])  # type: ignore[arg-type]
+    return gate_of(regression, runs, latencies(one, other, seed=1), allow_incomparable=allow)
+
+
+def run(values: list[float], p95_ms: float | None = None, **columns: Any) -> Any:
+    changes = {name: columns.pop(name) for name in ("run", "identity", "catalogue") if name in columns}
+    timing = {"latency": {"case": {"p50_ms": p95_ms, "p95_ms": p95_ms, "n": 0 if p95_ms is None else 20}}}
+    latency = [np.nan if p95_ms is None else p95_ms] * 20
+    found = cases(IDS, {"mrr_at_10": values, "recall_at_k": values}, latency_ms=latency, **columns)
+    return snapshot(found, timing=timing, metrics=["mrr_at_10", "recall_at_k", "mean_faithfulness"], **changes)
+
+
+def loses(share: float) -> Any:
+    """Half the cases are right in the baseline; the candidate has `share` of all less."""
+    n = round(share * 20)
+    return run([0.0 if number < 2 * n else value for number, value in enumerate(HALF)])
+
+
+@pytest.mark.parametrize(("share", "status"), [(0.0, "passed"), (0.05, "passed"), (0.1, "fired")])
+def test_a_loss_beyond_the_margin_fires(share: float, status: str) -> None:
+    """A loss of exactly the margin does not: a drop of more than 5 points is a regression."""
+    (result,) = gate([rule()], candidate=loses(share)).rules
+    assert (result.status, result.n, result.baseline) == (status, 20, 0.5)
+    assert result.loss == pytest.approx(share)
+
+
+def test_a_rule_takes_the_direction_of_its_metric_where_it_has_none() -> None:
+    catalogue = Catalogue([Metric(name="mrr_at_10", better="lower", label={"en": "Wrong"})])
+    run_of = partial(run, catalogue=catalogue)
+    higher, lower = run_of(HALF), run_of([0.0] * 20)
+    (found,) = gate([rule()], lower, higher).rules
+    assert (found.status, found.rule.direction, found.loss) == ("fired", "lower", 0.5)
+    assert gate([rule()], higher, lower).rules[0].status == "passed"
+    (told,) = gate([rule(direction="higher")], lower, higher).rules
+    assert (told.status, told.rule.direction) == ("passed", "higher")
+
+
+@pytest.mark.parametrize("declared", [[], [Metric(name="mrr_at_10", better="neither", label={"en": "Size"})]])
+def test_a_rule_on_a_metric_of_which_nothing_says_which_way_is_better_is_not_evaluated(declared: list[Metric]) -> None:
+    run_of = partial(run, catalogue=Catalogue(declared))
+    found = gate([rule()], run_of(HALF), run_of([0.0] * 20))
+    assert (found.rules[0].status, found.fired) == ("not_evaluated", False)
+    assert [reason.kind for reason in found.rules[0].reasons] == ["direction"]
+    assert gate([rule(direction="higher")], run_of(HALF), run_of([0.0] * 20)).fired
+
+
+def test_a_gain_is_no_loss() -> None:
+    found = gate([rule(margin=0.0)], candidate=run([1.0] * 20))
+    assert not found.fired and found.rules[0].loss == pytest.approx(-0.5)
+
+
+def test_relative_margins() -> None:
+    """Losing .1 of .5 is 20 %."""
+    assert not gate([rule(margin=0.21, relative=True)], candidate=loses(0.1)).fired
+    found = gate([rule(margin=0.19, relative=True)], candidate=loses(0.1))
+    assert found.fired and found.rules[0].loss == pytest.approx(0.2)
+    nothing = run([0.0] * 20)
+    assert not gate([rule(margin=0.5, relative=True)], nothing, nothing).fired
+    (endless,) = gate([rule(margin=9.0, relative=True, direction="lower")], nothing, run(HALF)).rules
+    assert (endless.status, endless.loss) == ("fired", math.inf)
+
+
+def test_lower_may_be_better() -> None:
+    found = gate([rule(direction="lower")], candidate=loses(0.2))
+    assert not found.fired and found.rules[0].loss == pytest.approx(-0.2)
+    assert gate([rule(direction="lower")], loses(0.2), run(HALF)).fired
+
+
+def test_significance_is_demanded() -> None:
+    """Two of 20 questions lost: one-sided p = 1/4. Six lost: 1/64."""
+    few = gate([rule(margin=0.05, significant=True)], candidate=loses(0.1))
+    assert not few.fired and few.rules[0].p == few.rules[0].p_holm == 0.25
+    many = gate([rule(margin=0.05, significant=True)], candidate=loses(0.3))
+    assert many.fired and many.rules[0].p == pytest.approx(1 / 64)
+    assert gate([rule(margin=0.05)], candidate=loses(0.1)).fired
+
+
+@pytest.mark.parametrize(("baseline", "candidate", "p"), [(0.3, 0.0, 1 / 64), (0.0, 0.3, 63 / 64)])
+def test_what_is_more_than_chance_goes_by_the_direction(baseline: float, candidate: float, p: float) -> None:
+    """Six of 20 higher is a loss where lower is better; six lower is none."""
+    (result,) = gate(
+        [rule(direction="lower", significant=True)], loses(baseline), loses(candidate)
+    ).rules  # fmt: skip
+    assert result.p == pytest.approx(p)
+    assert result.status == ("fired" if p < 0.05 else "passed")
+
+
+def test_rules_that_demand_significance_are_adjusted_together() -> None:
+    """Five lost: one-sided p = 1/32, twice that for two rules; the rule that demands nothing does not count."""
+    one = gate([rule(margin=0.0, significant=True), rule(margin=0.0)], candidate=loses(0.25))
+    assert [result.status for result in one.rules] == ["fired", "fired"]
+    assert (one.rules[0].p_holm, one.rules[1].p_holm) == (pytest.approx(1 / 32), None)
+    two = gate([rule(margin=0.0, significant=True)] * 2, candidate=loses(0.25))
+    assert [result.p_holm for result in two.rules] == pytest.approx([1 / 16, 1 / 16])
+    assert not two.fired
+    unknown = rule("mean_faithfulness", margin=0.0, significant=True)  # has no value: it is no test
+    told = gate([rule(margin=0.0, significant=True), unknown], candidate=loses(0.25)).rules
+    assert [result.p_holm for result in told] == [pytest.approx(1 / 32), None]
+
+
+def test_a_slice() -> None:
+    """The Korean half loses everything."""
+    languages = ["ko", "ko", "en", "en"] * 5
+    candidate = run([0.0 if language == "ko" else value for language, value in zip(languages, HALF, strict=True)])
+    candidate = snapshot(cases(IDS, {"mrr_at_10": candidate.cases.values["mrr_at_10"]}, language=languages))
+    korean, english, french = gate(
+        [rule(slice={"language": name}) for name in ("ko", "en", "fr")], candidate=candidate
+    ).rules
+    assert (korean.status, korean.n, korean.loss) == ("fired", 10, pytest.approx(0.5))
+    assert (english.status, english.loss) == ("passed", 0.0)
+    assert (french.status, french.n, french.loss) == ("not_evaluated", 0, None)
+
+
+def test_a_metric_that_no_run_has_is_an_error() -> None:
+    with pytest.raises(
+        InputError, match=r"^regression\.rules\.1: the baseline has no metric 'mrr_at_1O'; did you mean 'mrr_at_10'\?$"
+    ):
+        gate([rule(), rule("mrr_at_1O")])
+    with pytest.raises(
+        InputError, match=r"^regression\.rules\.0: neither run has 'latency\.cace\.p95_ms'; did you mean"
+    ):
+        gate([rule("latency.cace.p95_ms")])
+    baseline = run(HALF)
+    candidate = snapshot(cases(IDS, {"recall_at_k": HALF}))
+    with pytest.raises(InputError, match=r"the candidate has no metric 'mrr_at_10'"):
+        gate([rule()], baseline, candidate)
+
+
+def test_before_a_run_starts() -> None:
+    regression = Regression(rules=[rule("latency.case.p95_ms"), rule("hit_rate_at_7")], must_not_break=[])
+    with pytest.raises(InputError, match=r"^regression\.rules\.1: the baseline has no metric 'hit_rate_at_7'; did you"):
+        demand_known(regression, {"hit_rate_at_1": 1}, "baseline")
+
+
+def test_a_metric_without_a_value_is_not_evaluated() -> None:
+    found = gate([rule("mean_faithfulness"), rule("latency.case.p95_ms", 500.0), rule("cost.usd", 0.0)])
+    assert [result.status for result in found.rules] == ["not_evaluated"] * 3
+    assert not found.fired
+
+
+def test_latency() -> None:
+    found = gate([rule("latency.case.p95_ms", 500.0)], run(HALF, 100.0), run(HALF, 601.0)).rules[0]
+    assert (found.status, found.loss, found.rule.direction) == ("fired", 501.0, "lower")
+    assert not gate([rule("latency.case.p95_ms", 500.0)], run(HALF, 100.0), run(HALF, 600.0)).fired
+    assert not gate([rule("latency.case.p95_ms", 0.0)], run(HALF, 600.0), run(HALF, 100.0)).fired
+    certain = gate([rule("latency.case.p95_ms", 0.0, significant=True)], run(HALF, 100.0), run(HALF, 600.0))
+    assert certain.fired and certain.rules[0].p == pytest.approx(1 / 2001)
+    slower = rule("latency.case.p95_ms", 0.0, significant=True, direction="higher")  # is better, somebody says
+    for before, after, p in ((600.0, 100.0, 1 / 2001), (100.0, 600.0, 1.0)):
+        (result,) = gate([slower], run(HALF, before), run(HALF, after)).rules
+        assert (result.p, result.loss) == (pytest.approx(p), before - after)
+    with pytest.raises(
+        InputError, match=r"rules\.0: 'latency\.case\.p95_ms' is that of all cases; leave out the slice"
+    ):
+        gate([rule("latency.case.p95_ms", 1.0, slice={"language": "ko"})], run(HALF, 1.0), run(HALF, 1.0))
+
+
+def test_a_metric_that_is_not_comparable_has_not_passed() -> None:
+    other = run([0.0] * 20, identity={"documents": "other"})
+    (result,) = gate([rule()], candidate=other).rules
+    assert (result.status, [reason.kind for reason in result.reasons]) == ("not_comparable", ["identity"])
+    assert gate([rule()], candidate=other, allow=True).fired
+    (own_k,) = gate([rule("recall_at_k")], candidate=run(HALF, run={"k": 3}), allow=True).rules
+    assert own_k.status == "not_comparable"
+
+
+def test_cases_that_must_not_break() -> None:
+    def labelled(**wrong: str) -> Any:
+        labels = [wrong.get(f"q{id}", "none") for id in IDS]
+        return run(HALF, labels={"lost_at": labels})
+
+    found = gate([], labelled(q02="below_k"), labelled(q01="below_k", q02="wrong_answer"), ["00", "01", "02"])
+    assert [(case.status, case.was_right, case.lost_at) for case in found.cases] == [
+        ("passed", True, "none"),
+        ("fired", True, "below_k"),
+        ("fired", False, "wrong_answer"),
+    ]
+    assert found.fired
+    with pytest.raises(InputError, match=re.escape("regression.must_not_break: no case has the id 'nobody'")):
+        gate([], labelled(), labelled(), ["nobody"])
+    with pytest.raises(InputError, match=r"must_not_break: these runs do not record which cases are right"):
+        gate([], cases_=["00"])
+
+
+def test_a_case_that_the_candidate_did_not_run() -> None:
+    labels = {"lost_at": ["none"]}
+    one, other = snapshot(cases(["a"], labels=labels)), snapshot(cases(["b"], labels=labels))
+    (found,) = gate([], one, other, ["a"]).cases
+    assert (found.status, found.was_right) == ("not_evaluated", True)
+
+
+def test_a_case_of_which_nothing_tells_has_neither_broken_nor_passed() -> None:
+    """Exact match decides, and no answer to b is known; c failed."""
+    one, other = (
+        snapshot(cases(["a", "b", "c"], {"exact_match": [1.0, None, None]}, failed=failed)) for failed in ([], ["c"])
+    )
+    found = gate([], one, other, ["a", "b", "c"])
+    assert [(case.status, case.was_right) for case in found.cases] == [
+        ("passed", True),
+        ("not_evaluated", None),
+        ("fired", None),
+    ]
+
+
+def test_a_case_whose_id_changed_is_held_to_its_pair() -> None:
+    content = ["why", "how"]
+    one = snapshot(cases(["a", "b"], labels={"lost_at": ["none", "none"]}, content=content))
+    other = snapshot(cases(["x", "y"], labels={"lost_at": ["none", "below_k"]}, content=content))
+    found = gate([], one, other, ["a", "b", "y"]).cases
+    assert [(case.id, case.status, case.was_right, case.lost_at) for case in found] == [
+        ("a", "passed", True, "none"),
+        ("b", "fired", True, "below_k"),
+        ("y", "fired", True, "below_k"),
+    ]
+
+
+def test_settings() -> None:
+    regression = Regression(
+        rules=[rule("cost.usd", 1, slice=None), rule("mrr", 0.1, direction="lower")], must_not_break=["\u1100\u1161"]
+    )
+    assert list(regression.rules) == [Rule("cost.usd", None, 1), Rule("mrr", "lower", 0.1)]
+    assert list(regression.must_not_break) == ["\uac00"] and regression.margin == 0.02

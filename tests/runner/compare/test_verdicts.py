@@ -1,0 +1,95 @@
+import pytest
+
+from runner.compare.verdicts import adjusted, is_test, main_metrics, overall, verdict
+from runner.metrics.catalogue import built_in
+from runner.metrics.paired import Paired
+
+VARIANT = built_in().variant
+
+
+def numbers(low: float, high: float, p: float = 0.001) -> Paired:
+    return Paired(50, 0.5, 0.5, (low + high) / 2, low, high, p, None, None)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p_holm", "expected"),
+    [
+        (0.01, 0.20, 0.049, "better"),
+        (-0.20, -0.01, 0.049, "worse"),
+        (0.01, 0.20, 0.05, "inconclusive"),  # p must be below .05
+        (0.0, 0.20, 0.01, "inconclusive"),  # the interval must exclude 0
+        (-0.20, 0.0, 0.01, "inconclusive"),
+        (-0.02, 0.02, 0.8, "within_noise"),
+        (-0.021, 0.02, 0.8, "inconclusive"),
+        (-0.02, 0.0201, 0.8, "inconclusive"),
+        (0.001, 0.003, 0.001, "better"),  # small, but certain
+        (0.001, 0.003, 0.2, "within_noise"),
+        (0.0, 0.0, 1.0, "within_noise"),
+    ],
+)
+def test_verdicts(low: float, high: float, p_holm: float, expected: str) -> None:
+    assert verdict(VARIANT("mrr"), numbers(low, high), p_holm, margin=0.02) == expected
+    opposite = {"better": "worse", "worse": "better"}
+    assert verdict(VARIANT("stale_present"), numbers(low, high), p_holm, margin=0.02) == opposite.get(
+        expected, expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "inside", "outside"),
+    [("mrr", 0.02, 0.03), ("memory_noise", 0.2, 0.3), ("memory_overall", 2.0, 3.0), ("context_tokens", 0.0, 0.001)],
+)
+def test_the_margin_is_a_share_of_what_a_metric_can_reach(metric: str, inside: float, outside: float) -> None:
+    assert verdict(VARIANT(metric), numbers(-inside, inside), 1.0, margin=0.02) == "within_noise"
+    assert verdict(VARIANT(metric), numbers(-inside, outside), 1.0, margin=0.02) == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        ([], "not_comparable"),
+        (["within_noise", "within_noise"], "within_noise"),
+        (["within_noise", "inconclusive"], "inconclusive"),
+        (["better", "inconclusive"], "better"),
+        (["within_noise", "worse", "inconclusive"], "worse"),
+        (["better", "worse", "within_noise"], "mixed"),
+    ],
+)
+def test_the_verdict_on_two_runs(verdicts: list, expected: str) -> None:
+    assert overall(verdicts) == expected
+
+
+def test_metrics_that_are_the_same_in_every_case_do_not_count() -> None:
+    same, tested = numbers(0.0, 0.0, p=1.0), numbers(0.01, 0.2, p=0.03)
+    assert not is_test(same) and is_test(tested)
+    assert adjusted([same, tested, same]) == [1.0, 0.03, 1.0]
+    assert adjusted([tested, tested]) == [0.06, 0.06]
+
+
+@pytest.mark.parametrize(
+    ("comparable", "expected"),
+    [
+        (["mrr", "recall_at_k", "precision_at_k", "ndcg_at_k"], ["recall_at_k", "ndcg_at_k", "mrr"]),
+        (
+            [f"{name}_at_{cutoff}" for cutoff in (1, 3, 10) for name in ("recall", "mrr", "ndcg", "map")],
+            ["recall_at_10", "ndcg_at_10", "mrr_at_10"],
+        ),
+        (["token_f1", "mean_faithfulness", "keyword/mrr"], ["mean_faithfulness", "token_f1"]),
+        (["unanswerable_f1", "mrr"], ["mrr"]),  # without unanswerable questions there are only false alarms
+        (["unanswerable_f1", "unanswerable_recall"], ["unanswerable_f1"]),
+        (["steps", "accuracy"], []),  # nobody says which way they are better
+        (["outcome", "steps", "score"], ["outcome", "score"]),
+        (
+            ["token_f1", "stale_present", "memory_overall", "facts_present"],
+            ["facts_present", "memory_overall", "token_f1"],
+        ),
+        ([], []),
+    ],
+)
+def test_main_metrics(comparable: list[str], expected: list[str]) -> None:
+    assert main_metrics(comparable, built_in()) == expected
+
+
+def test_nothing_stands_in_for_main_metrics_that_are_not_comparable() -> None:
+    assert main_metrics(["precision_at_5"], built_in(), ["recall_at_5", "precision_at_5"]) == []
+    assert main_metrics(["precision_at_5"], built_in(), ["precision_at_5", "steps"]) == ["precision_at_5"]

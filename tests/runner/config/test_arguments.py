@@ -1,0 +1,135 @@
+import shlex
+from pathlib import Path
+
+import pytest
+
+from runner.config.arguments import cells, checked, command_of, is_sweep, parse, quoted
+from runner.errors import ConfigError
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("k=5", 5),
+        ("sample=0.5", 0.5),
+        ("strict=true", True),
+        ("case=null", None),
+        ("cutoffs=[1,3]", [1, 3]),
+        ("seed=1_000", "1_000"),
+        ("case=1_000", "1_000"),
+        ("case=12", "12"),
+        ("out=2024", "2024"),
+        ("compare=12345678901234567890123456789012", "12345678901234567890123456789012"),
+        ("compare=latest:full_rag", "latest:full_rag"),
+        ("save_snapshot=릴리스 1/a,b.json", "릴리스 1/a,b.json"),
+        ("out=실험 1/결과", "실험 1/결과"),
+        ("case=ko-질문-1", "ko-질문-1"),
+        ("dataset.corpus=~/x.jsonl", "~/x.jsonl"),
+        ("dataset.corpus=/d/a(1)#b.jsonl", "/d/a(1)#b.jsonl"),
+        ("dataset.corpus=/d/[x].jsonl", "/d/[x].jsonl"),
+        ("case=15<::>1|reference", "15<::>1|reference"),
+        ("x=it's", "it's"),
+        ("x=a\\b가", "a\\b가"),
+        ("x=끝\\", "끝\\"),
+        ("x='already, quoted'", "already, quoted"),
+        ("x=[가, b]", ["가", "b"]),
+        ("x={title: 제목}", {"title": "제목"}),
+        ("x=a=b", "a=b"),
+        ("x=", ""),
+    ],
+)
+def test_what_is_typed_is_what_hydra_reads(typed: str, value: object) -> None:
+    override = parse(quoted(typed))
+    assert not override.is_sweep_override()
+    assert override.value() == value
+
+
+@pytest.mark.parametrize(
+    "typed", ["k=3,5,10", "case=가,나", "retriever=keyword,hybrid", "k=range(1,4)", "x=choice(가,나)"]
+)
+def test_sweeps(typed: str) -> None:
+    assert is_sweep(quoted(typed))
+
+
+@pytest.mark.parametrize("typed", ["k=[3,5]", "x='a,b'", "k=3", "x={a: 1}", "~k", "out=a,b", "compare=a,b"])
+def test_no_sweeps(typed: str) -> None:
+    assert not is_sweep(quoted(typed))
+
+
+@pytest.mark.parametrize("value", ["range(5,1)", "range(1,4,0)", "range(1,4,-1)", "interval(1,2)", "glob(*)"])
+def test_sweeps_over_nothing(value: str) -> None:
+    with pytest.raises(ConfigError, match=r"  k: has no value; expected some, such as k=1,2 or k=range\(1,4\)$"):
+        cells(["seed=1", f"k={value}"])
+
+
+def test_a_sweep_over_nothing_names_the_package_that_was_typed() -> None:
+    with pytest.raises(ConfigError, match=r"  retriever@x: goes over no value; "):
+        cells(["retriever@x=range(5,1)"])
+
+
+@pytest.mark.parametrize("overrides", [["k=range(1,1000000000000)"], ["seed=1,2", "k=range(0,10000)"]])
+def test_sweeps_over_too_much(overrides: list[str]) -> None:
+    with pytest.raises(ConfigError, match=r"  k: more than 10,000 runs in one command; expected fewer values$"):
+        cells(overrides)
+
+
+def test_a_path_that_exists_may_hold_a_comma(tmp_path: Path) -> None:
+    path = tmp_path / "a,b (1).jsonl"
+    path.touch()
+    assert parse(quoted(f"dataset.corpus={path}")).value() == str(path)
+
+
+def test_a_number_of_more_digits_than_python_reads_is_a_text() -> None:
+    digits = "9" * 5000
+    assert parse(quoted(f"k={digits}")).value() == digits
+    assert parse(quoted(f"k=[1,{digits}]")).value() == [1, digits]
+
+
+def test_brackets_beyond_what_hydra_reads() -> None:
+    typed = "x=" + "[" * 2000 + "]" * 2000
+    with pytest.raises(ConfigError, match="expected KEY=VALUE"):
+        checked([typed])
+
+
+def test_cells_are_the_product_in_hydras_order() -> None:
+    assert cells(["a=1,2", "b=x", "c=y,z"]) == [
+        ["a=1", "b=x", "c=y"],
+        ["a=1", "b=x", "c=z"],
+        ["a=2", "b=x", "c=y"],
+        ["a=2", "b=x", "c=z"],
+    ]
+
+
+def test_what_is_given_to_a_provider_is_not_repeated() -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked(["+provider.my own.base_url=http://me:secret@x/v1"])
+    assert str(caught.value).endswith("\n  +provider.my own.base_url: expected KEY=VALUE, +KEY=VALUE or ~KEY")
+
+
+@pytest.mark.parametrize("typed", ["k=3,", "k=3,,5", "retriever=keyword,"])
+def test_a_value_that_is_missing_beside_a_comma(typed: str) -> None:
+    with pytest.raises(ConfigError, match=r"(k|retriever): a value is missing beside a comma$"):
+        checked([typed])
+
+
+def test_what_is_no_override_is_named() -> None:
+    with pytest.raises(ConfigError) as caught:
+        checked(["k=3", "=5", "k"])
+    assert str(caught.value) == (
+        "2 problems in the configuration:\n"
+        "  =5: expected KEY=VALUE, +KEY=VALUE or ~KEY\n"
+        "  k: expected KEY=VALUE, +KEY=VALUE or ~KEY"
+    )
+
+
+def test_a_command_is_told_as_it_was_typed() -> None:
+    words = ["+experiment=full_rag", "k=3", "case=1_000", "dataset.corpus=자료 (1)/c.jsonl", "x=it's", "judge=가나"]
+    where = ["out=/x", "cache_dir=c", "hydra.searchpath=[]"]
+    told = command_of([quoted(word) for word in [*where, *words]], None)
+    assert shlex.split(told) == ["python", "-m", "runner", *words]
+    assert told.endswith("judge=가나")
+    added = ["+profile@evaluation.profiles.물류=물류", "+profile@evaluation.profiles.mine=code"]
+    told = command_of(["profile=물류", *added], None, ["내 설정"])
+    assert told == "python -m runner --config-dir '내 설정' profile=물류 +profile@evaluation.profiles.mine=code"
+    frozen = command_of(["k=3"], "experiments/기록 1/frozen.yaml")
+    assert frozen == "python -m runner -cd 'experiments/기록 1' -cn frozen k=3"

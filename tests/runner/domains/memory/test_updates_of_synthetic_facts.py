@@ -1,0 +1,33 @@
+"""Facts that change, in summaries made without a model."""
+
+from __future__ import annotations
+
+from plugins.memory.recursive_summary import RecursiveSummaryMemory
+from plugins.memory.store.local import LocalStore
+from plugins.memory.summariser.extractive import ExtractiveSummariser
+from plugins.scenario.synthetic import SyntheticScenarios
+from runner.domains.memory.context import ContextBuilder
+from runner.domains.memory.probing import ProbeCase, Seen
+from runner.domains.memory.records import Conversation
+from runner.domains.memory.replay import Replay
+
+
+async def current(conversation: Conversation) -> list[float | None]:
+    memory = RecursiveSummaryMemory(store=LocalStore(), summariser=ExtractiveSummariser())
+    replay, context = Replay(memory, conversation, conversation.probes), ContextBuilder(encoding="estimate")
+    found = []
+    async with memory.opened():
+        for probe in conversation.probes:
+            moment = await replay.at(probe)
+            seen = Seen.of(ProbeCase(conversation, probe), moment, context.build(moment.remembered, probe.question))
+            found.append(seen.is_summary_current(moment))
+    return found
+
+
+async def test_where_a_changed_fact_is_held_its_new_value_is_and_no_old_one() -> None:
+    made, _ = SyntheticScenarios(conversations=60, turns_max=120, seed=7).load()
+    for language in ("ko", "en"):
+        found = [value for each in made if each.language == language for value in await current(each)]
+        held = [value for value in found if value is not None]
+        assert len(held) >= 10
+        assert set(held) == {1.0}

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from runner.metrics import paired
+from runner.metrics.paired import compare_means, compare_weighted, difference_intervals, holm, mcnemar_p, swap_p
+from tests.runner.paired_scores import of_one
+
+
+def test_by_hand() -> None:
+    """Differences 1, 1, 1, 0: their mean is 3/4, their standard deviation 1/2; of the 8 ways of swapping the three
+    that differ, the two extreme ones give as much."""
+    found = of_one([0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 1.0])
+    assert (found.n, found.baseline, found.candidate, found.difference) == (4, 0.25, 1.0, 0.75)
+    assert found.p == 2 / 8
+    assert found.effect_size == 1.5
+    assert found.detectable == pytest.approx(2.8016 * 0.5 / 2, abs=1e-4)  # (1.9600 + 0.8416) standard errors
+    assert 0 <= found.low < 0.75 < found.high <= 1
+
+
+def test_nothing_differs() -> None:
+    found = of_one([0.5, 1.0, 0.0], [0.5, 1.0, 0.0])
+    assert (found.difference, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
+    assert found.effect_size is None and found.detectable is None
+
+
+def test_one_case_and_equal_differences() -> None:
+    one = of_one([0.2], [0.7])
+    assert (one.n, one.difference, one.p, one.effect_size) == (1, pytest.approx(0.5), 1.0, None)
+    assert one.low == one.high == pytest.approx(0.5)
+    equal = of_one([0.0] * 6, [0.25] * 6)
+    assert (equal.low, equal.high, equal.p, equal.effect_size) == (0.25, 0.25, 2 / 2**6, None)
+
+
+def test_metrics_do_not_touch_each_other() -> None:
+    random = np.random.default_rng(1)
+    one, other = random.random((60, 3)), random.random((60, 3))
+    together = compare_means(one, other, seed=5)
+    assert together[1] == of_one(one[:, 1], other[:, 1], seed=5)
+
+
+@pytest.mark.parametrize(
+    ("chances", "expected"),
+    [([], []), ([0.2], [0.2]), ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]), ([0.5, 0.9], [1.0, 1.0])],
+)
+def test_holm_by_hand(chances: list[float], expected: list[float]) -> None:
+    assert holm(chances) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("lost", "won", "p"), [(0, 0, 1.0), (8, 0, 2 / 2**8), (0, 8, 2 / 2**8), (1, 5, 2 * 7 / 64), (3, 3, 1.0)]
+)
+def test_mcnemar_by_hand(lost: int, won: int, p: float) -> None:
+    assert mcnemar_p(lost, won) == pytest.approx(p)
+
+
+def test_mcnemar_is_the_swap_test_of_yes_and_no() -> None:
+    one, other = np.zeros(30), np.zeros(30)
+    one[:2], other[2:11] = 1, 1
+    assert swap_p((other - one)[:, None], seed=1)[0] == pytest.approx(mcnemar_p(2, 9))  # 11 differ: all swaps
+
+
+# --- against scipy --------------------------------------------------------------------------------
+
+
+def differences_of(kind: str, n: int) -> np.ndarray:
+    random = np.random.default_rng(n)
+    if kind == "yes or no":
+        return random.choice([-1.0, 0.0, 1.0], n, p=[0.12, 0.7, 0.18])
+    if kind == "seldom":
+        return np.where(random.random(n) < 0.05, random.choice([-0.5, 1.0], n), 0.0)
+    return random.normal(0.05, 0.4, n).round(2)
+
+
+def mean(values: np.ndarray, axis: int = -1) -> np.ndarray:
+    return np.mean(values, axis=axis)
+
+
+@pytest.mark.parametrize("n", [30, 100])
+def test_p_of_a_plain_difference_bears_many_comparisons(n: int) -> None:
+    """All better by the same: only all signs alike come as far, in 2 of 2^n ways, and none of 9,999 drawn ones does."""
+    found = swap_p(np.full((n, 1), 0.25), seed=1)[0]
+    assert found == pytest.approx(2 * math.exp(-n / 2), rel=1e-9)
+    assert 2.0 ** (1 - n) < found < 1e-4
+    one, weights = np.zeros(n), np.full(n, 3.0)
+    weighted = compare_weighted(one, one + 0.25, weights, weights, seed=1)
+    assert weighted is not None and weighted.p == pytest.approx(found, rel=1e-9)
+
+
+def test_a_p_below_what_is_drawn_is_never_below_that_of_all_swaps() -> None:
+    """Of whole numbers, the distribution of all 2^40 sums is a product of polynomials."""
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        differences = random.integers(1, 4, 40) * np.where(np.arange(40) == 7, -1, 1)
+        ways = np.ones(1)
+        for difference in np.abs(differences):
+            ways = np.convolve(ways, [0.5, *[0.0] * (2 * difference - 1), 0.5])
+        sums = np.arange(len(ways)) - len(ways) // 2
+        exact = ways[np.abs(sums) >= abs(differences.sum())].sum()
+        assert exact <= swap_p(differences[:, None].astype(float), seed=1)[0] < 1e-4
+
+
+def test_p_of_few_cases_is_exact() -> None:
+    values = np.array([0.3, -0.1, 0.25, 0.0, 0.5, -0.05, 0.4, 0.1, 0.2])
+    expected = stats.permutation_test((values,), mean, permutation_type="samples", vectorized=True, n_resamples=np.inf)
+    assert swap_p(values[:, None], seed=1)[0] == pytest.approx(expected.pvalue)
+
+
+@pytest.mark.parametrize("kind", ["yes or no", "seldom", "numbers"])
+@pytest.mark.parametrize("n", [60, 300, 4000])
+def test_p_against_scipy(kind: str, n: int) -> None:
+    values = differences_of(kind, n)
+    resamples = 9_999 if n < 1000 else 4_999
+    expected = stats.permutation_test(
+        (values,), mean, permutation_type="samples", vectorized=True, n_resamples=resamples, rng=7, batch=500
+    ).pvalue
+    error = math.sqrt(max(expected * (1 - expected), 1 / resamples) / resamples)
+    assert swap_p(values[:, None], seed=1)[0] == pytest.approx(expected, abs=5 * error + 0.002)
+
+
+@pytest.mark.parametrize("kind", ["yes or no", "seldom", "numbers"])
+@pytest.mark.parametrize("n", [60, 600, 6000])
+def test_intervals_against_scipy(kind: str, n: int) -> None:
+    """From 5,000 cases on without resampling, or resampling only what differs."""
+    values = differences_of(kind, n)
+    expected = stats.bootstrap(
+        (values,), mean, method="BCa", n_resamples=9_999, vectorized=True, batch=200, rng=np.random.default_rng(3)
+    )
+    low, high = difference_intervals(values[:, None], seed=1)[0]
+    error = expected.standard_error
+    assert low == pytest.approx(expected.confidence_interval.low, abs=0.2 * error)
+    assert high == pytest.approx(expected.confidence_interval.high, abs=0.2 * error)
+
+
+def test_an_interval_of_many_cases_of_which_few_differ() -> None:
+    """Three of 10,000 cases won: the number of wins in a resample is close to Poisson with mean 3, whose quantiles
+    are 0 and 7; BCa moves both up."""
+    values = np.zeros(10_000)
+    values[:3] = 1.0
+    low, high = difference_intervals(values[:, None], seed=1)[0] * 10_000
+    expected = stats.bootstrap(
+        (values,), mean, method="BCa", n_resamples=4_000, vectorized=True, batch=200, rng=np.random.default_rng(3)
+    ).confidence_interval
+    assert (low, high) == (
+        pytest.approx(expected.low * 10_000, abs=1.01),
+        pytest.approx(expected.high * 10_000, abs=1.01),
+    )
+    same = difference_intervals(np.zeros((6000, 1)), seed=1)
+    assert same.tolist() == [[0.0, 0.0]]
+
+
+def test_skewed_differences_of_many_cases() -> None:
+    values = np.random.default_rng(4).exponential(1.0, 6000) ** 2
+    expected = stats.bootstrap(
+        (values,), mean, method="BCa", n_resamples=9_999, vectorized=True, batch=200, rng=np.random.default_rng(3)
+    )
+    low, high = difference_intervals(values[:, None], seed=1)[0]
+    assert low == pytest.approx(expected.confidence_interval.low, abs=0.12 * expected.standard_error)
+    assert high == pytest.approx(expected.confidence_interval.high, abs=0.12 * expected.standard_error)
+
+
+def test_an_interval_of_many_wins_has_the_quantiles_of_the_binomial_distribution() -> None:
+    """1,100 of 20,000 cases won: the wins in a resample are binomial. Between two whole numbers of wins the
+    distribution is read in a straight line through the middles of its steps."""
+    n, won = 20_000, 1_100
+    values = np.zeros(n)
+    values[:won] = 1.0
+    wins, drawn = np.arange(n + 1), stats.binom(n, won / n)
+    below = drawn.cdf(wins) - drawn.pmf(wins) / 2
+    bias = stats.norm.ppf(below[won])
+    acceleration = stats.skew(values) / (6 * math.sqrt(n))
+    shifted = bias + stats.norm.ppf([0.025, 0.975])
+    expected = np.interp(stats.norm.cdf(bias + shifted / (1 - acceleration * shifted)), below, wins)
+    assert difference_intervals(values[:, None], seed=1)[0] * n == pytest.approx(expected, abs=0.05)
+
+
+# --- laws -----------------------------------------------------------------------------------------
+
+
+SCORES = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([0.0, 0.25, 0.5, 1.0])), min_size=1, max_size=40
+)
+
+
+@given(SCORES)
+@settings(max_examples=60, deadline=None)
+def test_exchanging_the_runs_turns_the_difference_round(scores: list[tuple[float, float]]) -> None:
+    one, other = [first for first, _ in scores], [second for _, second in scores]
+    forth, back = of_one(one, other), of_one(other, one)
+    assert back.difference == pytest.approx(-forth.difference, abs=1e-12)
+    assert back.p == forth.p
+    assert (back.low, back.high) == (pytest.approx(-forth.high, abs=1e-9), pytest.approx(-forth.low, abs=1e-9))
+
+
+@given(SCORES, st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_cases_changes_neither_difference_nor_exact_p(scores, random) -> None:
+    mixed = list(scores)
+    random.shuffle(mixed)
+    before, after = (of_one([a for a, _ in cases], [b for _, b in cases]) for cases in (scores, mixed))
+    assert after.difference == pytest.approx(before.difference, abs=1e-12)
+    assert after.effect_size == pytest.approx(before.effect_size, abs=1e-9)
+    moved = sum(a != b for a, b in scores)
+    assert after.p == pytest.approx(before.p, abs=0 if moved <= paired.ALL_SWAPS else 0.03)
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_never_lowers_and_keeps_the_order(chances: list[float]) -> None:
+    adjusted = holm(chances)
+    assert all(p <= q <= 1 for p, q in zip(chances, adjusted, strict=True))
+    ranked = [adjusted[place] for place in sorted(range(len(chances)), key=lambda place: chances[place])]
+    assert ranked == sorted(ranked)

@@ -1,0 +1,183 @@
+"""Means, intervals and percentiles: by hand, against scipy, and by simulation."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from runner.metrics.statistics import _means_without, bca_interval, mean, mean_intervals, percentiles
+from tests.intervals import mean_interval
+
+
+def test_mean():
+    assert mean(np.array([])) is None
+    assert mean(np.array([1.0, 2.0, 4.5])) == 2.5
+    assert mean(np.array([1.0, 0.0]), np.array([3.0, 1.0])) == 0.75
+    assert mean(np.array([0.1] * 10)) == 0.1  # sums are rounded once
+    assert mean(np.array([0.1] * 3)) == 0.1  # and a mean stays within its values
+
+
+@pytest.mark.parametrize(
+    ("values", "ranks", "expected"),
+    [
+        ([], (50, 95), (None, None)),
+        ([7.0], (50, 95), (7.0, 7.0)),
+        ([4.0, 1.0, 3.0, 2.0], (0, 50, 100), (1.0, 2.5, 4.0)),
+        ([float(n) for n in range(1, 21)], (50, 95), (10.5, 19.05)),  # 0.95 * 19 = 18.05 places up from 1
+    ],
+)
+def test_percentiles(values, ranks, expected):
+    assert percentiles(values, ranks) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [([0.7], (0.7, 0.7)), ([0.3] * 8, (0.3, 0.3)), ([0.0] * 3, (0.0, 0.0))]
+)
+def test_an_interval_of_one_value_and_of_equal_values(values, expected):
+    assert mean_interval(np.array(values), seed=1) == expected
+    assert mean_interval(np.array(values), np.ones(len(values)), seed=1) == expected
+
+
+SAMPLES = {
+    "uniform": lambda random, n: random.random(n),
+    "skewed": lambda random, n: random.exponential(size=n),
+    "yes or no": lambda random, n: (random.random(n) < 0.2) * 1.0,
+    "large and negative": lambda random, n: random.normal(-5000, 300, n),
+    "thirds": lambda random, n: random.integers(0, 4, n) / 3,
+}
+
+
+@pytest.mark.parametrize("n", [12, 40, 300])
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_against_scipy(kind, n):
+    values = SAMPLES[kind](np.random.default_rng(n), n)
+    low, high = mean_interval(values, seed=1, resamples=20_000)
+    expected = stats.bootstrap(
+        (values,), np.mean, method="BCa", n_resamples=20_000, rng=np.random.default_rng(2), batch=2000
+    ).confidence_interval
+    # Limits of 20,000 resamples scatter by about 1/60 of the width; a mean of few values moves in steps.
+    step = np.min(np.diff(np.unique(values))) / n if kind in ("yes or no", "thirds") else 0.0
+    margin = 0.06 * (high - low) + 1.01 * step
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=margin)
+
+
+@pytest.mark.parametrize("n", [14, 30])
+def test_limits_from_the_resampled_means_of_scipy(n):
+    """Without the noise of other resamples the limits agree to rounding."""
+    values, weights = np.random.default_rng(n).exponential(size=n), np.arange(1.0, n + 1)
+    for arrays, statistic in (
+        ((values,), lambda v, axis: v.mean(axis=axis)),
+        ((values, weights), lambda v, w, axis: (v * w).sum(axis=axis) / w.sum(axis=axis)),
+    ):
+        found = stats.bootstrap(
+            arrays, statistic, method="BCa", paired=True, vectorized=True, rng=np.random.default_rng(2)
+        )
+        limits = bca_interval(found.bootstrap_distribution, mean(*arrays), _means_without(*arrays))
+        assert limits == pytest.approx((found.confidence_interval.low, found.confidence_interval.high), rel=1e-9)
+
+
+def test_resampled_means_that_equal_the_mean_but_for_rounding_count_as_equal():
+    whole = np.random.default_rng(3).integers(0, 4, 11).astype(float)
+    low, high = mean_interval(whole, seed=1)
+    assert mean_interval(whole / 3, seed=1) == pytest.approx((low / 3, high / 3), abs=1e-9)
+    assert mean_interval(whole / 7, seed=1) == pytest.approx((low / 7, high / 7), abs=1e-9)
+
+
+def test_tiny_values_have_an_interval_too():
+    values = np.array([0.0, 1e-200, 3e-200, 0.0, 1e-200])
+    assert np.array(mean_interval(values, seed=1)) * 1e200 == pytest.approx(mean_interval(values * 1e200, seed=1))
+
+
+def test_weights_are_those_of_repeated_observations_in_the_estimate():
+    """A weighted mean resamples cases, not observations: an interval for pairs (2 tp, predicted + actual)."""
+    random = np.random.default_rng(5)
+    values, weights = random.random(200), random.integers(1, 4, 200).astype(float)
+    low, high = mean_interval(values, weights, seed=1, resamples=20_000)
+    expected = stats.bootstrap(
+        (values, weights),
+        lambda v, w, axis: (v * w).sum(axis=axis) / w.sum(axis=axis),
+        method="BCa",
+        paired=True,
+        vectorized=True,
+        n_resamples=20_000,
+        rng=np.random.default_rng(2),
+        batch=2000,
+    ).confidence_interval
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=0.06 * (high - low))
+
+
+@pytest.mark.parametrize("kind", ["skewed", "yes or no"])
+def test_ninety_five_of_a_hundred_intervals_cover_the_true_mean(kind):
+    truth = {"skewed": 1.0, "yes or no": 0.2}[kind]
+    samples = np.column_stack([SAMPLES[kind](np.random.default_rng(seed), 97) for seed in range(1000)])
+    low, high = mean_intervals(samples, seed=3, resamples=1000).T
+    covered = np.mean((low <= truth) & (truth <= high))
+    assert 0.92 <= covered <= 0.97
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_seed_another():
+    values = np.random.default_rng(1).random(50)
+    assert mean_interval(values, seed=1) == mean_interval(values, seed=1) != mean_interval(values, seed=2)
+
+
+def test_an_interval_does_not_depend_on_the_other_columns():
+    values = np.random.default_rng(1).random((60, 9))
+    together = mean_intervals(values, seed=4)
+    for column in range(9):
+        assert tuple(together[column]) == mean_interval(values[:, column], seed=4)
+
+
+def test_many_cases_are_resampled_in_blocks(monkeypatch):
+    values = np.random.default_rng(1).random((70, 3))
+    whole = mean_intervals(values, seed=4, resamples=500)
+    monkeypatch.setattr("runner.metrics.statistics._BLOCK", 70 * 13)  # 13 rows a block: the last one is smaller
+    assert np.array_equal(mean_intervals(values, seed=4, resamples=500), whole)
+
+
+def test_equal_weights_change_nothing():
+    values = np.random.default_rng(1).random((60, 2))
+    assert mean_intervals(values, np.full_like(values, 2.0), seed=4) == pytest.approx(mean_intervals(values, seed=4))
+
+
+THREADS = """
+import hashlib, numpy as np
+from runner.metrics.statistics import mean_intervals
+values = np.random.default_rng(1).random((3001, 47))
+print(hashlib.sha256(mean_intervals(values, 1 + values, seed=1, resamples=300).tobytes()).hexdigest())
+"""
+
+
+def test_any_number_of_blas_threads_gives_the_same_bytes():
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", THREADS],
+            env={"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads, "OPENBLAS_CORETYPE": core},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads, core in (("1", "Haswell"), ("2", "Haswell"), ("1", "Sandybridge"))
+    }
+    assert len(found) == 1
+
+
+numbers = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+@given(st.lists(st.tuples(numbers, st.floats(0.1, 10)), min_size=1, max_size=12))
+def test_an_interval_lies_within_the_values(pairs):
+    values, weights = (np.array(column) for column in zip(*pairs, strict=True))
+    for interval in (
+        mean_interval(values, seed=0, resamples=50),
+        mean_interval(values, weights, seed=0, resamples=50),
+    ):
+        assert interval is not None
+        low, high = interval
+        slack = 1e-9 * np.abs(values).max()
+        assert values.min() - slack <= low <= high <= values.max() + slack

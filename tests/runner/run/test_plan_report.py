@@ -1,0 +1,56 @@
+"""What `plan` shows, in a terminal of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from runner.llm.ledger import Account
+from runner.llm.rehearsal import Expected
+from runner.run.plan_report import plan_view
+from runner.run.planning import CellPlan, Planned
+from tests.shown_panels import lines_of
+
+
+def run(number: int, swept: Sequence[str], stopped: str | None = None) -> CellPlan:
+    asked = Expected(live=24, input_tokens=22_424, output_tokens=2_880, nano_usd=5_100_000)
+    account = Account(str(number), "generator", "openai:gpt-4o-mini")
+    return CellPlan(swept, 24, {} if stopped else {account: asked}, stopped)
+
+
+def shown(*cells: CellPlan, language: str = "en") -> list[str]:
+    return [line.rstrip() for line in lines_of(plan_view(Planned(cells, 4), language))]
+
+
+@pytest.mark.parametrize(
+    ("language", "head", "total"), [("en", "role      model", "all"), ("ko", "역할      모델", "합계")]
+)
+def test_a_run_alone_has_no_name(language: str, head: str, total: str) -> None:
+    lines = shown(run(0, ()), language=language)
+    assert lines[0].startswith(head)
+    assert lines[1].split() == ["generator", "openai:gpt-4o-mini", "24", "0", "22,424", "2,880", "$0.0051"]
+    assert lines[2].split() == [total, "24", "0", "22,424", "2,880", "$0.0051"]
+
+
+@pytest.mark.parametrize(("language", "head"), [("en", "run role"), ("ko", "실행 역할")])
+def test_runs_of_a_sweep_are_told_apart(language: str, head: str) -> None:
+    lines = shown(run(0, ["k=3"]), run(1, ["k=5"]), language=language)
+    assert lines[0].startswith(head)
+    assert [line.split()[:3] for line in lines[1:3]] == [
+        [name, "generator", "openai:gpt-4o-mini"] for name in ("k=3", "k=5")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "several"),
+    [
+        ("en", "The run will end before it calls a model: why", "run k=3 will end before it calls a model: why"),
+        ("ko", "이 실행은 모델을 호출하기 전에 끝납니다: why", "모델을 호출하기 전에 끝나는 실행: k=3 (why)"),
+    ],
+)
+def test_what_ends_before_it_asks(language: str, one: str, several: str) -> None:
+    """There is no table of nothing, and nothing is assumed."""
+    lines = shown(run(0, (), "why"), language=language)
+    assert lines[0] == one and len(lines) == 2
+    assert several in shown(run(0, ["k=3"], "why"), run(1, ["k=5"]), language=language)

@@ -1,0 +1,87 @@
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+from runner.config.compose import Cell
+from runner.errors import ConfigError, Problem
+from runner.run.preflight import preflight
+
+
+@dataclass
+class Needs:
+    """A component that misses what it is told to miss."""
+
+    missing: str
+    exit_code: int = 1
+    part: Any = None
+
+    def preflight(self) -> list[Problem]:
+        return [Problem("part", f"{self.missing} is missing", self.exit_code)] if self.missing else []
+
+
+@dataclass
+class NeedsNothing:
+    part: Any = None
+
+
+@dataclass
+class Declares(Needs):
+    """An evaluation whose metrics are no records."""
+
+    metrics: Any = ("toxicity",)
+
+
+class Broken:
+    def __init__(self) -> None:
+        raise ValueError("a bug")
+
+
+class Refused:
+    def __init__(self) -> None:
+        raise ConfigError([Problem("chunker", "these do not go together")])
+
+
+def cell(target: str, **settings: Any) -> Cell:
+    node = {"_target_": f"tests.runner.test_preflight.{target}", **settings}
+    return Cell(OmegaConf.create({"evaluation": node}), [], [], "", "")
+
+
+def part(target: str, **settings: Any) -> dict[str, Any]:
+    return {"_target_": f"tests.runner.test_preflight.{target}", **settings}
+
+
+def test_metrics_that_are_no_records_are_told_before_the_start_beside_what_is_missing() -> None:
+    with pytest.raises(ConfigError) as raised:
+        preflight([cell("Declares", missing="a key")])
+    missing, metrics = map(str, raised.value.problems)
+    assert missing == "part: a key is missing"
+    assert metrics.startswith("evaluation: Declares.metrics: expected a sequence of runner.metrics.metric.Metric")
+
+
+def test_everything_that_any_cell_misses_is_told_once() -> None:
+    cells = [
+        cell("NeedsNothing", part=part("Needs", missing="a file")),
+        cell("Needs", missing="a key", part=part("Needs", missing="a file")),
+        cell("Refused"),
+        cell("Needs", missing=""),
+    ]
+    with pytest.raises(ConfigError) as raised:
+        preflight(cells)
+    assert [str(problem) for problem in raised.value.problems] == [
+        "part: a file is missing",
+        "part: a key is missing",
+        "chunker: these do not go together",
+    ]
+    assert raised.value.exit_code == 1
+
+
+def test_the_gravest_exit_code_counts() -> None:
+    with pytest.raises(ConfigError) as raised:
+        preflight([cell("Needs", missing="a"), cell("Needs", missing="b", exit_code=2)])
+    assert raised.value.exit_code == 2
+
+
+def test_a_component_with_a_bug_is_left_to_its_run() -> None:
+    preflight([cell("Broken"), cell("Needs", missing="")])

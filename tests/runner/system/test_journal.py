@@ -1,0 +1,216 @@
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.records import Judgement, Row, Status, Timing
+from runner.system.journal import Journal, encode, is_whole
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def row(id: str, status: Status = "ok", **fields: object) -> Row:
+    return Row(id=id, status=status, metrics={"recall_at_k": 1.0}, output={"query": "질문"}, latency_ms=1.5, **fields)  # type: ignore[arg-type]
+
+
+def write(path: Path, *rows: Row) -> Path:
+    with Journal(path) as journal:
+        for item in rows:
+            journal.append(item)
+    return path
+
+
+def ids(path: Path, wanted: Iterable[str]) -> list[str]:
+    with Journal(path) as journal:
+        return [found["id"] for found in journal.rows(wanted)]
+
+
+def test_rows_come_back_in_the_order_asked_for(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("c"), row("a"), row("b"))
+    assert ids(path, "abxc") == ["a", "b", "c"]
+
+
+def test_a_row_keeps_every_field(tmp_path: Path) -> None:
+    whole = row(
+        "가-1",
+        language="ko",
+        tags=("x",),
+        labels={"lost_at": "none"},
+        timings={"retrieval": Timing(2.5)},
+        judgements={"faithfulness": Judgement(0.5, "why")},
+    )
+    kept = json.loads(write(tmp_path / "per_item.jsonl", whole).read_text(encoding="utf-8"))
+    assert kept["id"] == "가-1" and kept["tags"] == ["x"] and kept["labels"] == {"lost_at": "none"}
+    assert kept["timings"] == {"retrieval": {"ms": 2.5, "live": True}}
+    assert kept["judgements"]["faithfulness"] == {"score": 0.5, "reasoning": "why", "error": None, "details": {}}
+
+
+FAILED = Judgement(None, error="refused")
+
+
+def test_reopening_keeps_finished_rows_and_lets_others_wait(tmp_path: Path) -> None:
+    judged = row("d", judgements={"faithfulness": Judgement(0.5), "answer_relevancy": FAILED})
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"), judged)
+    with Journal(path) as again:
+        assert [id in again for id in "abcd"] == [True, False, False, False]
+        waiting = [again.earlier(id) for id in "abcd"]
+        assert [each and each["status"] for each in waiting] == [None, "failed", "timeout", "ok"]
+        again.append(row("b"))
+        assert again.earlier("b") is None
+    assert [json.loads(line)["id"] for line in path.read_bytes().splitlines()] == ["a", "b"]
+
+
+def test_rows_that_wait_survive_any_number_of_ends(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"))
+    for _ in range(2):
+        with Journal(path) as again:
+            assert [again.earlier(id) is None for id in "abc"] == [True, False, False]
+    with Journal(path, again=False) as later:
+        assert [id in later for id in "abc"] == [True, False, False]
+        later.append(row("c"))
+        later.take_back()
+    assert [(each["id"], each["status"]) for each in map(json.loads, path.read_bytes().splitlines())] == [
+        ("a", "ok"), ("c", "ok"), ("b", "failed"),
+    ]  # fmt: skip
+    assert [each.name for each in tmp_path.iterdir()] == ["per_item.jsonl"]
+
+
+def test_an_error_gives_rows_that_wait_back(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a", "failed"))
+    with pytest.raises(RuntimeError), Journal(path):
+        raise RuntimeError
+    assert len(path.read_bytes().splitlines()) == 1
+
+
+def test_failed_rows_stay_where_failed_cases_are_not_to_be_run_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"))
+    with Journal(path, again=False) as again:
+        assert ("a" in again, "b" in again, "c" in again) == (True, True, True)
+        assert [found["status"] for found in again.rows("abc")] == ["ok", "failed", "timeout"]
+
+
+def test_a_torn_last_line_is_survived(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b"))
+    path.write_bytes(path.read_bytes()[:-10])
+    assert ids(path, "ab") == ["a"]
+    write(path, row("b"), row("c"))
+    assert ids(path, "abc") == ["a", "b", "c"]
+
+
+def test_damaged_lines_in_the_middle_are_dropped(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b"), row("c"))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + b'{"id": 3}\n\xff\xfe\n[]\n' + lines[0] + lines[2])
+    assert ids(path, "abc") == ["a", "c"]
+    assert path.read_bytes() == lines[0] + lines[2]
+
+
+def test_a_lone_surrogate_in_an_answer_does_not_stop_the_run(tmp_path: Path) -> None:
+    """Nor does it turn numbers into texts."""
+    output = {"answer": "half \ud800 emoji", "n": 3, "share": 0.5, "cut": False, "rest": None, "huge": 2**70}
+    path = write(tmp_path / "per_item.jsonl", Row("a", "ok", {"mrr": 0.25}, output, 1.5))
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert kept["output"] == {**output, "answer": "half ? emoji", "huge": str(2**70)}
+    assert (kept["metrics"], kept["latency_ms"]) == ({"mrr": 0.25}, 1.5)
+
+
+@pytest.mark.parametrize(("text", "shown"), [("whole", "whole"), ("half \ud800", "half ?")])
+def test_numbers_of_numpy_are_numbers(text: str, shown: str, tmp_path: Path) -> None:
+    output = {"answer": text, "scores": np.array([0.5, 0.25], dtype=np.float32), "n": np.int64(3), "is": np.True_}
+    path = write(tmp_path / "per_item.jsonl", Row("a", "ok", {"mrr": np.float64(0.25)}, output, None))
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert kept["metrics"] == {"mrr": 0.25}
+    assert kept["output"] == {"answer": shown, "scores": [0.5, 0.25], "n": 3, "is": True}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metrics": {"recall_at_k": "abc"}},
+        {"metrics": {"recall_at_k": 1e308}},
+        {"labels": []},
+        {"tags": 5},
+        {"tags": [5]},
+        {"unscored": [None]},
+        {"latency_ms": "x"},
+        {"timings": {"retrieval": 3}},
+        {"language": 1},
+        {"status": "fine"},
+        {"judgements": {"memory": None}},
+        {"judgements": {"memory": {"details": {"votes": {"1": "x"}}}}},
+        {"stage": 5},
+        {"output": []},
+        {"metrics": {"recall_at_k": True}},
+        {"timings": {"retrieval": {"ms": "1"}}},
+    ],
+)
+def test_a_row_of_wrong_types_is_not_whole(change: dict[str, object]) -> None:
+    told = json.loads(encode(row("a")))
+    assert is_whole(told) and not is_whole({**told, **change})
+
+
+def test_a_number_that_is_too_large_does_not_stop_the_run(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", Row("a", "ok", {}, {"n": 2**70}, None))
+    assert json.loads(path.read_text(encoding="utf-8"))["output"] == {"n": str(2**70)}
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_opened(tmp_path_factory: pytest.TempPathFactory, noise: bytes) -> None:
+    path = tmp_path_factory.mktemp("journal") / "per_item.jsonl"
+    path.write_bytes(noise)
+    write(path, row("z"))
+    assert ids(path, "z") == ["z"]
+
+
+@given(st.lists(st.sampled_from("abcdef"), max_size=12, unique=True), st.integers(0, 12))
+def test_killed_and_resumed_equals_uninterrupted(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], cut: int
+) -> None:
+    path = write(tmp_path_factory.mktemp("journal") / "per_item.jsonl", *map(row, names[:cut]))
+    done = ids(path, names)
+    write(path, *(row(name) for name in names if name not in done))
+    assert ids(path, names) == names
+    assert len(path.read_bytes().splitlines()) == len(names)
+
+
+def test_a_row_that_a_full_disk_takes_in_part_is_taken_out_again(tmp_path: Path) -> None:
+    path = tmp_path / "per_item.jsonl"
+    script = f"""
+import resource
+from pathlib import Path
+from runner.system.journal import Journal
+from tests.runner.test_journal import row
+with Journal(Path({str(path)!r})) as journal:
+    journal.append(row("a"))
+    whole = journal.path.stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (whole + 50, resource.RLIM_INFINITY))
+    for id in "bc":
+        try:
+            journal.append(row(id))
+        except Exception as error:
+            print(type(error).__name__, error)
+    print(journal.path.stat().st_size == whole, [row["id"] for row in journal.rows("abc")])
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    journal.append(row("c"))
+"""
+    said = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    line = f"StopRunError {path}: File too large; finished cases are kept; run the same command again to resume"
+    assert said.splitlines() == [line, line, "True ['a']"]
+    assert ids(path, "abc") == ["a", "c"]
+
+
+def test_a_row_that_is_not_as_it_was_written_is_run_again(tmp_path: Path) -> None:
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b"))
+    first, second = path.read_bytes().splitlines(keepends=True)
+    for place in range(len(first) - 1):
+        path.write_bytes(first[:place] + bytes([first[place] ^ 1]) + first[place + 1 :] + second)
+        assert ids(path, "ab") == ["b"]
+    told = json.loads(first)
+    path.write_text(json.dumps({name: told[name] for name in told if name != "seal"}) + "\n", encoding="utf-8")
+    assert ids(path, "ab") == []

@@ -1,0 +1,117 @@
+"""Deadlines, on a clock that jumps."""
+
+import asyncio
+
+import pytest
+
+from runner.system.stopwatch import deadline, in_line
+from tests import virtual_time
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def test_a_deadline() -> None:
+    async def main() -> None:
+        async with deadline(10):
+            await asyncio.sleep(9)
+        with pytest.raises(TimeoutError):
+            async with deadline(10):
+                await asyncio.sleep(11)
+        assert now() == 19
+
+    virtual_time.run(main())
+
+
+def test_standing_in_line_takes_nothing_of_it() -> None:
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with deadline(10):
+                await asyncio.sleep(4)
+                with in_line():
+                    await asyncio.sleep(1000)
+                await asyncio.sleep(5)
+                with in_line():
+                    await asyncio.sleep(1000)
+                await asyncio.sleep(2)
+        assert now() == 2010
+
+    virtual_time.run(main())
+
+
+def test_what_several_tasks_of_a_case_wait_for_counts_once() -> None:
+    async def wait(before: float, seconds: float) -> None:
+        await asyncio.sleep(before)
+        with in_line():
+            await asyncio.sleep(seconds)
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with deadline(10):
+                await asyncio.gather(wait(1, 100), wait(2, 50), wait(3, 200))  # in line from 1 to 203
+                await asyncio.sleep(20)
+        assert now() == 212
+
+    virtual_time.run(main())
+
+
+def test_a_task_that_outlives_its_case_waits_on() -> None:
+    async def request() -> float:
+        await asyncio.sleep(20)
+        with in_line():
+            await asyncio.sleep(5)
+        return now()
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with deadline(10):
+                task = asyncio.create_task(request())
+                await asyncio.shield(task)
+        async with deadline(10):  # the next case, whose time is its own
+            await asyncio.sleep(9)
+        assert await task == 25
+
+    virtual_time.run(main())
+
+
+def test_a_task_that_outlives_a_case_that_ended_well() -> None:
+    async def request() -> None:
+        with in_line():
+            await asyncio.sleep(5)
+        await asyncio.sleep(20)
+        with in_line():
+            await asyncio.sleep(5)
+
+    async def main() -> None:
+        async with deadline(10):
+            task = asyncio.create_task(request())
+            await asyncio.sleep(1)
+        await task
+        assert now() == 30
+
+    virtual_time.run(main())
+
+
+def test_who_is_cancelled_in_line() -> None:
+    async def main() -> None:
+        async def case() -> None:
+            async with deadline(10):
+                with in_line():
+                    await asyncio.sleep(100)
+
+        task = asyncio.create_task(case())
+        await asyncio.sleep(50)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    virtual_time.run(main())
+
+
+def test_without_a_deadline_there_is_nothing_to_stop() -> None:
+    async def main() -> None:
+        with in_line():
+            await asyncio.sleep(1)
+
+    virtual_time.run(main())
