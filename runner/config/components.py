@@ -17,7 +17,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from runner.config.doors import BY_KEY, made, missing_methods, open_doors
-from runner.config.schema import Schema, load, misfit, schema_of
+from runner.config.schema import Schema, current, load, misfit, schema_of
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
 from runner.system.redaction import as_it_is, marked, marking
@@ -202,7 +202,7 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
         kept = {
             name: value for name, value in arguments.items() if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
         }
-        return fingerprint([target, marked(kept), _source_of(target) if with_code else None])
+        return fingerprint([current(target), marked(kept), _source_of(target) if with_code else None])
 
     walk: Walk[str] = Walk(visit)
     with marking():

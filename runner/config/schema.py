@@ -18,10 +18,28 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
+# What records of version 0.1 call classes that stand elsewhere now.
+MOVED = {
+    "runner.retrieval.Retrieval": "runner.retrieval.stage.Retrieval",
+    "runner.memory.context.ContextBuilder": "runner.domains.memory.context.ContextBuilder",
+    "runner.memory.cleaning.Cleaning": "runner.domains.memory.cleaning.Cleaning",
+    "runner.trace.profile.Profile": "runner.metrics.profile.Profile",
+    "runner.trace.profile.AutoProfile": "runner.metrics.profile.AutoProfile",
+    "runner.regression.Regression": "runner.compare.regression.Regression",
+    "runner.testset.maker.QuestionMaker": "runner.commands.generate.maker.QuestionMaker",
+    "runner.chat.talk.Talk": "runner.commands.chat.talk.Talk",
+}
+
+
+def current(target: str) -> str:
+    """Where the class of a `_target_` stands now."""
+    return MOVED.get(target, target)
+
+
 def load(target: str) -> Any:
     """The class behind a `_target_`. Raises ImportError or AttributeError, and TypeError for what is no class, or one
     of Python itself."""
-    module, _, name = target.rpartition(".")
+    module, _, name = current(target).rpartition(".")
     if not module:
         raise ImportError(f"'{target}' is not of the form package.module.Class")
     loaded = getattr(importlib.import_module(module), name)

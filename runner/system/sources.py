@@ -28,14 +28,11 @@ from typing import Any
 
 OWN = ("runner", "plugins")
 NOT_BUILDING = (
-    "runner.errors",
-    "runner.system.interrupts",
-    "runner.protocols",
-    "runner.report",
-    "runner.system.terminal",
+    *("runner.cli", "runner.commands", "runner.compare", "runner.errors", "runner.metrics.metric", "runner.protocols"),
+    *("runner.report", "runner.system.interrupts", "runner.system.terminal", "runner.tracking", "runner.words"),
 )
 RECORDS = "runner.metrics.metric"  # what metrics are: names, ranges and words, which make no value
-SCORING = ("runner.metrics", "runner.text")  # of this program; settings and prompts say the rest of a judge
+SCORING = ("runner.domains", "runner.metrics", "runner.text")  # of this program; settings and prompts say the rest of a judge
 
 IMPORT = re.compile(
     r"(?:^|[;:])[ \t]*"
