@@ -74,7 +74,9 @@ def test_runner_imports_downwards_and_no_plugin() -> None:
 
 def test_only_commands_and_plugins_know_the_domains() -> None:
     knowing = {name_of(path) for path in MODULES if any(m.startswith("runner.domains.") for m in imports(tree(path)))}
-    assert {name for name in knowing if not name.startswith(("plugins.", "runner.domains.", "runner.commands."))} == set()
+    assert {
+        name for name in knowing if not name.startswith(("plugins.", "runner.domains.", "runner.commands."))
+    } == set()
 
 
 def test_plugins_import_no_plugin_and_little_of_runner() -> None:

@@ -202,7 +202,7 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
         kept = {
             name: value for name, value in arguments.items() if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
         }
-        return fingerprint([current(target), marked(kept), _source_of(target) if with_code else None])
+        return fingerprint([current(target), marked(kept), _source_of(current(target)) if with_code else None])
 
     walk: Walk[str] = Walk(visit)
     with marking():

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from runner.report.blocks import MARKDOWN, Block, Cell, Grid, Note, Section, Steps, Table, section
+from runner.report.document import Document
+from runner.report.metric import rubric
+from runner.words.wording import Wording
 
 # (faithfulness is high, answer relevancy is high) -> pattern
 PATTERNS = {
@@ -13,7 +18,6 @@ PATTERNS = {
     (True, False): "context_mismatch",
     (False, False): "overall_problem",
 }
-HIGH = 0.6
 JUDGED = ("faithfulness", "answer_relevancy")  # what a pattern is told from
 
 
@@ -55,11 +59,117 @@ def cross_name(retrieval_high: bool, generation_high: bool) -> str:
     return f"retrieval_{_level(retrieval_high)}_generation_{_level(generation_high)}"
 
 
-def threshold(run: Mapping[str, Any]) -> float:
-    """`report.high` of the run's configuration."""
-    options = (run.get("config") or {}).get("report") or {}
-    return float(options.get("high", HIGH))
-
-
 def _level(high: bool) -> str:
     return "high" if high else "low"
+
+
+# --- what a report says of it ---------------------------------------------------------------------
+
+
+def pattern(document: Document) -> Section | None:
+    """The pattern of the run with symptom, cause and remedies, and how many cases show which pattern."""
+    say = document.say
+    run = diagnose(document.summary, document.high)
+    if run is None:
+        judged = "mean_faithfulness" in document.metrics and document.run.get("evaluation_type") != "retrieval_only"
+        return section("diagnosis", say("head.diagnosis"), Note(say("diagnosis.none") if judged else ""))
+    return section(
+        "diagnosis", say("head.diagnosis"), *_pattern(run, say), *_failing(document), *_patterns(run, document)
+    )
+
+
+def _pattern(run: Diagnosis, say: Wording) -> Iterator[Block]:
+    key = f"pattern.{run.pattern}"
+    suffix = "_ideal" if run.pattern == "ideal" else ""
+    yield Note(say(key), "strong")
+    yield Note(
+        say(
+            "diagnosis.run",
+            faithfulness=f"{run.faithfulness:.4f}",
+            faithfulness_level=_word(run.is_high(run.faithfulness), say),
+            relevancy=f"{run.relevancy:.4f}",
+            relevancy_level=_word(run.is_high(run.relevancy), say),
+            high=run.high,
+        )
+    )
+    yield Note(say("diagnosis.symptom", text=say(f"{key}.symptom")))
+    yield Note(say(f"diagnosis.cause{suffix}", text=say(f"{key}.cause")))
+    yield Note(say(f"diagnosis.remedies{suffix}"))
+    yield Steps([say.texts[f"{key}.remedy.{n}"] for n in (1, 2, 3) if f"{key}.remedy.{n}" in say.texts])
+
+
+def _failing(document: Document) -> Iterator[Note]:
+    """High means of judgements say nothing of questions that were answered faithfully from the wrong place."""
+    places = document.counts.get("lost_at") or {}
+    total, failing = sum(places.values()), sum(count for place, count in places.items() if place != "none")
+    yield Note(document.say("diagnosis.lost", failing=failing, total=total) if failing else "")
+
+
+def _patterns(run: Diagnosis, document: Document) -> Iterator[Block]:
+    """Cases by pattern: a table in Markdown, faithfulness down and answer relevancy across on a page."""
+    say, counts = document.say, document.counts.get("pattern") or {}
+    total = sum(counts.values())
+    own = next(place for place, name in PATTERNS.items() if name == run.pattern)
+    sides = (rubric(JUDGED[0], say), rubric(JUDGED[1], say))
+    cells = {place: Cell(say(f"pattern.{name}"), detail=_share(counts, name)) for place, name in PATTERNS.items()}
+    yield Grid(sides, _levels(say), cells, own, say("cross.run"), say("diagnosis.pattern"))
+    if not total:
+        return
+    rows: list[list[str | Cell]] = [
+        [
+            Cell(say(f"pattern.{name}"), "strong" if name == run.pattern else ""),
+            _word(faithful, say),
+            _word(relevant, say),
+            str(counts.get(name, 0)),
+            f"{counts.get(name, 0) / total:.1%}",
+        ]
+        for (faithful, relevant), name in PATTERNS.items()
+    ]
+    headers = [say("diagnosis.pattern"), *sides, say("diagnosis.count"), say("diagnosis.share")]
+    yield Note(say("diagnosis.cases"), media=MARKDOWN)
+    yield Table(headers, rows, right=(3, 4), media=MARKDOWN)
+    left_out = sum((document.counts.get("lost_at") or {}).values()) - total  # rightly refused, or not judged
+    yield Note(say("diagnosis.left_out", count=f"{left_out:,}") if left_out > 0 else "", "quiet")
+
+
+def cross(document: Document) -> Section | None:
+    """Retrieval against generation: the diagnosis of each corner, the corner of this run, the cases in each."""
+    say, counts = document.say, document.counts.get("cross") or {}
+    run = diagnose(document.summary, document.high)
+    own = run.cross if run else None
+    if own is None and not counts:
+        return None
+    names = {(down, across): cross_name(down, across) for down in (True, False) for across in (True, False)}
+    rows: list[list[str | Cell]] = [
+        [
+            _word(down, say),
+            _word(across, say),
+            Cell(say(f"cross.{name}"), "strong" if name == own else ""),
+            str(counts.get(name, 0)),
+            f"← {say('cross.run')}" if name == own else "",
+        ]
+        for (down, across), name in names.items()
+    ]
+    headers = [say("cross.retrieval"), say("cross.generation"), say("cross.diagnosis"), say("diagnosis.count"), ""]
+    cells = {place: Cell(say(f"cross.{name}"), detail=_share(counts, name)) for place, name in names.items()}
+    corner = next((place for place, name in names.items() if name == own), None)
+    return section(
+        "cross",
+        say("head.cross"),
+        Note(say("cross.explain", high=document.high), "quiet"),
+        Table(headers, rows, right=(3,), media=MARKDOWN),
+        Grid((headers[0], headers[1]), _levels(say), cells, corner, say("cross.run"), say("head.cross")),
+    )
+
+
+def _share(counts: Mapping[str, int], name: str) -> str:
+    total = sum(counts.values())
+    return f"{counts.get(name, 0):,} ({counts.get(name, 0) / total:.1%})" if total else ""
+
+
+def _levels(say: Wording) -> tuple[str, str]:
+    return say("level.high"), say("level.low")
+
+
+def _word(high: bool, say: Wording) -> str:
+    return _levels(say)[0 if high else 1]

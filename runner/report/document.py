@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runner.report.diagnosis import threshold
 from runner.system.folder import RunFolder, case_counts
 from runner.words.wording import Wording, wording_of
+
+HIGH = 0.6  # `report.high` of runs that do not say it
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class Document:
 
     @classmethod
     def of(cls, folder: RunFolder) -> Document:
-        return cls(folder, wording_of(folder.run), threshold(folder.run))
+        options = (folder.run.get("config") or {}).get("report") or {}
+        return cls(folder, wording_of(folder.run), float(options.get("high", HIGH)))
 
     @property
     def run(self) -> Mapping[str, Any]:

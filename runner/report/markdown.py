@@ -1,10 +1,11 @@
-"""Markdown out of text that nobody has vetted."""
+"""Blocks as Markdown, out of text that nobody has vetted."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from runner.report.blocks import Block, Cell, Code, Facts, Matrix, Note, Section, Steps, Table, Warnings, in_medium
 from runner.system.terminal import visible
 
 # An underscore inside a word is harmless.
@@ -12,12 +13,46 @@ _PUNCTUATION = re.compile(r"([\\`*\[\]|~#$]|(?<![^\W_])_|_(?![^\W_]))")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _SPACE = re.compile(r"\s+")
 _AT_LINE_START = re.compile(r"^([-+=:]|\d+(?=[.)](?:\s|$)))")
+_INTERVAL = re.compile(r"\\\[([-+−]?[\d.,]+%?, [-+−]?[\d.,]+%?)\\\]")  # two numbers name no link
 
 
 class Markdown(str):
     """Text that is Markdown already and is not escaped again."""
 
     __slots__ = ()
+
+
+def markdown(blocks: Iterable[Block], level: int = 2) -> str:
+    """The blocks that Markdown shows, with sections at `level` and below."""
+    return "\n\n".join(part for block in in_medium(blocks, "markdown") for part in _shown(block, level) if part)
+
+
+def _shown(block: Block, level: int) -> Iterator[str]:
+    match block:
+        case Section(title=title, blocks=blocks):
+            yield f"{'#' * level} {escape(title)}"
+            yield markdown(blocks, level + 1)
+        case Note(text=text, mark=mark):
+            yield bold(text) if mark in ("strong", "alarm") else escape(text)
+        case Warnings(notes=notes):
+            yield quote(bold(note.text) if note.mark == "alarm" else note.text for note in notes)
+        case Steps(items=items):
+            yield numbered(items)
+        case Table(headers=headers, rows=rows):
+            yield table(headers, [[_cell(cell) for cell in row] for row in rows], sorted(block.numbers))
+        case Matrix():
+            yield from _shown(block.table(), level)
+        case Facts(pairs=pairs, headers=headers):
+            yield table(headers, pairs)
+        case Code(text=text, language=language):
+            yield code_block(text, language)
+
+
+def _cell(cell: str | Cell) -> str:
+    if isinstance(cell, str):
+        return cell
+    text = bold(cell.text) if cell.mark == "strong" and cell.text else escape(cell.text)
+    return Markdown(f"{text} {escape(cell.limits)}" if cell.limits else text)
 
 
 def escape(text: str) -> Markdown:
@@ -28,7 +63,7 @@ def escape(text: str) -> Markdown:
     if isinstance(text, Markdown):
         return text
     line = "".join(visible(character) for character in _SPACE.sub(" ", text).strip())
-    line = _PUNCTUATION.sub(r"\\\1", line.translate(_ENTITIES))
+    line = _INTERVAL.sub(r"[\1]", _PUNCTUATION.sub(r"\\\1", line.translate(_ENTITIES)))
     return Markdown(_AT_LINE_START.sub(_no_block, line))
 
 

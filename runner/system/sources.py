@@ -32,7 +32,11 @@ NOT_BUILDING = (
     *("runner.report", "runner.system.interrupts", "runner.system.terminal", "runner.tracking", "runner.words"),
 )
 RECORDS = "runner.metrics.metric"  # what metrics are: names, ranges and words, which make no value
-SCORING = ("runner.domains", "runner.metrics", "runner.text")  # of this program; settings and prompts say the rest of a judge
+SCORING = (
+    "runner.domains",
+    "runner.metrics",
+    "runner.text",
+)  # of this program; settings and prompts say the rest of a judge
 
 IMPORT = re.compile(
     r"(?:^|[;:])[ \t]*"

@@ -1,6 +1,11 @@
+from pathlib import Path
+
 import pytest
 
-from runner.report.diagnosis import diagnose, threshold
+from runner.report.diagnosis import diagnose
+from runner.report.document import Document
+from runner.system.folder import open_run
+from tests.run_folders import write_run
 
 
 def summary(faithfulness: float | None, relevancy: float | None, recall: float | None = None) -> dict[str, object]:
@@ -45,6 +50,7 @@ def test_no_diagnosis_without_both_scores(faithfulness: float | None, relevancy:
     assert diagnose(summary(faithfulness, relevancy), 0.6) is None
 
 
-def test_what_counts_as_high_is_configured() -> None:
-    assert threshold({"config": {"report": {"high": 0.75}}}) == 0.75
-    assert threshold({}) == 0.6
+def test_what_counts_as_high_is_configured(tmp_path: Path) -> None:
+    configured = write_run(tmp_path / "a", {"config": {"report": {"high": 0.75}}})
+    assert Document.of(open_run(configured)).high == 0.75
+    assert Document.of(open_run(write_run(tmp_path / "b"))).high == 0.6

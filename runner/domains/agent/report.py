@@ -1,0 +1,125 @@
+"""What a report says of agents that look for answers: how it ended, what each call was worth, and the way of one
+question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner.report.blocks import EVERYWHERE, Note, Section, Table, section
+from runner.report.document import Document
+from runner.report.markdown import shorten
+from runner.report.metric import four
+from runner.report.usage import dollars
+from runner.words.wording import Wording
+
+FALLBACKS = ("none", "best_effort", "not_found", "not_ready")
+SHOWN = 5  # ids of what was ranked
+SPENT = ("tokens_in", "tokens_out", "usd")
+ARGUMENT = 120  # characters of an argument of a call
+
+Agent = Mapping[str, Any]  # `agent` of summary.json
+
+
+def sections(document: Document) -> Iterator[Section | None]:
+    say, k, agent = document.say, document.k, document.summary.get("agent")
+    if not agent:
+        return
+    reasons = ", ".join(f"{say.name('stopped', name)} {n:,}" for name, n in agent["stopped"].items())
+    tools = ", ".join(f"{name} {n:,}" for name, n in agent["tools"].items())
+    explained = [Note(say("agent.sufficiency_explain"), "quiet")] if agent.get("fallbacks") else []
+    yield section(
+        "agent",
+        say("agent.title"),
+        section(
+            "", say("agent.fallbacks"), _fallbacks(agent, say), Note(say("agent.stops", reasons=reasons)), *explained
+        ),
+        section(
+            "",
+            say("agent.steps"),
+            _steps(agent, k, say),
+            Note(say("agent.steps_explain", k=k), "quiet"),
+            Note(say("agent.tools", tools=tools)),
+        ),
+    )
+
+
+def _fallbacks(agent: Agent, say: Wording) -> Table:
+    headers = [say(f"agent.{name}") for name in ("fallback", "questions", "share", "answerable", "unanswerable")]
+    fallbacks = agent.get("fallbacks") or {}
+    rows = [
+        [
+            say.name("fallback", name),
+            f"{fallbacks[name]['n']:,}",
+            f"{fallbacks[name]['n'] / agent['n']:.1%}",
+            f"{fallbacks[name]['answerable']:,}",
+            f"{fallbacks[name]['unanswerable']:,}",
+        ]
+        for name in FALLBACKS
+        if name in fallbacks
+    ]
+    return Table(headers, rows, media=EVERYWHERE, narrow=True)
+
+
+def _steps(agent: Agent, k: int | None, say: Wording) -> Table:
+    """Tokens and USD only where models were asked."""
+    spent = SPENT if any(step["input_tokens"] for step in agent["steps"]) else ()
+    headers = [say("agent.step"), say("agent.questions"), say("agent.recall", k=k), say("agent.gain")]
+    headers += [say(f"agent.{name}") for name in (*spent, "errors")]
+    rows = []
+    for number, step in enumerate(agent["steps"], start=1):
+        gain = say("none") if number == 1 or step["gain"] is None else f"{step['gain']:+.4f}"
+        usd = say("none") if step["usd"] is None else dollars(step["usd"])
+        cost = [f"{step['input_tokens']:,.0f}", f"{step['output_tokens']:,.0f}", usd] if spent else []
+        rows.append([str(number), f"{step['n']:,}", four(step["recall"], say), gain, *cost, f"{step['errors']:,}"])
+    return Table(headers, rows, media=EVERYWHERE, narrow=True)
+
+
+# --- one question ---------------------------------------------------------------------------------
+
+
+def way(output: Mapping[str, Any], say: Wording) -> list[tuple[str, str]]:
+    """(call, what came of it) of each call, and why it ended; nothing where there was no agent."""
+    trajectory = output.get("trajectory")
+    if not trajectory:
+        return []
+    gold = set(output.get("expected") or ())
+    lines = [(_call(call), _outcome(call, gold, say)) for call in trajectory["calls"]]
+    reason = say.name("stopped", trajectory["stopped"])
+    fallback = say.name("fallback", trajectory.get("fallback") or "none")
+    facts = trajectory.get("facts") or {}
+    error = f" {say('agent.error', error=facts['error'])}" if facts.get("error") else ""
+    return [*lines, ("", say("agent.end", reason=reason, fallback=fallback) + error)]
+
+
+def _call(call: Mapping[str, Any]) -> str:
+    arguments = ", ".join(f"{name}={shorten(_shown(value), ARGUMENT)}" for name, value in call["arguments"].items())
+    return f"{call['tool']}({arguments})"
+
+
+def _shown(value: Any) -> str:
+    return f"“{value}”" if isinstance(value, str) else str(value).lower()
+
+
+def _outcome(call: Mapping[str, Any], gold: set[str], say: Wording) -> str:
+    """In one line, gold documents ticked."""
+    n = len(call["found"])
+    said = [say("agent.result", n=n) if n else say("agent.nothing")]
+    if call.get("error"):
+        said.append(say("agent.error", error=call["error"]))
+    if call["ranked"]:
+        ids = [f"{id} ✓" if (id.rpartition("#")[0] or id) in gold else id for id in call["ranked"][:SHOWN]]
+        said.append(say("agent.ranked", ids=", ".join(ids)))
+    if call.get("sufficient") is not None:
+        said.append(say(f"agent.sufficient.{call['sufficient']}"))
+    if call.get("confidence") is not None:
+        said.append(say("agent.confidence", confidence=f"{call['confidence']:.2f}"))
+    if call.get("missing"):
+        said.append(say("agent.missing", missing=", ".join(call["missing"])))
+    if call.get("next_action"):
+        said.append(say(f"agent.advice.{call['next_action']}", query=call.get("refined_query") or "–"))
+    if tokens := call.get("input_tokens", 0) + call.get("output_tokens", 0):
+        usd = call.get("cost_usd", 0.0)
+        cost = "" if not usd else f", {dollars(usd)}"
+        said.append(say("agent.spent", tokens=f"{tokens:,}") + cost)
+    return "; ".join(said)

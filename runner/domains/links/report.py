@@ -1,0 +1,77 @@
+"""What a report says of suggested links: how many were accepted, over time and by language, team and tag; and what a
+place was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner.report.blocks import EVERYWHERE, FILES, Note, Section, Table, section
+from runner.report.document import Document
+from runner.words.wording import Wording
+
+GROUPS = ("time", "language", "team", "tag")
+SHOWN = 24  # rows of a table: the latest of a time, the largest of the others
+
+Groups = Mapping[str, Mapping[str, Any]]
+
+
+def sections(document: Document) -> Iterator[Section | None]:
+    say, summary = document.say, document.summary
+    vault = (summary.get("facts") or {}).get("vault")
+    if not vault or "expected" not in vault:
+        return
+    acceptance = (summary.get("links") or {}).get("acceptance")
+    counts = {name: f"{count:,}" for name, count in vault.items()}
+    yield section(
+        "links",
+        say("links.title"),
+        Note(say("links.vault_line", **counts)),
+        Note(_all(acceptance["all"], say) if acceptance else "", media=EVERYWHERE),
+        section("", say("links.acceptance"), *_rates(acceptance, say)) if acceptance else None,
+    )
+
+
+def place(output: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+    """(name, text) of where a link was to be suggested."""
+    if is_of_a_link(output):
+        yield say("links.note"), str(output["source_note"])
+        yield say("links.context"), str(output.get("context") or "")
+
+
+def reason(output: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+    """(name, text) of why the first suggestion is one."""
+    hits = output.get("retrieved") if is_of_a_link(output) else None
+    if hits and hits[0].get("reason"):
+        yield say("links.reason"), str(hits[0]["reason"])
+
+
+def is_of_a_link(output: Mapping[str, Any]) -> bool:
+    return "source_note" in output
+
+
+def _all(entry: Mapping[str, Any], say: Wording) -> str:
+    shares = {name: f"{entry[name]:.1%}" for name in ("rate", "low", "high")}
+    return say("links.all", n=f"{entry['n']:,}", accepted=f"{entry['accepted']:,}", **shares)
+
+
+def _rates(acceptance: Mapping[str, Any], say: Wording) -> Iterator[Table | Note]:
+    for name in GROUPS:
+        groups: Groups = acceptance[name]
+        if groups:
+            title = say(f"links.{acceptance['period'] if name == 'time' else name}")
+            headers = [title, *(say(f"links.{column}") for column in ("n", "accepted", "rate", "interval"))]
+            media = EVERYWHERE if name == "time" else FILES
+            yield Table(headers, [_rate(key, entry) for key, entry in _chosen(groups, name)], media=media, narrow=True)
+    yield Note(say("links.explain"), "quiet")
+
+
+def _chosen(groups: Groups, name: str) -> list[tuple[str, Mapping[str, Any]]]:
+    if name == "time":
+        return list(groups.items())[-SHOWN:]
+    return sorted(groups.items(), key=lambda item: (-item[1]["n"], item[0]))[:SHOWN]
+
+
+def _rate(key: str, entry: Mapping[str, Any]) -> list[str]:
+    shares = f"{entry['rate']:.1%}", f"{entry['low']:.1%} – {entry['high']:.1%}"
+    return [key, f"{entry['n']:,}", f"{entry['accepted']:,}", *shares]

@@ -1,0 +1,96 @@
+"""What a report says of conversational memory: how long facts stay, what contexts are made of, what keeping cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner.report.blocks import EVERYWHERE, FILES, Block, Chart, Note, Section, Table, section
+from runner.report.document import Document
+from runner.report.metric import Value, four, interval
+from runner.report.sweep import Sweep
+from runner.words.wording import Wording
+
+BY = ("turns", "updates")
+
+Memory = Mapping[str, Any]  # `memory` of summary.json
+
+
+def sections(document: Document) -> Iterator[Section | None]:
+    say, memory = document.say, document.summary.get("memory") or {}
+    yield section(
+        "memory",
+        say("memory.title"),
+        section("", say("memory.retention"), *_retention(memory, say)),
+        section("", say("memory.used"), _contexts(memory, say)),
+        _upkeep(memory, say),
+    )
+
+
+def sweep_sections(sweep: Sweep) -> Iterator[Section | None]:
+    """The curves of all runs in one chart."""
+    memories = {
+        " ".join(f"{name}={value}" for name, value in cell.params.items()) or cell.folder: cell.summary["memory"]
+        for cell in sweep.cells
+        if cell.status == "completed" and cell.summary.get("memory")
+    }
+    say = sweep.say
+    curves = [_curves(memories, by, say) for by in BY]
+    explained = [Note(say("memory.explain"), "quiet")] if any(len(curve.places) > 1 for curve in curves) else []
+    yield section("retention", say("memory.retention"), *curves, *explained)
+
+
+def _retention(memory: Memory, say: Wording) -> Iterator[Block]:
+    for by in BY:
+        yield _curves({"": memory}, by, say)
+        yield _shares(memory, by, say)
+    if any(_points(memory, by) for by in BY):
+        yield Note(say("memory.explain"), "quiet")
+
+
+def _curves(memories: Mapping[str, Memory], by: str, say: Wording) -> Chart:
+    """One line a memory, over the bins in which any of them has a fact."""
+    points = {name: _points(memory, by) for name, memory in memories.items()}
+    bins = [bin for memory in memories.values() for bin in (memory.get("retention") or {}).get(by) or ()]
+    places = [
+        label for label in dict.fromkeys(bin["label"] for bin in bins) if any(label in at for at in points.values())
+    ]
+    lines = {name: [at.get(label) for label in places] for name, at in points.items()}
+    return Chart(f"retention_{by}", say(f"memory.{by}"), places, lines, say("memory.share"), connected=True)
+
+
+def _shares(memory: Memory, by: str, say: Wording) -> Table:
+    rows = [
+        [label, str(value.n), four(value.value, say), interval(value.low, value.high)]
+        for label, value in _points(memory, by).items()
+    ]
+    headers = [say(f"memory.{by}"), say("memory.facts"), say("memory.share"), say("memory.interval")]
+    return Table(headers, rows, media=EVERYWHERE if by == "turns" else FILES, narrow=True)
+
+
+def _points(memory: Memory, by: str) -> dict[str, Value]:
+    """Of the bins that have facts."""
+    bins = (memory.get("retention") or {}).get(by) or ()
+    return {
+        bin["label"]: Value(bin["label"], bin["share"], bin["n"], bin["n"], bin["low"], bin["high"], bin["share"])
+        for bin in bins
+        if bin["n"]
+    }
+
+
+def _contexts(memory: Memory, say: Wording) -> Table:
+    rows = [
+        [
+            say.name("context", name),
+            f"{entry['tokens']:,.1f}",
+            say("memory.no_budget") if entry["budget"] is None else f"{entry['budget']:,}",
+            str(entry["cut"]),
+        ]
+        for name, entry in (memory.get("sections") or {}).items()
+    ]
+    return Table([say(f"memory.{name}") for name in ("section", "tokens", "budget", "cut")], rows, narrow=True)
+
+
+def _upkeep(memory: Memory, say: Wording) -> Note:
+    upkeep = memory.get("upkeep") or {}
+    return Note(say("memory.upkeep", **{name: f"{number:,}" for name, number in upkeep.items()}) if upkeep else "")

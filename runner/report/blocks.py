@@ -1,0 +1,238 @@
+"""What a report says, before anyone decides how it looks.
+
+A report is a tree: sections hold notes, tables, charts, facts, code and further sections. It is built once from the
+files of a run. runner.report.markdown, runner.report.page (HTML), runner.report.terminal and runner.report.figures
+show it, and know nothing of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from runner.report.metric import Value
+
+Medium = Literal["markdown", "html", "terminal"]
+Media = frozenset[Medium]
+Mark = Literal["", "strong", "alarm", "quiet"]
+
+FILES: Media = frozenset({"markdown", "html"})
+PAGE: Media = frozenset({"html"})
+MARKDOWN: Media = frozenset({"markdown"})
+TERMINAL: Media = frozenset({"terminal"})
+EVERYWHERE: Media = FILES | TERMINAL
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a line from 0 to 1; `start` and `length` in 0..1."""
+
+    start: float
+    length: float
+    kind: Literal["whole", "loss", "gain", "rest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference with its interval on a line from -`widest` to `widest`; below `margin` it hardly matters."""
+
+    value: float
+    low: float | None
+    high: float | None
+    widest: float
+    margin: float
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table. `drawing` stands beside the text where one can draw: a metric's value with its interval, a
+    stretch or a difference. `limits`: its interval or the number of cases, read with the text. `detail` says what the
+    text means, where there is room for it.
+    `verdict`: better, worse …, which colours it. `is_data`: written by a user or a model, in any script. `href`: the
+    anchor of a section of the same page."""
+
+    text: str
+    mark: Mark = ""
+    drawing: Value | Stretch | Difference | None = None
+    limits: str = ""
+    detail: str = ""
+    verdict: str = ""
+    is_data: bool = False
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A paragraph. A quiet one explains, an alarm speaks against the numbers."""
+
+    text: str
+    mark: Mark = ""
+    media: Media = FILES
+
+
+@dataclass(frozen=True, slots=True)
+class Warnings:
+    """What a reader must know before the numbers; those marked alarm speak against them."""
+
+    notes: Sequence[Note]
+    media: Media = FILES
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Things to do or read in this order."""
+
+    items: Sequence[str]
+    media: Media = FILES
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows have a cell for each header. `right`: columns of numbers; None: all but the first. `title` names the table
+    where no heading of its own stands above it: in the terminal, and for screen readers. `groups`: (title, number of
+    rows) of what the rows fall into, in their order. A `narrow` one does not take the width of the page."""
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str | Cell]]
+    title: str = ""
+    groups: Sequence[tuple[str, int]] = ()
+    right: Sequence[int] | None = None
+    media: Media = FILES
+    narrow: bool = False
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """Columns that hold numbers."""
+        return frozenset(range(1, len(self.headers)) if self.right is None else self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Two by two: `sides` name what goes down and what goes across, `levels` their high and low; `cells` maps
+    (high down, high across) to what stands there. `own`: where the run itself belongs."""
+
+    sides: tuple[str, str]
+    levels: tuple[str, str]
+    cells: Mapping[tuple[bool, bool], Cell]
+    own: tuple[bool, bool] | None = None
+    own_text: str = ""
+    title: str = ""
+    media: Media = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names with what they are. `is_key`: few, and read first."""
+
+    pairs: Sequence[tuple[str, str]]
+    headers: tuple[str, str] = ("", "")
+    media: Media = FILES
+    is_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    text: str
+    language: str = ""
+    media: Media = FILES
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Values with intervals at places along x: numbers, or names. `connected` names are an order. A value at a place
+    where a line has none is None. `name`: of its figure."""
+
+    name: str
+    x: str
+    places: Sequence[int | float | str]
+    lines: Mapping[str, Sequence[Value | None]]
+    y: str = ""
+    connected: bool = False
+    media: Media = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A number for every two of `names`, or None; `corner` names the rows, `label` the numbers. `name`: of its
+    figure."""
+
+    name: str
+    names: Sequence[str]
+    values: Sequence[Sequence[float | None]]
+    corner: str
+    label: str
+    none: str
+    media: Media = FILES
+
+    def table(self) -> Table:
+        rows = [
+            [name, *(self.none if value is None else f"{value:.3f}" for value in values)]
+            for name, values in zip(self.names, self.values, strict=True)
+        ]
+        return Table([self.corner, *self.names], rows, self.label, media=self.media, narrow=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`id` is its anchor on a page; one without an id is a part of another. A `folded` one opens on demand where a
+    page can fold."""
+
+    id: str
+    title: str
+    blocks: Sequence[Block]
+    media: Media = EVERYWHERE
+    folded: bool = False
+
+
+Block = Note | Warnings | Steps | Table | Grid | Facts | Code | Chart | Matrix | Section
+
+
+def section(
+    id: str, title: str, *blocks: Block | None, media: Media = EVERYWHERE, folded: bool = False
+) -> Section | None:
+    """None when nothing is left of `blocks` without those that are None or empty."""
+    filled = tuple(block for block in blocks if block is not None and not _is_empty(block))
+    return Section(id, title, filled, media, folded) if filled else None
+
+
+def _is_empty(block: Block) -> bool:
+    match block:
+        case Note(text=text) | Code(text=text):
+            return not text
+        case Warnings(notes=items) | Steps(items=items):
+            return not items
+        case Table(rows=rows):
+            return not rows
+        case Facts(pairs=pairs):
+            return not pairs
+        case Chart(places=places):
+            return len(places) < 2
+        case Matrix(names=names):
+            return len(names) < 2
+    return False
+
+
+def in_medium(blocks: Iterable[Block], medium: Medium) -> Iterator[Block]:
+    """Those that are shown there, sections without the rest of theirs; in the order in which they stand."""
+    for block in blocks:
+        if isinstance(block, Section):
+            inner = tuple(in_medium(block.blocks, medium))
+            if inner and medium in block.media:
+                yield replace(block, blocks=inner)
+        elif medium in block.media:
+            yield block
+
+
+def figures(blocks: Iterable[Block]) -> Iterator[Chart | Matrix]:
+    """What of a tree can be a figure."""
+    for block in blocks:
+        if isinstance(block, Section):
+            yield from figures(block.blocks)
+        elif isinstance(block, Chart | Matrix) and not _is_empty(block):
+            yield block
+
+
+def text_of(cell: str | Cell) -> str:
+    return cell if isinstance(cell, str) else cell.text

@@ -1,0 +1,116 @@
+"""What a report says of the judge: control items, how far several votes agree, and what answers cite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner.report.blocks import TERMINAL, Cell, Note, Section, Table, section
+from runner.report.document import Document
+from runner.report.metric import four, interval, rubric
+from runner.report.trust import Agreement, Health, Rate, agreements, healths
+from runner.words.wording import Wording
+
+RATES = ("false_accept", "false_reject", "injection", "failed")
+CITATIONS = ("valid", "out_of_range", "none")
+MAX_ITEMS = 20
+
+
+def judge(document: Document) -> Section | None:
+    return judge_of(document.summary, document.say)
+
+
+def judge_of(summary: Mapping[str, Any], say: Wording) -> Section | None:
+    return section(
+        "judge",
+        say("head.judge"),
+        section("", say("head.controls"), *_controls(healths(summary), say)),
+        section("", say("head.votes"), *_votes(agreements(summary), say)),
+    )
+
+
+def citations(document: Document) -> Section | None:
+    """How many answers cite what they were given, and how many cite what is not there."""
+    say, counts = document.say, document.counts.get("citations") or {}
+    total = sum(counts.values())
+    rows = [
+        [say(f"citations.{name}"), str(counts[name]), f"{counts[name] / total:.1%}"]
+        for name in CITATIONS
+        if counts.get(name)
+    ]
+    if not rows:
+        return None
+    headers = [say("citations.answers"), say("citations.count"), say("diagnosis.share")]
+    table = Table(headers, rows, say("head.citations"), narrow=True)
+    return section("citations", say("head.citations"), table, Note(say("citations.explain"), "quiet"))
+
+
+def _controls(checks: list[Health], say: Wording) -> Iterator[Table | Note]:
+    """How many control items of each kind the judge got wrong, one row a rubric."""
+    if not checks:
+        return
+    headers = [say("judge.rubric"), *(say(f"controls.{name}") for name in RATES)]
+    yield Table(headers, [[rubric(check.rubric, say), *map(_rate, check.rates)] for check in checks])
+    short = [say("controls.panel"), *(say(f"controls.short.{name}") for name in RATES)]
+    rows: list[list[str | Cell]] = [[rubric(check.rubric, say), *map(_alarm, check.rates)] for check in checks]
+    yield Table(short, rows, media=TERMINAL)
+    yield Note(say("controls.explain"), "quiet")
+    wrong = [Note(_items(check, say), "quiet") for check in checks if check.items]
+    yield from wrong or [Note(say("controls.fine"), "quiet")]
+    for check in checks:
+        if check.off is not None:
+            yield Note(
+                say(
+                    "controls.examples", rubric=rubric(check.rubric, say), n=check.n_examples, points=f"{check.off:.2f}"
+                ),
+                "quiet",
+            )
+
+
+def _rate(rate: Rate) -> str:
+    return f"{rate} ({rate.share:.1%})" if rate.n else str(rate)
+
+
+def _alarm(rate: Rate) -> Cell:
+    return Cell(str(rate), "alarm" if rate.k else "quiet")
+
+
+def _items(check: Health, say: Wording) -> str:
+    items = ", ".join(check.items[:MAX_ITEMS])
+    if len(check.items) > MAX_ITEMS:
+        items = say("controls.more", items=items, count=len(check.items) - MAX_ITEMS)
+    return say("controls.items", rubric=rubric(check.rubric, say), items=items)
+
+
+def _votes(votes: list[Agreement], say: Wording) -> Iterator[Table | Note]:
+    """How far several votes on one case agree, one row a rubric."""
+    rows = [
+        [
+            each.name(say),
+            str(each.n),
+            str(each.votes),
+            str(each.failed),
+            four(each.alpha, say),
+            interval(each.low, each.high),
+            four(each.noise_sd, say),
+        ]
+        for each in votes
+    ]
+    names = ("judge.rubric", "votes.cases", "votes.votes", "votes.failed", "votes.alpha", "interval", "votes.noise")
+    yield Table([say(name) for name in names], rows)
+    short = [
+        [
+            each.name(say),
+            str(each.votes),
+            four(each.noise_sd, say),
+            f"{four(each.alpha, say)} {interval(each.low, each.high, digits=2)}".strip(),
+        ]
+        for each in votes
+    ]
+    shorter = ("votes.panel", "votes.short.votes", "votes.noise", "votes.short.alpha")
+    yield Table([say(name) for name in shorter], short, media=TERMINAL)
+    for each in votes:
+        if each.judge is None:
+            yield Note(say(f"votes.{each.grade or 'no_alpha'}", rubric=each.name(say)), "quiet")
+        if each.margin is not None:
+            yield Note(say("votes.margin", rubric=each.name(say), margin=f"{each.margin:.4f}", n=each.n), "quiet")

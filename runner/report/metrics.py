@@ -1,0 +1,168 @@
+"""What a report says of metrics: the key table, the legs of a fusion, fixed cutoffs, slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from runner.metrics.metric import GROUPS, Group
+from runner.report import metric
+from runner.report.blocks import Block, Cell, Note, Section, Table, section
+from runner.report.document import Document
+from runner.report.metric import Value, four, interval, label
+from runner.words.wording import Wording
+
+MAX_SLICES = 30
+TITLES: Mapping[Group, str] = {
+    "memory": "memory.title",
+    "traces": "trace.title",
+    "answers": "panel.generation",
+    "unanswerable": "answerability.title",
+}  # of the groups that stand by themselves; the others stand under html.retrieval
+
+
+def metrics(document: Document) -> Section:
+    say = document.say
+    names = metric.of_groups(document.metrics, say, *GROUPS)
+    values = metric.values(document.metrics, names)
+    blocks = [_table(document, values), *_notes(values, say)] if values else [Note(say("metrics.none"))]
+    return Section("metrics", say("head.metrics"), [*blocks, *_depth(document)])
+
+
+def _table(document: Document, values: Sequence[Value]) -> Table:
+    """Grades and what they mean where any metric has one; the mean over scored cases where failures count as 0."""
+    say = document.say
+    counted = _counted(values)
+    graded = any(metric.grade_of(value, say) for value in values)
+    headers = [say("metrics.metric"), say("head.value"), say("interval"), say("scored")]
+    headers += [say("metrics.scored_only")] * counted + [say("metrics.grade"), say("metrics.reading")] * graded
+    rows = [_row(document, value, counted, graded) for value in values]
+    return Table(headers, rows, say("head.metrics"), _groups(values, say), range(1, 5 if counted else 4))
+
+
+def _row(document: Document, value: Value, counted: bool, graded: bool) -> list[str | Cell]:
+    say, grade = document.say, metric.grade_of(value, document.say)
+    cells: list[str | Cell] = [
+        label(value.name, document.k, say),
+        Cell(four(value.value, say), "strong", value),
+        interval(value.low, value.high),
+        f"{value.n_scored}/{value.n}",
+    ]
+    if counted:
+        cells.append(four(value.scored_only, say) if value.partly_scored else "")
+    if graded:
+        bad = grade == "needs_work"
+        cells.append(Cell(say(f"grade.{grade}"), "alarm" if bad else "") if grade else "")
+        cells.append(metric.reading(value, say) or metric.meaning(value.name, say))
+    return cells
+
+
+def _groups(values: Sequence[Value], say: Wording) -> list[tuple[str, int]]:
+    """Titles with the number of rows below them."""
+    titles: list[tuple[str, int]] = []
+    for value in values:
+        title = say(TITLES.get(metric.group_of(say.catalogue.variant(value.name)), "html.retrieval"))
+        count = titles.pop()[1] if titles and titles[-1][0] == title else 0
+        titles.append((title, count + 1))
+    return titles
+
+
+def _counted(values: Sequence[Value]) -> bool:
+    """Whether failed judgements count in a mean."""
+    return any(value.partly_scored and value.scored_only != value.value for value in values)
+
+
+def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
+    for note in metric.grade_notes(values, say):
+        yield Note(note, "quiet")
+    if any(value.partly_scored for value in values):
+        yield Note(say("metrics.unscored" if _counted(values) else "metrics.excluded"), "quiet")
+
+
+# --- legs and cutoffs -----------------------------------------------------------------------------
+
+
+def _depth(document: Document) -> Iterator[Block]:
+    legs = _legs(document)
+    if legs is not None:
+        yield legs
+    cutoffs = _cutoffs(document)
+    if cutoffs is not None:
+        yield cutoffs
+
+
+def _legs(document: Document) -> Section | None:
+    """Each leg beside the fusion that was made of them."""
+    say, found = document.say, document.metrics
+    legs = metric.legs(found)
+    if not legs:
+        return None
+    names = [name for name in _of_legs(document) if metric.scored(found, [f"{leg}/{name}" for leg in legs])]
+    prefixes = ["", *(f"{leg}/" for leg in legs)]
+    rows = [[label(name, document.k, say), *(_cell(document, prefix + name) for prefix in prefixes)] for name in names]
+    added = {"no_graph": "graph", "base": "agent"}.get(legs[0], "") if len(legs) == 1 else ""  # to a single ranking
+    headers = [say("metrics.metric"), say(f"legs.{added or 'fusion'}"), *(say.name("leg", leg) for leg in legs)]
+    title = say(f"head.{added}" if added else "head.legs")
+    return section("", title, Table(headers, rows, title, narrow=True))
+
+
+def _of_legs(document: Document) -> list[str]:
+    """What legs were measured by, but at fixed cutoffs, in order."""
+    names = {name.partition("/")[2] for name in document.metrics if "/" in name}
+    variants = (document.say.catalogue.variant(name) for name in names)
+    return [each.name for each in sorted(variants, key=lambda each: (each.place, each.name)) if each.fixed is None]
+
+
+def _cutoffs(document: Document) -> Section | None:
+    say, names = document.say, metric.families(document.metrics, document.say)
+    cutoffs = [
+        cutoff
+        for cutoff in metric.cutoffs(document.metrics)
+        if metric.scored(document.metrics, [f"{name}_at_{cutoff}" for name in names])
+    ]
+    rows = [[str(cutoff), *(_cell(document, f"{name}_at_{cutoff}") for name in names)] for cutoff in cutoffs]
+    headers = [say("cutoffs.cutoff"), *(label(name, None, say) for name in names)]
+    return section("", say("head.cutoffs"), Table(headers, rows, right=range(len(headers)), narrow=True))
+
+
+def _cell(document: Document, name: str) -> str:
+    return four(metric.value_of(document.metrics, name).value, document.say)
+
+
+# --- slices ---------------------------------------------------------------------------------------
+
+
+def slices(document: Document) -> Section | None:
+    say = document.say
+    tables = [
+        block for dimension, groups in metric.slices(document.summary) for block in _slice(document, dimension, groups)
+    ]
+    return section("slices", say("head.slices"), Note(say("slices.explain"), "quiet"), *tables) if tables else None
+
+
+def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> Iterator[Block]:
+    """One row a group, largest first; groups to which none of the metrics applies are left out."""
+    say, catalogue = document.say, document.say.catalogue
+    names = catalogue.headlines(document.metrics) if dimension == "tag" else catalogue.shown(document.metrics, "slices")
+    shown = [value.name for value in metric.scored(document.metrics, names)]
+    sizes = {name: max((value.n for value in metric.scored(groups[name], shown)), default=0) for name in groups}
+    ordered = sorted((name for name in groups if sizes[name]), key=lambda name: (-sizes[name], name))
+    if not ordered:
+        return
+    rows: list[list[str | Cell]] = [
+        [Cell(name, is_data=True), *(measured(metric.value_of(groups[name], each), say) for each in shown)]
+        for name in ordered
+    ]
+    headers = [say.name("slice", dimension), *(label(name, document.k, say) for name in shown)]
+    yield Table(headers, rows[:MAX_SLICES])
+    if len(rows) > MAX_SLICES:
+        yield Note(say("slices.more", count=len(rows) - MAX_SLICES), "quiet")
+
+
+def measured(value: Value, say: Wording, *, is_best: bool = False) -> Cell:
+    """`0.85 [0.78, 0.91] (40)`; with unscored cases `(38/40)`."""
+    if value.value is None:
+        return Cell(say("none"), "quiet")
+    count = f"{value.n_scored}/{value.n}" if value.partly_scored else str(value.n)
+    limits = f"{interval(value.low, value.high, digits=2)} ({count})".strip()
+    return Cell(f"{value.value:.2f}", "strong" if is_best else "", value, limits=limits)

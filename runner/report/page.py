@@ -1,0 +1,114 @@
+"""Blocks as HTML: one page that needs no server and asks for nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from runner.report import drawings
+from runner.report.blocks import Block, Cell, Section, Table, in_medium
+from runner.system.terminal import visible
+from runner.system.writing import replacing
+from runner.words.wording import Wording
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+FILE = "report.html"
+# Whatever gets past the escaping finds scripts, styles, images and requests of every kind forbidden.
+POLICY = "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'"
+_IN_SCRIPT = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}  # each stands in strings only
+
+
+def write_page(path: Path, say: Wording, blocks: Iterable[Block], data: Mapping[str, Any] | None = None) -> None:
+    """`blocks`: the head of the page, then its sections. `data` is what the script reads, in parts that are encoded one
+    at a time. Atomic: a reader sees the old file or the new one. The same blocks give the same bytes."""
+    with replacing(path) as scratch, scratch.open("wb") as file:
+        for part in _parts(say, tuple(in_medium(blocks, "html")), data or {}):
+            file.write(part)
+
+
+def html(blocks: Iterable[Block], level: int = 2) -> str:
+    """The blocks that a page shows, with sections at heading `level` and below."""
+    module: Any = environment().get_template("blocks.html.j2").module
+    return str(module.shown(tuple(in_medium(blocks, "html")), level))
+
+
+def _parts(say: Wording, blocks: Sequence[Block], data: Mapping[str, Any]) -> Iterator[bytes]:
+    style, script = _asset("page.css"), _asset("page.js")
+    head, *sections = blocks
+    assert isinstance(head, Section)  # noqa: S101  what write_page is called with
+    page = environment().get_template("page.html.j2")
+    policy = POLICY.format(style=_digest(style), script=_digest(script))
+    text = page.render(say=say, head=head, sections=sections, style=style, policy=policy)
+    yield f"{text}\n".encode()
+    if data:
+        yield b'<script type="application/json" id="data">'
+        yield from _json(data)
+        yield b"</script>\n"
+    yield f"<script>{script}</script>\n</body>\n</html>\n".encode()
+
+
+@cache
+def environment() -> Environment:
+    """Every text that is put into a template is made visible and escaped."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    made = Environment(
+        autoescape=True, loader=FunctionLoader(_asset), undefined=StrictUndefined, finalize=_clean, trim_blocks=True
+    )
+    made.globals.update(
+        kind_of=lambda block: type(block).__name__,
+        as_cell=lambda cell: cell if isinstance(cell, Cell) else Cell(cell),
+        grouped=_grouped,
+        **{name: getattr(drawings, name) for name in ("span_of", "ends_of", "plotted", "corners", "px")},
+    )
+    return made
+
+
+def _clean(value: Any) -> Any:
+    """Control, surrogate and invisible direction characters become U+FFFD; line ends are line feeds."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    if value.replace("\n", " ").replace("\t", " ").isprintable():
+        return value
+    lines = value.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(character if character in "\n\t" else visible(character) for character in lines)
+
+
+def _grouped(table: Table) -> Iterator[tuple[str, Sequence[Sequence[str | Cell]]]]:
+    """(title, rows) of each group; one without a title where there are none."""
+    if not table.groups:
+        yield "", table.rows
+        return
+    start = 0
+    for title, count in table.groups:
+        yield title, table.rows[start : start + count]
+        start += count
+
+
+def _json(data: Mapping[str, Any]) -> Iterator[bytes]:
+    """JSON that no text in it can end the script element of."""
+    for place, (name, value) in enumerate(data.items()):
+        yield (b"," if place else b"{") + orjson.dumps(name) + b":"
+        encoded = orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+        for character, escaped in _IN_SCRIPT.items():
+            encoded = encoded.replace(character, escaped)
+        yield encoded
+    yield b"}"
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("runner.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,318 @@
+"""What a report says of the run itself: what ran, where questions fail, how fast it was, what went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner.config.arguments import command_of
+from runner.report import usage
+from runner.report.blocks import (
+    EVERYWHERE,
+    MARKDOWN,
+    PAGE,
+    TERMINAL,
+    Cell,
+    Code,
+    Facts,
+    Note,
+    Section,
+    Stretch,
+    Table,
+    Warnings,
+    section,
+)
+from runner.report.document import Document
+from runner.report.trust import warnings
+from runner.system.folder import case_counts, identities
+from runner.words.wording import Wording
+
+UNFINISHED = ("partial", "failed", "running")
+CHOICES = (
+    "dataset", "retriever", "agent", "reranker", "tokenizer", "embedder", "scenario", "memory",
+    "memory/summariser", "memory/store", "generator", "judge",
+)  # fmt: skip
+MAIN_CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
+WEIGHED = frozenset({"trace_weights", "memory_weights"})  # identities of runs whose scores depend on a profile
+BETWEEN = ("append", "update")  # stages that happen between cases, not once in each
+STAGES = (
+    "not_in_corpus", "not_retrieved", "below_k", "wrong_answer", "answered_unanswerable", "refused_answerable",
+    "forgotten", "refused_known", "not_asked", "stale_answer", "unused", "made_up",
+)  # fmt: skip
+
+
+# --- what ran -------------------------------------------------------------------------------------
+
+
+def head(document: Document) -> Section:
+    say, run = document.say, document.run
+    headers = (say("head.property"), say("head.value"))
+    ran = section(
+        "",
+        say("head.ran"),
+        Facts(facts(document), headers),
+        Note(say("ran.command")),
+        Code(command(document), "sh"),
+        folded=True,
+    )
+    blocks = (Warnings(tuple(notes(document))), Facts(_main_facts(document), headers, PAGE, is_key=True))
+    made = section("", say("title", experiment=run.get("experiment", "")), *blocks, ran)
+    assert made is not None  # noqa: S101  a run has a command
+    return made
+
+
+def command(document: Document) -> str:
+    run = document.run
+    return command_of(list(map(str, run.get("overrides") or ())), run.get("frozen"), run.get("config_folders") or ())
+
+
+def notes(document: Document) -> Iterator[Note]:
+    """What a reader must know before the numbers."""
+    say, status, cases = document.say, document.run.get("status"), document.cases
+    measured = document.summary.get("measured")
+    if document.run.get("reference"):
+        yield Note(say(f"reference.{document.run['reference']}"), "alarm")
+    if measured:
+        yield Note(say("note.measured", total=cases["total"]), "alarm")
+    elif status in UNFINISHED:
+        yield Note(say(f"note.{status}", done=cases["done"], total=cases["total"]), "alarm")
+    if document.run.get("error_message"):
+        yield Note(say("note.message", message=document.run["error_message"]))
+    if status in UNFINISHED and cases["pending"] and not measured:
+        yield Note(say("note.goes_on"))
+    for warning in warnings(document.summary, say):
+        yield Note(warning, "alarm")
+    baselines = (document.summary.get("facts") or {}).get("baselines")
+    if baselines:
+        yield Note(say("baselines", names=", ".join(baselines)))
+
+
+def facts(document: Document) -> list[tuple[str, str]]:
+    say, run, choices = document.say, document.run, document.run.get("choices") or {}
+    k, (data, parts) = document.k, identities(run)
+    values = {
+        "run": run.get("id"),
+        "sweep": run.get("sweep_id"),
+        "status": say.name("status", str(run.get("status"))),
+        "evaluation": run.get("evaluation_type"),
+        **{name: choices.get(name) for name in CHOICES},
+        "profile": choices.get("profile") if WEIGHED & set(data) else None,
+        "novelty": _novelty(run, choices.get("novelty")),
+        "models": models_line(run, say),
+        "k": None if k is None else str(k),
+        "cases": cases_line(document.summary, say) if document.summary else None,
+        "git": _git(document),
+        "fingerprint": run.get("fingerprint"),
+        "identity": _digests(data),
+        "prompts": _digests(parts),
+        "versions": ", ".join(f"{name} {version}" for name, version in (run.get("versions") or {}).items()),
+        "created": run.get("created_at"),
+        "updated": run.get("updated_at"),
+    }
+    return [(say(f"ran.{name}"), str(value)) for name, value in values.items() if value]
+
+
+def _main_facts(document: Document) -> list[tuple[str, str]]:
+    say, run, choices = document.say, document.run, document.run.get("choices") or {}
+    values = {
+        "status": say.name("status", str(run.get("status"))),
+        "cases": cases_line(document.summary, say) if document.summary else None,
+        "k": None if document.k is None else str(document.k),
+        **{name: choices.get(name) for name in MAIN_CHOICES},
+        "models": models_line(run, say),
+        "created": _minute(run.get("created_at")),
+    }
+    return [(say(f"ran.{name}"), str(value)) for name, value in values.items() if value]
+
+
+def cases_line(summary: Mapping[str, Any], say: Wording) -> str:
+    counts = case_counts(summary)
+    return say("cases.line_pending" if counts["pending"] else "cases.line", **counts)
+
+
+def models_line(run: Mapping[str, Any], say: Wording) -> str:
+    """`generator openai:a; judge openai:b, openai:c`"""
+    return "; ".join(f"{say.name('role', role)} {', '.join(names)}" for role, names in usage.models(run).items())
+
+
+def _minute(written: str | None) -> str | None:
+    """`2026-01-02T03:04:05Z` to the minute."""
+    return written and str(written)[:16].replace("T", " ") + (" UTC" if str(written).endswith("Z") else "")
+
+
+def _novelty(run: Mapping[str, Any], choice: str | None) -> str | None:
+    """With the order of traces, which is part of the result."""
+    settings = (run.get("config") or {}).get("novelty") or {}
+    return f"{choice} (order={settings.get('order')})" if choice and settings else choice
+
+
+def _digests(identity: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {digest[:12]}" for name, digest in identity.items())
+
+
+def _git(document: Document) -> str | None:
+    git = document.run.get("git")
+    if not git:
+        return None
+    commit = str(git.get("commit"))[:12]
+    return document.say("ran.git_dirty", commit=commit) if git.get("dirty") else commit
+
+
+# --- where questions fail -------------------------------------------------------------------------
+
+
+def failures_by_stage(document: Document) -> Section | None:
+    """A waterfall on a page: from all questions over those that fail at each stage to those that are right."""
+    say, counts = document.say, document.counts.get("lost_at")
+    if not counts:
+        return None
+    stages, total = stages_of(counts), sum(counts.values())
+    if not stages:
+        return section("lost", say("lost.title"), Note(say("lost.nothing"), media=EVERYWHERE))
+    line = say("lost.total", failing=sum(count for _, count in stages), total=total)
+    headers = [say("lost.place"), say("diagnosis.count"), say("diagnosis.share"), say("lost.meaning")]
+    rows = [
+        [say.name("lost_at", stage), str(count), f"{count / total:.1%}", say.texts.get(f"lost_meaning.{stage}", "")]
+        for stage, count in stages
+    ]
+    return section(
+        "lost",
+        say("lost.title"),
+        Note(f"{line}.", media=EVERYWHERE),
+        Table(headers, rows, right=(1, 2), media=MARKDOWN),
+        Table(["", ""], [row[:2] for row in rows], media=TERMINAL),
+        Table([headers[0], "", *headers[1:3]], list(_waterfall(rows, stages, total, say)), right=(2, 3), media=PAGE),
+    )
+
+
+def stages_of(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """(stage, failing questions), along the pipeline."""
+    stages = [*STAGES, *sorted(set(counts) - {*STAGES, "none"})]
+    return [(stage, counts[stage]) for stage in stages if counts.get(stage)]
+
+
+def _waterfall(
+    rows: list[list[str]], stages: list[tuple[str, int]], total: int, say: Wording
+) -> Iterator[list[str | Cell]]:
+    yield [say("html.questions"), Cell("", drawing=Stretch(0, 1, "whole")), f"{total:,}", "100.0%"]
+    left = total
+    for (name, _, share, meaning), (_, count) in zip(rows, stages, strict=True):
+        left -= count
+        stretch = Stretch(left / total, count / total, "loss")
+        yield [Cell(name, detail=meaning), Cell("", drawing=stretch), f"−{count:,}", share]
+    right = Cell("", drawing=Stretch(0, left / total, "rest"))
+    yield [Cell(say("html.right"), "strong"), right, f"{left:,}", f"{left / total:.1%}"]
+
+
+def unanswerable(document: Document) -> Section | None:
+    """Rows: what the question is. Columns: what the system called it; unanswerable is the positive class."""
+    say, counts = document.say, document.counts.get("answerability")
+    if not counts or not any(
+        (document.metrics.get(f"unanswerable_{m}") or {}).get("n") for m in ("precision", "recall", "f1")
+    ):
+        return None
+    headers = [say(f"answerability.{name}") for name in ("corner", "predicted_yes", "predicted_no")]
+    cells = {"is_yes": ("true_positive", "false_negative"), "is_no": ("false_positive", "true_negative")}
+    rows = [
+        [say(f"answerability.{name}"), *(f"{counts.get(cell, 0):,}" for cell in row)] for name, row in cells.items()
+    ]
+    called = "" if document.min_score is None else say("answerability.called", min_score=document.min_score)
+    title = say("answerability.title")
+    return section("unanswerable", title, Table(headers, rows, media=EVERYWHERE, narrow=True), Note(called, "quiet"))
+
+
+# --- how fast it was ------------------------------------------------------------------------------
+
+
+def latency(document: Document) -> Section | None:
+    say = document.say
+    rows = [
+        [
+            say.name("stage", stage),
+            *_percentiles(entry),
+            str(entry.get("n") or 0),
+            _latency_note(document, stage, entry),
+        ]
+        for stage, entry in latency_stages(document.summary)
+    ]
+    headers = [say("latency.stage"), "p50 (ms)", "p95 (ms)", "n", say("latency.note")]
+    return section("latency", say("head.latency"), Table(headers, rows, right=(1, 2, 3)))
+
+
+def latency_stages(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """(stage, latency); the whole case comes last."""
+    stages = (summary.get("timing") or {}).get("latency") or {}
+    return sorted(stages.items(), key=lambda item: item[0] == "case")
+
+
+def _percentiles(entry: Mapping[str, Any]) -> tuple[str, str]:
+    if not entry.get("n"):
+        return "–", "–"
+    return f"{entry['p50_ms']:.1f}", f"{entry['p95_ms']:.1f}"
+
+
+def _latency_note(document: Document, stage: str, entry: Mapping[str, Any]) -> str:
+    say, n, total = document.say, entry.get("n") or 0, document.cases["ok"]
+    if n == 0:
+        return say("latency.shared" if total else "panel.latency_none")
+    if stage in BETWEEN:
+        return ""
+    some = [say("latency.some", n=n, total=total)] if n < total else []
+    if stage == "retrieval" and (document.summary.get("timing") or {}).get("rankings_reused"):
+        some.append(say("latency.earlier"))
+    return "; ".join(some)
+
+
+def index(document: Document) -> Section | None:
+    say = document.say
+    pairs = Facts(index_facts(document), (say("head.property"), say("head.value")))
+    return section("index", say("head.index"), pairs)
+
+
+def index_facts(document: Document) -> list[tuple[str, str]]:
+    """What the index is made of and what it cost: facts that the retriever gave, times of this run."""
+    say, timing = document.say, document.summary.get("timing") or {}
+    rows = list(_flat((document.summary.get("facts") or {}).get("index") or {}, say))
+    rows += [(say(f"index.{name}"), f"{timing[name]:.2f}") for name in ("index_s", "ranking_s") if name in timing]
+    if "rankings_reused" in timing:
+        rows.append((say("index.rankings_reused"), say("yes" if timing["rankings_reused"] else "no")))
+    return rows
+
+
+def _flat(facts: Mapping[str, Any], say: Wording, parts: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """`chunks (keyword)`; facts that the program has no word for keep their names, `keyword.n_stems`."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, say, (*parts, name))
+            continue
+        word, part = say.texts.get(f"fact.{name}"), ", ".join(say.name("fact", each) for each in parts)
+        shown = ".".join((*parts, name)) if word is None else f"{word} ({part})" if part else word
+        if name == "size_bytes" and value is not None:
+            yield shown, f"{value / 2**20:.1f} MiB"
+        else:
+            yield shown, f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+# --- what went wrong ------------------------------------------------------------------------------
+
+
+def problems(document: Document) -> Section | None:
+    """On a page nothing where nothing went wrong."""
+    say, counts = document.say, document.summary.get("data_problems") or {}
+    stages = Counter(_stage(entry) for entry in document.folder.errors())
+    rows = [[say.name("stage", stage), str(count)] for stage, count in sorted(stages.items())]
+    data = say("problems.data", **counts) if any(counts.values()) else ""
+    return section(
+        "problems",
+        say("head.problems"),
+        Note(data),
+        Table([say("problems.stage"), say("problems.count")], rows, narrow=True),
+        Note(say("problems.pointer") if rows else "", "quiet"),
+        Note("" if data or rows else say("problems.none"), media=MARKDOWN),
+    )
+
+
+def _stage(entry: Mapping[str, Any]) -> str:
+    """A case that ended but whose judge failed carries no stage of its own."""
+    return "timeout" if entry.get("status") == "timeout" else str(entry.get("stage") or "judge")
