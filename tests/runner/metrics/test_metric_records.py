@@ -144,11 +144,21 @@ def test_a_file_that_is_older_than_the_records_is_of_a_built_in_evaluation() -> 
     [
         ({}, "declared: expected a list, found dict"),
         ([1], "declared.0: no record of a metric: "),
-        ([{"name": "x"}], "declared.0: no record of a metric: .*better.*label"),
+        ([{"name": "x"}], "declared.0: no record of a metric: better: Field required"),
         (
             [{**TOXICITY.record(), "better": "up"}],
-            "declared.0: .*better: expected one of higher, lower, neither, found 'up'",
+            "declared.0: no record of a metric: better: Input should be 'higher', 'lower' or 'neither'",
         ),
+        (
+            [{**TOXICITY.record(), "label": "Toxicity"}],
+            "declared.0: no record of a metric: label: Input should be a valid",
+        ),
+        ([{**TOXICITY.record(), "headline": "first"}], "declared.0: no record of a metric: headline: Input should be"),
+        (
+            [{**TOXICITY.record(), "range": [None]}],
+            "declared.0: no record of a metric: range.0: Input should be a valid number",
+        ),
+        ([{**TOXICITY.record(), "shown": ["walls"]}], "declared.0: no record of a metric: shown.0: Input should be"),
         ([TOXICITY.record(), {**TOXICITY.record(), "range": [1, 0]}], "declared.1: .*range: expected the lowest"),
     ],
 )
