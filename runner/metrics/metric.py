@@ -261,10 +261,6 @@ class Catalogue:
     def metrics(self) -> Sequence[Metric]:
         return tuple(self._metrics.values())
 
-    def beside(self, other: Catalogue) -> Catalogue:
-        """Both; where both declare a name, this one counts."""
-        return Catalogue([*self.metrics, *other.metrics])
-
     def variant(self, name: str) -> Variant:
         """Of any name, declared or not."""
         if name not in self._variants:
