@@ -17,6 +17,7 @@ from runner.compare.pairing import pair
 from runner.compare.sides import Place, open_place
 from runner.compare.snapshots import Bools, Snapshot
 from runner.errors import InputError
+from runner.metrics.catalogue import together
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import Paired
 from runner.metrics.statistics import Floats
@@ -55,10 +56,7 @@ class Cells:
     @cached_property
     def catalogue(self) -> Catalogue:
         """What any of the runs declared; the first that did counts."""
-        first, *others = (snapshot.catalogue for snapshot in self.snapshots.values())
-        for other in others:
-            first = first.beside(other)
-        return first
+        return together(snapshot.catalogue for snapshot in self.snapshots.values())
 
     def runs(self, one: str, other: str) -> PairedRuns:
         if (one, other) not in self._runs:

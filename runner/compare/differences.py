@@ -18,6 +18,7 @@ from runner.compare.anchoring import Anchored, anchored
 from runner.compare.pairing import Pairing, Places, pair
 from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.metrics import paired
+from runner.metrics.catalogue import together
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import Paired
 from runner.metrics.statistics import Floats
@@ -67,7 +68,7 @@ class PairedRuns:
     @cached_property
     def catalogue(self) -> Catalogue:
         """What either run declared; where both did, what the candidate did."""
-        return self.candidate.catalogue.beside(self.baseline.catalogue)
+        return together([self.candidate.catalogue, self.baseline.catalogue])
 
     def differences(self, metrics: Iterable[str], chosen: Bools | None = None) -> dict[str, Difference]:
         """Over all pairs, or those that are `chosen`, bool [n_pairs]. Metrics that count for the same pairs share

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from runner.compare.differences import CONFIDENCE, PairedRuns
 from runner.compare.snapshots import Cases, Snapshot
+from runner.metrics.catalogue import together
 
 CUTOFF = 10
 LABEL = "lost_at"
@@ -79,7 +80,7 @@ def decided_by(baseline: Snapshot, candidate: Snapshot) -> str | None:
     same = baseline.run.get("evaluation_type") == candidate.run.get("evaluation_type")
     if same and all(LABEL in run.cases.labels for run in (baseline, candidate)):
         return LABEL
-    catalogue = candidate.catalogue.beside(baseline.catalogue)
+    catalogue = together([candidate.catalogue, baseline.catalogue])
     both = [catalogue.variant(name) for name in candidate.cases.values if name in baseline.cases.values]
     telling = [each for each in both if each.metric is not None and each.metric.tells_right and each.is_whole]
     usable = [each for each in telling if each.fixed in (None, CUTOFF)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -46,6 +46,14 @@ def declared_by(evaluation: object) -> Catalogue:
         problem = f"{type(evaluation).__name__}.metrics: declared more than once: {', '.join(sorted(twice))}"
         raise ConfigError([Problem("evaluation", problem)])
     return Catalogue(found)
+
+
+def together(catalogues: Iterable[Catalogue]) -> Catalogue:
+    """What any of some runs declared; of two that declared a name the first counts. Runs that are older than the
+    records say nothing where another one does."""
+    given = list(catalogues)
+    declared = [each for each in given if each is not built_in()] or given[:1]
+    return Catalogue(metric for each in declared for metric in each.metrics) if len(declared) > 1 else declared[0]
 
 
 def declared_in(file: Mapping[str, Any]) -> Catalogue:

@@ -12,8 +12,11 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cached_property
-from typing import Any, Literal, get_args
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 Direction = Literal["higher", "lower"]
 Better = Literal["higher", "lower", "neither"]
@@ -123,21 +126,33 @@ class Metric:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Metric:
-        """From `record`; what a newer version has beside is passed over. Raises ValueError, or TypeError for what is
-        no record at all."""
+        """From `record`; what a newer version has beside is passed over. Raises ValueError for what is damaged."""
         known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
-        if "range" in known:
-            low, high = known["range"]
-            known["range"] = (-math.inf if low is None else float(low), math.inf if high is None else float(high))
-        if known.get("grades") is not None:
-            known["grades"] = Grades(known["grades"].get("readings") or {})
-        if known.get("depends") is not None:
-            known["depends"] = tuple(known["depends"])
-        if "shown" in known:
-            known["shown"] = frozenset(known["shown"])
+        if isinstance(ends := known.get("range"), list) and len(ends) == 2:
+            known["range"] = [
+                limit if end is None else end for end, limit in zip(ends, (-math.inf, math.inf), strict=True)
+            ]
         if known.get("group") not in GROUPS:
             known.pop("group", None)
-        return cls(**known)
+        return _validated(known)
+
+
+def _validated(fields_: Mapping[str, Any]) -> Metric:
+    """Raises ValueError with the first thing that is wrong."""
+    from pydantic import ValidationError
+
+    try:
+        return _adapter().validate_python(fields_)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))) from None
+
+
+@cache
+def _adapter() -> TypeAdapter[Metric]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Metric)
 
 
 def _is_default(each: Any, metric: Metric) -> bool:
@@ -246,10 +261,6 @@ class Catalogue:
     def metrics(self) -> Sequence[Metric]:
         return tuple(self._metrics.values())
 
-    def beside(self, other: Catalogue) -> Catalogue:
-        """Both; where both declare a name, this one counts."""
-        return Catalogue([*self.metrics, *other.metrics])
-
     def variant(self, name: str) -> Variant:
         """Of any name, declared or not."""
         if name not in self._variants:
@@ -325,6 +336,6 @@ class Catalogue:
         for place, record in enumerate(records):
             try:
                 metrics.append(Metric.of(record))
-            except (AttributeError, TypeError, ValueError) as error:
+            except (TypeError, ValueError) as error:
                 raise ValueError(f"declared.{place}: no record of a metric: {error}") from None
         return cls(metrics)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import InputError
-from runner.metrics.catalogue import DECLARED, declared_in
+from runner.metrics.catalogue import DECLARED, declared_in, together
 from runner.metrics.metric import Catalogue
 from runner.report import metric
 from runner.report.paired import Paired, paired
@@ -225,10 +225,7 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
 def _declared(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
     """What the runs declared. Where their folders are gone, what an earlier summary.json says."""
     there = [declared_in(cell.run) for cell in cells if cell.run.get("config")]
-    found, *others = [*there, declared_in(written)] if not there or DECLARED in written else there
-    for other in others:
-        found = found.beside(other)
-    return found
+    return together([*there, declared_in(written)] if not there or DECLARED in written else there)
 
 
 def _paired(

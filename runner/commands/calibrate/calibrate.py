@@ -202,7 +202,7 @@ def _head(calibration: Calibration) -> dict[str, Any]:
 def _catalogue(calibration: Calibration) -> Catalogue:
     """What the run declared whose means are corrected, and the built-in metrics."""
     run = calibration.run
-    return built_in() if run is None else declared_in(run.run).beside(built_in())
+    return built_in() if run is None else Catalogue([*declared_in(run.run).metrics, *built_in().metrics])
 
 
 def _cases(calibration: Calibration, items: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -9,6 +9,7 @@ import pytest
 
 from runner.compare.sweep import adjusted_over_pairs, compare_sweep
 from runner.metrics import paired
+from runner.metrics.metric import Metric
 from runner.system.folder import open_sweep
 from tests.run_folders import dump
 from tests.swept_folders import Values, write_swept
@@ -221,3 +222,28 @@ def test_a_case_that_failed_in_one_run_counts_in_none(tmp_path: Path) -> None:
     entry = only(compared(folder))
     assert entry["n"] == N - 1
     assert entry["cells"][1]["value"] == pytest.approx((0.8 * N - 0.9) / (N - 1))
+
+
+def test_less_of_a_metric_may_be_better(tmp_path: Path) -> None:
+    """The best run is the one with the lowest mean, it dominates the others, and a rise is worse."""
+    columns = {
+        "a=1": {"toxicity": HIGH},
+        "a=2": {"toxicity": LOW},
+        "a=3": {"toxicity": [value + 0.1 for value in HIGH]},
+    }
+    folder = write_swept(tmp_path / "s", columns)
+    declared = [Metric(name="toxicity", better="lower", label={"en": "Toxicity"}).record()]
+    for path in folder.glob("*/run.json"):
+        dump(path, {**json.loads(path.read_text(encoding="utf-8")), "declared": declared})
+    found = compared(folder)
+    entry = only(found)
+    assert (entry["best"], entry["within_noise_of_best"]) == ("1", ["1"])
+    assert [cell.get("verdict") for cell in entry["cells"]] == [None, "better", "worse"]
+    front = {cell["folder"]: cell["dominated_by"] for cell in found["pareto"]["cells"]}
+    assert front == {"0": ["1"], "1": [], "2": ["1"]}
+
+
+def test_without_a_direction_nothing_is_compared(tmp_path: Path) -> None:
+    folder = write_swept(tmp_path / "s", {"a=1": {"toxicity": HIGH}, "a=2": {"toxicity": LOW}})
+    found = compared(folder)
+    assert (found["metrics"], found["pareto"]) == ([], None)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runner.compare.flips import decided_by
 from runner.compare.verdicts import main_metrics
 from runner.errors import ConfigError
-from runner.metrics.catalogue import built_in, declared_by, declared_in
+from runner.metrics.catalogue import built_in, declared_by, declared_in, together
 from runner.metrics.judged import ANSWER_METRICS
 from runner.metrics.metric import Catalogue, Grades, Metric, word
 from tests.comparison_runs import cases, snapshot
@@ -130,8 +130,16 @@ def test_what_a_newer_version_says_beside_is_passed_over() -> None:
 
 def test_of_two_runs_the_first_one_counts() -> None:
     other = Catalogue([replace(TOXICITY, better="higher"), replace(TOXICITY, name="anger")])
-    both = Catalogue([TOXICITY]).beside(other)
-    assert [metric.better for metric in both.metrics] == ["lower", "lower"]
+    both = together([Catalogue([TOXICITY]), other])
+    assert [(metric.name, metric.better) for metric in both.metrics] == [("toxicity", "lower"), ("anger", "lower")]
+
+
+def test_an_older_run_says_nothing_beside_one_that_declares() -> None:
+    """`score` of a package is not that of reasoning traces because the run before it has no records."""
+    declared = Catalogue([TOXICITY])
+    assert together([declared, BUILT_IN]) is declared and together([BUILT_IN, declared]) is declared
+    assert together([Catalogue(), BUILT_IN]).direction("score") is None
+    assert together([BUILT_IN, BUILT_IN]) is BUILT_IN
 
 
 def test_a_file_that_is_older_than_the_records_is_of_a_built_in_evaluation() -> None:
@@ -144,11 +152,21 @@ def test_a_file_that_is_older_than_the_records_is_of_a_built_in_evaluation() -> 
     [
         ({}, "declared: expected a list, found dict"),
         ([1], "declared.0: no record of a metric: "),
-        ([{"name": "x"}], "declared.0: no record of a metric: .*better.*label"),
+        ([{"name": "x"}], "declared.0: no record of a metric: better: Field required"),
         (
             [{**TOXICITY.record(), "better": "up"}],
-            "declared.0: .*better: expected one of higher, lower, neither, found 'up'",
+            "declared.0: no record of a metric: better: Input should be 'higher', 'lower' or 'neither'",
         ),
+        (
+            [{**TOXICITY.record(), "label": "Toxicity"}],
+            "declared.0: no record of a metric: label: Input should be a valid",
+        ),
+        ([{**TOXICITY.record(), "headline": "first"}], "declared.0: no record of a metric: headline: Input should be"),
+        (
+            [{**TOXICITY.record(), "range": [None]}],
+            "declared.0: no record of a metric: range.0: Input should be a valid number",
+        ),
+        ([{**TOXICITY.record(), "shown": ["walls"]}], "declared.0: no record of a metric: shown.0: Input should be"),
         ([TOXICITY.record(), {**TOXICITY.record(), "range": [1, 0]}], "declared.1: .*range: expected the lowest"),
     ],
 )

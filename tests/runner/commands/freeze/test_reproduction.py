@@ -77,6 +77,16 @@ def test_a_better_one_is_different_too(tmp_path: Path) -> None:
     assert (found.outcome, found.label) == ("different", "now")
 
 
+@pytest.mark.parametrize(("changed", "expected"), [(1, "within_noise"), (30, "different")])
+def test_metrics_that_nobody_declared_differ_as_well(tmp_path: Path, changed: int, expected: str) -> None:
+    """No verdict says better or worse of them, but more than chance is a difference whichever way it goes."""
+    nothing = {"declared": []}
+    recorded = Recorded("0", [], side(tmp_path / "was", rows(), nothing))
+    now = side(tmp_path / "now", rows(dict.fromkeys(IDS[:changed], 0.5)), nothing)
+    found = reproduced(recorded, now, tmp_path / "now", seed=1)
+    assert (found.comparison.verdict, found.outcome) == ("not_judged", expected)
+
+
 def test_other_documents_make_other_numbers_not_comparable(tmp_path: Path) -> None:
     found = outcome(tmp_path, rows({"q-07": 0.0}), {"identity": {"documents": "e" * 64}})
     assert found.outcome == "not_comparable"
