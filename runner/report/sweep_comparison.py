@@ -275,7 +275,8 @@ def _difference(sweep: Sweep, entry: Record, folder: str) -> Text:
     style = {"better": "green", "worse": "red"}.get(verdict, "")
     if not differs(cell):
         return Text(f"0 {EQUAL}")
-    limits = " ".join(metric.narrow(f"{cell[name]:+.2f}").replace("-", "−") for name in ("ci_low", "ci_high"))
+    ends = [cell[name] for name in ("ci_low", "ci_high") if cell[name] is not None]
+    limits = " ".join(metric.narrow(f"{end:+.2f}").replace("-", "−") for end in ends)
     p = metric.narrow(chance(cell["p_holm"], sweep.say).replace(" ", ""))
     first = f"{signed(cell['difference'], sweep.say, 3)} {mark}"
-    return Text.assemble((first, style), (f"\n[{limits}]\np {p}", "dim"))
+    return Text.assemble((first, style), (f"\n[{limits}]\np {p}" if limits else f"\np {p}", "dim"))
