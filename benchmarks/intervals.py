@@ -55,9 +55,8 @@ def main() -> None:
         lowest["F1, difference", n] = of_ratios[0]
         print(f"{'F1, difference':28}{n:5}{'':30}{cell(of_ratios)}")
     (name, n), least = min(lowest.items(), key=lambda entry: entry[1])
-    print(
-        f"lowest coverage of bounded: {least:.3f} ({name}, n = {n}); below {FLOOR}: {sum(c < FLOOR for c in lowest.values())}"
-    )
+    below = sum(share < FLOOR for share in lowest.values())
+    print(f"lowest coverage of bounded: {least:.3f} ({name}, n = {n}); below {FLOOR}: {below} of {len(lowest)}")
 
 
 def cell(measured: tuple[float, float] | None) -> str:
@@ -123,9 +122,9 @@ def scenarios() -> list[Scenario]:
         Scenario("difference: graded", 0.05, graded, DIFFERENCE),
         Scenario("weighted 1 or 2: F1 of .98", f1_truth(0.98), f1(0.98)),
         Scenario("weighted 1 or 2: F1 of .6", f1_truth(0.6), f1(0.6)),
-        Scenario("weighted, Beta(8, .4)", 8 / 8.4, lambda random, shape: (random.beta(8, 0.4, shape), 0.1 + random.exponential(size=shape))),
-        Scenario("weighted, proportion .98", 0.98, lambda random, shape: ((random.random(shape) < 0.98) * 1.0, random.integers(1, 6, shape) * 1.0)),
-    ]  # fmt: skip
+        Scenario("weighted, Beta(8, .4)", 8 / 8.4, weighted_skewed),
+        Scenario("weighted, proportion .98", 0.98, weighted_proportion),
+    ]
 
 
 def proportion(share: float) -> Scenario:
@@ -151,6 +150,14 @@ def chosen(
 def graded(random: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, None]:
     """Half of the cases do not change, the others by .1 on average: a mean of .05."""
     return np.where(random.random(shape) < 0.5, 0.0, 2 * random.beta(5.5, 4.5, shape) - 1), None
+
+
+def weighted_skewed(random: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    return random.beta(8, 0.4, shape), 0.1 + random.exponential(size=shape)
+
+
+def weighted_proportion(random: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:
+    return (random.random(shape) < 0.98).astype(np.float64), random.integers(1, 6, shape).astype(np.float64)
 
 
 def f1(hits: float) -> Sample:

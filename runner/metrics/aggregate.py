@@ -8,8 +8,9 @@ A metric of a case is in one of four states:
     not applicable   no number (or a weight of 0)
 
 An estimate has `n` = the first three, `n_scored` = the first. `value` is the mean over the first two,
-`value_scored` over the first alone, both weighted where the case has a weight. The interval is that of
-`value`, by the declared range of the metric; it is unknown for equal values of a metric without one. NaN and infinities are no numbers: such a metric is unscored.
+`value_scored` over the first alone, both weighted where the case has a weight. The interval is that of `value`,
+by the declared range of the metric; it is unknown for equal values of a metric without one. NaN and infinities
+are no numbers: such a metric is unscored.
 
 Rows are read one at a time; 13 bytes stay in memory for each case and metric that applies.
 """

@@ -44,10 +44,10 @@ POWER = _NORMAL.inv_cdf(0.975) + _NORMAL.inv_cdf(0.8)
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """One metric over `n` cases that both runs scored. `low` and `high` are None where nothing tells them: differences
-    that are all equal, of a metric whose range is unknown. `effect_size` and `detectable` are None where they cannot
-    be told: for one case, or where all differences are equal. Where cases weigh differently, none has an
-    `effect_size`."""
+    """One metric over `n` cases that both runs scored. `low` and `high` are None where nothing tells them:
+    differences that are all equal, of a metric whose range is unknown. `effect_size` and `detectable` are None
+    where they cannot be told: for one case, or where all differences are equal. Where cases weigh differently, none
+    has an `effect_size`."""
 
     n: int
     baseline: float
@@ -99,7 +99,8 @@ def compare_weighted(
 ) -> Paired | None:
     """One metric whose cases weigh differently, perhaps in each run: float64 [n_cases] each, weights >= 0.
 
-    A case counts where its weight is above 0 in either run. `ends`: lowest and highest value. None when one of the runs has no such case.
+    A case counts where its weight is above 0 in either run. `ends`: lowest and highest value. None
+    when one of the runs has no such case.
     """
     used = (baseline_weights > 0) | (candidate_weights > 0)
     weights = [baseline_weights[used], candidate_weights[used]]

@@ -1,10 +1,10 @@
 """Means with intervals, and percentiles.
 
-The interval of a (weighted) mean over cases goes by what is known of its values. Where their range is known, it is that
-of runner.metrics.bounded. Elsewhere it is BCa (bias-corrected and accelerated; Efron, Better bootstrap confidence
-intervals, JASA 82, 1987), and there is none for one case and for equal values. All columns with the same cases share their resamples, and the
-resamples of n cases depend on the seed and on n alone: an interval does not change when another metric
-is added.
+The interval of a (weighted) mean over cases goes by what is known of its values. Where their range is known, it is
+that of runner.metrics.bounded. Elsewhere it is BCa (bias-corrected and accelerated; Efron, Better bootstrap
+confidence intervals, JASA 82, 1987), and there is none for one case and for equal values. All columns with the same
+cases share their resamples, and the resamples of n cases depend on the seed and on n alone: an interval does not
+change when another metric is added.
 
 Resampled sums are exact: values are rounded to a grid so coarse that float64 holds every partial sum
 (2**-52 of n times the largest value, about 2e-11 at 100,000 cases in 0..1) and so fine that it does not
