@@ -71,9 +71,7 @@ def test_it_holds_the_mean_lies_in_the_range_has_a_width_and_a_mirror_image(valu
         and np.average(values, weights=weights) - 1e-9 <= high <= 1
     )
     assert high - low > 0.01
-    assert of_one(1 - np.array(values), weights) == pytest.approx(
-        (1 - high, 1 - low), abs=0.005 if weights is None else 1e-4
-    )
+    assert of_one(1 - np.array(values), weights) == pytest.approx((1 - high, 1 - low), abs=0.005)
 
 
 @given(VALUES)
