@@ -144,7 +144,7 @@ def test_what_cannot_be_scored(words: list[str], message: str, capsys: pytest.Ca
 @pytest.mark.parametrize("retriever", ["semantic", "hybrid"])
 def test_a_retriever_by_vectors_wants_an_embedder(retriever: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["+experiment=retrieval_only", f"retriever={retriever}", "embedder=none", "tracking=none"]) == 1
-    assert "embedder: none makes no vectors, which this retriever ranks by" in capsys.readouterr().err
+    assert "embedder: none makes no vectors, and this retriever needs them" in capsys.readouterr().err
 
 
 def test_traces_are_no_questions(capsys: pytest.CaptureFixture[str]) -> None:
