@@ -122,6 +122,15 @@ def test_files_and_terminal_are_written_through_one_door() -> None:
     assert [each for each in lines if PRINTS.search(each[1]) and each[0] not in OWN_PRINTS] == []
 
 
+PRIVATE = re.compile(r"hydra\._internal|\._(get_full_key|get_node|parse_overrides\w*)\(|hydra\.config_loader = ")
+
+
+def test_what_is_private_to_hydra_stands_in_one_module() -> None:
+    lines = [(name_of(path), line) for path in MODULES for line in path.read_text(encoding="utf-8").splitlines()]
+    offenders = [(name, line) for name, line in lines if PRIVATE.search(line)]
+    assert {name for name, _ in offenders} == {"runner.config.hydra_internals"}, offenders
+
+
 def test_functions_stay_readable() -> None:
     long = [
         f"{name_of(path)}.{node.name}"

@@ -17,6 +17,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from runner.config.doors import BY_KEY, made, missing_methods, open_doors
+from runner.config.hydra_internals import key_of, written
 from runner.config.schema import Schema, current, load, misfit, schema_of
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
@@ -63,7 +64,7 @@ class Walk(Generic[T]):
 
     def component(self, node: DictConfig) -> T:
         if id(node) not in self.memo:
-            key = str(node._get_full_key(None))
+            key = key_of(node)
             with as_it_is():
                 target = str(OmegaConf.select(node, "_target_"))
             arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
@@ -73,16 +74,16 @@ class Walk(Generic[T]):
 
     def _item(self, parent: DictConfig | ListConfig, name: Any) -> Any:
         if OmegaConf.is_interpolation(parent, name):
-            raw = str(parent._get_node(name)._value())  # type: ignore[union-attr]
+            raw = str(written(parent, name))
             if option := OPTION.fullmatch(raw):
-                self.aliases[parent._get_full_key(name)] = option.group(1)
+                self.aliases[key_of(parent, name)] = option.group(1)
         try:
             return self._value(parent[name])
         except MissingMandatoryValue:
-            key = parent._get_full_key(name)
+            key = key_of(parent, name)
             self.problems.append(Problem(key, f"a value is required; give one with {key}=VALUE"))
         except OmegaConfBaseException as error:
-            self.problems.append(Problem(parent._get_full_key(name), str(error).splitlines()[0]))
+            self.problems.append(Problem(key_of(parent, name), str(error).splitlines()[0]))
         return None
 
     def _value(self, value: Any) -> Any:

@@ -15,6 +15,7 @@ from runner.config import arguments
 from runner.config.choices import group_problem, known_groups, nested_problem, of_all_jobs
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.frozen import Frozen, unfolded
+from runner.config.hydra_internals import SWEEPER
 from runner.config.options import RunOptions, experiment_name, problems_of, reached, run_fingerprint
 from runner.config.provider_files import placed
 from runner.config.references import chosen, reference_overrides
@@ -28,7 +29,6 @@ from runner.system.store import fingerprint
 watch()
 
 OPEN = ("provider.",)  # mappings in which any name may stand
-SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
 PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
 NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
 
