@@ -13,6 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
 from runner.config.choices import group_problem, known_groups, nested_problem, of_all_jobs
+from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.frozen import Frozen, unfolded
 from runner.config.hydra_internals import SWEEPER
@@ -95,6 +96,8 @@ def plan_of(line: arguments.Line) -> Plan:
             name: replace(compose_cells(changed, main, vet)[1][0], swept=chosen(name))
             for name, changed in reference_overrides(cells[0].cfg, cells[0].overrides).items()
         }
+    nodes = [cell.cfg.evaluation for cell in (*cells, *references.values())]
+    note_misspelt(nodes, cells[0].cfg.report.language)
     is_sweep = line.multirun or any(map(arguments.is_sweep, overrides)) or bool(references)
     return Plan(cells, overrides, is_sweep, frozen, references)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from runner.domains.traces.records import Trace
 from runner.errors import DataError, Problem
-from runner.protocols import Embedder, Workspace
+from runner.protocols import Embedder, Workspace, offered
 from runner.system.threads import in_thread
 
 Order = Literal["file", "time"]
@@ -44,7 +44,7 @@ class Past:
 
     @property
     def has_vectors(self) -> bool:
-        return bool(getattr(self.embedder, "has_vectors", True))
+        return bool(offered(self.embedder, "has_vectors"))
 
     async def vectors(
         self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace
@@ -54,7 +54,7 @@ class Past:
         without a time that need one."""
         ordered = self.ordered(traces)
         await in_thread(self.embedder.prepare, _Texts(traces, ordered), workspace)
-        is_rehearsed = getattr(self.embedder, "is_rehearsed", False)
+        is_rehearsed = offered(self.embedder, "is_rehearsed")
         places = iter(self._needed(traces, ordered, wanted))
         while batch := [traces[place] for place in islice(places, BATCH)]:
             rows = await in_thread(self.embedder.embed, [trace.text for trace in batch], "passage")
