@@ -14,7 +14,7 @@ from runner.llm.metering import Entries, metering
 from runner.protocols import CachedRetriever, Retriever, offered
 from runner.records import Corpus, Query, Ranking
 from runner.system.stopwatch import stopwatch
-from runner.system.worker import Worker
+from runner.system.threads import Worker
 
 T = TypeVar("T")
 
