@@ -33,7 +33,7 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def refused(groups: Sequence[str], values: Sequence[str]) -> list[Problem]:
-    """Of `values`, which do not compose upon `groups`, or of those, which do not compose themselves."""
+    """The overrides that make composing fail: among `values`, or, where `groups` alone do not compose, among these."""
     from hydra.errors import HydraException
 
     try:
