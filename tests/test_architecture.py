@@ -122,6 +122,34 @@ def test_files_and_terminal_are_written_through_one_door() -> None:
     assert [each for each in lines if PRINTS.search(each[1]) and each[0] not in OWN_PRINTS] == []
 
 
+ASKED = re.compile(r"(?:getattr|hasattr)\(.+?, \"(\w+)\"")
+ASKING = {"runner.protocols", "runner.config.doors", "runner.metrics.catalogue", "runner.system.sources"}
+
+
+def test_what_a_component_may_offer_is_asked_through_its_protocol() -> None:
+    """By `isinstance` or runner.protocols.offered; of rooms below runner.protocols one function each asks."""
+    protocols = tree(ROOT / "runner" / "protocols.py")
+    names = {
+        child.name if isinstance(child, ast.FunctionDef) else child.target.id
+        for node in protocols.body
+        if isinstance(node, ast.ClassDef)
+        for child in node.body
+        if isinstance(child, ast.FunctionDef)
+        or (isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name))
+    }
+    asked = [(name_of(path), name) for path in MODULES for name in ASKED.findall(path.read_text(encoding="utf-8"))]
+    assert [each for each in asked if each[1] in names and each[0] not in ASKING] == []
+
+
+PRIVATE = re.compile(r"hydra\._internal|\._(get_full_key|get_node|parse_overrides\w*)\(|hydra\.config_loader = ")
+
+
+def test_what_is_private_to_hydra_stands_in_one_module() -> None:
+    lines = [(name_of(path), line) for path in MODULES for line in path.read_text(encoding="utf-8").splitlines()]
+    offenders = [(name, line) for name, line in lines if PRIVATE.search(line)]
+    assert {name for name, _ in offenders} == {"runner.config.hydra_internals"}, offenders
+
+
 def test_functions_stay_readable() -> None:
     long = [
         f"{name_of(path)}.{node.name}"

@@ -38,7 +38,7 @@ from runner.metrics.agent import AgentSums
 from runner.metrics.answers import answer_matches
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
-from runner.protocols import Generator, Judge, Workspace
+from runner.protocols import Generator, Judge, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -125,8 +125,8 @@ class Copilot:
         _check_notes(queries, self.retrieval.corpus)
         check_gold(((None, query) for query in queries), self.retrieval.corpus, "scenario", log, field="notes")
         parts = {"judge": self.judge_, "generator": self.generator}
-        asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
-        models = [getattr(part, "provenance", {}) for part in (self.retrieval.retriever, self.memory)]
+        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
+        models = [offered(part, "provenance") for part in (self.retrieval.retriever, self.memory)]
         identity = {
             **{name: found.identity[name] for name in ("documents", "corpus")},
             "conversations": fingerprint([words_of(conversation) for conversation in conversations]),
@@ -164,7 +164,7 @@ class Copilot:
         return replace(preparation, facts={**preparation.facts, "conversations": counts})
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not getattr(self.judge_, "health", False):
+        if not offered(self.judge_, "health"):
             return {}
         return {"judge_health": await check_health(self.judge_, (*ANSWERED, MEMORY))}
 

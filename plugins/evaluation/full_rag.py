@@ -17,7 +17,7 @@ from runner.metrics.answers import answer_matches, exact_match, token_f1
 from runner.metrics.judged import ANSWER_METRICS, judged
 from runner.metrics.metric import Metric
 from runner.metrics.required import shortfall
-from runner.protocols import Generator, Judge, Workspace
+from runner.protocols import Generator, Judge, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -99,7 +99,7 @@ class FullRag:
         """Rows of another model, server or prompt are told apart by `judge` and `generator` of the identity."""
         found = self.retrieval.load()
         parts = {"judge": self.judge_, "generator": self.generator}
-        asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
+        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
         return replace(found, identity={**found.identity, **asked})
 
     @property
@@ -112,7 +112,7 @@ class FullRag:
         return preparation
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not getattr(self.judge_, "health", False):
+        if not offered(self.judge_, "health"):
             return {}
         return {"judge_health": await check_health(self.judge_, RUBRICS)}
 

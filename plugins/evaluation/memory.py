@@ -26,7 +26,7 @@ from runner.metrics.answers import answer_matches
 from runner.metrics.memory import LostAt, lost_at
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
-from runner.protocols import Generator, Judge, Workspace
+from runner.protocols import Generator, Judge, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -125,7 +125,7 @@ class MemoryEvaluation:
         conversations, problems = self.scenario.load()
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
-        asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
+        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
         weighed = {"memory_weights": fingerprint(self.weights)}
         return CaseSet(tuple(_cases(conversations)), tuple(problems), {**_identity(conversations), **asked, **weighed})
 
@@ -158,7 +158,7 @@ class MemoryEvaluation:
         return Preparation({"conversations": {"n": len(turns), "turns": sum(turns), "probes": len(cases)}})
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not getattr(self.judge_, "health", False):
+        if not offered(self.judge_, "health"):
             return {}
         return {"judge_health": await check_health(self.judge_, [RUBRIC])}
 

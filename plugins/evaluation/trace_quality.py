@@ -14,7 +14,7 @@ from runner.domains.traces.sums import sums
 from runner.errors import ConfigError, Problem
 from runner.metrics.profile import DEFAULT, Profile, ProfileChoice
 from runner.metrics.trace import DIMENSIONS, METRICS
-from runner.protocols import Workspace
+from runner.protocols import Workspace, offered
 from runner.records import CaseSet, Judgements, Preparation, Scores, Timing
 from runner.system.store import fingerprint
 from runner.text.language import detect_language
@@ -86,7 +86,7 @@ class TraceQuality:
     def load(self) -> CaseSet[TraceCase]:
         found = _Cases()
         self._traces, problems = self.dataset.read(found.add)
-        embedder = {"embedder": fingerprint(getattr(self.novelty, "provenance", {}))}
+        embedder = {"embedder": fingerprint(offered(self.novelty, "provenance"))}
         weights = {domain: self.profile.among(self.profiles, domain).weights for domain in sorted(found.domains)}
         identity = {**found.identity, **embedder, "trace_weights": fingerprint(weights)}
         return CaseSet(found.cases, problems, identity)

@@ -9,6 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.config.components import Built, build, keys
 from runner.config.compose import Cell
+from runner.config.hydra_internals import key_of
 from runner.config.vetting import ADDRESS_KEY
 from runner.errors import ConfigError, Problem
 from runner.llm.address import server_of
@@ -54,7 +55,7 @@ def _servers(node: Any) -> Iterator[str]:
     for name in node:
         value = node[name]
         if isinstance(value, str) and ADDRESS_KEY.fullmatch(str(name)) and not value.startswith(FILES):
-            yield f"{server_of(value)} ({str(node._get_full_key(None)).partition('.')[0]})"
+            yield f"{server_of(value)} ({key_of(node).partition('.')[0]})"
 
 
 def _problems(built: Built) -> Iterator[Problem]:

@@ -30,7 +30,7 @@ from runner.llm.models import models_among
 from runner.metrics.aggregate import aggregate
 from runner.metrics.catalogue import DECLARED, declared_by, declared_in
 from runner.metrics.judged import ANSWER_MEANS
-from runner.protocols import Case, Evaluation
+from runner.protocols import Case, Evaluation, Reference
 from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.run.comparing import conclude
 from runner.run.engine import INTERRUPTED, Stop
@@ -153,8 +153,8 @@ def _fallen_short(
 
 def _reference(parts: Iterable[Any]) -> dict[str, str]:
     """For run.json, of a run that is no system but what systems are held against."""
-    found = [part.reference for part in parts if hasattr(part, "reference")]
-    return {"reference": found[0]} if found else {}
+    names = [part.reference for part in parts if isinstance(part, Reference)]
+    return {"reference": names[0]} if names else {}
 
 
 def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:

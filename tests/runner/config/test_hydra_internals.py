@@ -8,7 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.config import arguments
 from runner.config.compose import compose_cells, initialized
-from runner.config.composed import Composed
+from runner.config.hydra_internals import Composed
 
 
 class Refusing:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
-from runner.config.choice_manual import CONF, choice_manual
+from runner.config.help import CONF, choice_manual
 from runner.errors import InputError
 
 

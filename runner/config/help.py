@@ -1,7 +1,8 @@
-"""The text of `--help GROUP=CHOICE`: what a choice is and its settings, as its YAML has them."""
+"""The text of --help and of `--help GROUP=CHOICE`, read off the conf folder and the commands without importing them."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
@@ -13,6 +14,50 @@ from runner.config.choices import ENTRY_POINTS
 from runner.errors import InputError, did_you_mean
 
 CONF = Path(__file__).resolve().parent.parent.parent / "conf"
+COMMANDS = Path(__file__).resolve().parent.parent / "commands"
+
+HEAD = """\
+Declarative experiments for RAG and conversational memory.
+
+  python -m runner +experiment=NAME [OPTION=VALUE ...]   run; a comma (k=3,5,10) makes a sweep
+  python -m runner COMMAND [ARGUMENTS]                   see below
+  python -m runner --help GROUP=CHOICE                   the settings of a choice, such as retriever=hybrid
+"""
+
+
+def manual(folders: Sequence[str] = ()) -> str:
+    """`folders`: YAML of one's own."""
+    parts = [HEAD, "Commands", *_commands(), "", "Groups and choices (GROUP=CHOICE)", *_group_lines(folders), ""]
+    return "\n".join([*parts, *_option_lines()])
+
+
+def _commands() -> list[str]:
+    lines = []
+    for path in sorted(COMMANDS.iterdir()):
+        if path.stem[0] == "_":
+            continue
+        source = path / "__init__.py" if path.is_dir() else path
+        doc = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
+        if doc:
+            lines.append(f"  {path.stem.replace('_', '-'):<14} {doc.splitlines()[0]}")
+    return lines
+
+
+def _group_lines(folders: Sequence[str]) -> list[str]:
+    return [
+        f"  {'+experiment' if name == 'experiment' else name:<17} {' | '.join(sorted(choices))}"
+        for name, choices in sorted(groups(folders).items())
+    ]
+
+
+def _option_lines() -> list[str]:
+    """The lines of conf/config.yaml between its defaults list and what wires them up: `models`, then Hydra."""
+    text = (CONF / "config.yaml").read_text(encoding="utf-8")
+    body = text.partition("\n\n")[2].partition("\nmodels:")[0]
+    return ["Options (OPTION=VALUE, with their defaults)", *(f"  {line}" for line in body.strip().splitlines()), ""]
+
+
+# --- of one choice ----------------------------------------------------------------------------------
 
 
 def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
@@ -30,7 +75,7 @@ def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
         return "\n".join([f"Choices of {group}", *(f"  {n:<{width}}  {_first(p)}" for n, p in choices.items()), ""])
     if choice not in choices:
         raise InputError(f"--help: {group} has no choice '{choice}'{did_you_mean(choice, choices)}")
-    return "\n".join(_told(group, choice, choices[choice].read_text(encoding="utf-8")))
+    return "\n".join(_described(group, choice, choices[choice].read_text(encoding="utf-8")))
 
 
 def _options() -> Collection[str]:
@@ -58,7 +103,7 @@ def _installed() -> Iterator[Path]:
         yield from map(Path, spec.submodule_search_locations or () if spec else ())
 
 
-def _told(group: str, choice: str, text: str) -> Iterator[str]:
+def _described(group: str, choice: str, text: str) -> Iterator[str]:
     head, body = _parts(text)
     plus = "+" if group == "experiment" else ""
     yield f"{plus}{group}={choice}"
