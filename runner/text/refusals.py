@@ -35,12 +35,14 @@ REFUSAL: dict[Language, str] = {
 # --- English: a clause from its front ---------------------------------------------------------------------
 
 _SOURCE = (
-    r"(?:documents?|documentation|contexts?|sources?|texts?|passages?|articles?|excerpts?|materials?|notes?|files?|records"
+    r"(?:documents?|documentation|contexts?|sources?|texts?|passages?|articles?|excerpts?|materials?|notes?|files?"
+    r"|records"
     r"|(?:search )?results|search|knowledge base|help cent(?:er|re)|reports?|manuals?|conversations?|transcripts?"
     r"|paragraphs?)"
 )
 _INFO = (
-    r"(?:information|info|knowledge|answers?|response|details?|data|mentions?|context|references?|specifics|indications?"
+    r"(?:information|info|knowledge|answers?|response|details?|data|mentions?|context|references?|specifics"
+    r"|indications?"
     r"|records?|matches|results|documents?|passages?|sources?|idea|clue|access|background)"
 )
 _TELL = (
@@ -62,13 +64,17 @@ _UNABLE = r"(?:unable|not able|not equipped|not authori[sz]ed|not possible|impos
 _NO = r"(?:no|nothing|not enough|not any|not sufficient|insufficient)"
 _IS_NOT = r"(?:(?:is|was|are|were)(?: not|n['’]t)|never)"
 _NP = r"(?:[\w'’%&./-]+ ){0,9}?"  # a subject
-_FROM = rf"(?:(?:anywhere |here |based )*(?:in|by|from|within|on|using|with)(?: [\w'’-]+){{0,4}} (?:{_SOURCE}|information))"
+_FROM = (
+    rf"(?:(?:anywhere |here |based )*(?:in|by|from|within|on|using|with)(?: [\w'’-]+){{0,4}} (?:{_SOURCE}|information))"
+)
 _ABOUT = (  # what may follow a noun of information: "no information desk" has none of it
     r"(?=$|[,.!]| (?:about|on|regarding|concerning|related|relating|relevant|of|as to|for|that|which|whether|how|when"
     r"|who|why|where|what|here|available|provided|given|found|returned|at|to (?:this|that|the|your)"
     rf"|(?:needed |required )?to (?:{_KNOW}|provide|give|support|be able|make)|{_FROM})\b| ?$)"
 )
-_SUBJECT = rf"(?:it|this|that|(?:(?:this|that|the|such|any|your) )?(?:\w+ )?(?:{_INFO}|content|topic|page|question|problem))"
+_SUBJECT = (
+    rf"(?:it|this|that|(?:(?:this|that|the|such|any|your) )?(?:\w+ )?(?:{_INFO}|content|topic|page|question|problem))"
+)
 
 _ENGLISH = re.compile(
     "^(?:"
@@ -77,8 +83,10 @@ _ENGLISH = re.compile(
             # I do not know; unable to determine; it is impossible to say; I couldn't find; I have no information
             rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) {_ADVERB}(?:be able to )?{_KNOW}\b",
             rf"{_SPEAKER} (?:{_NOT}|{_CANNOT}) {_ADVERB}(?:be able to )?(?:find|see)\b",
-            rf"{_SPEAKER} {_NOT} {_ADVERB}(?:have|possess)(?: (?!about|on|in)[\w'’-]+){{0,5}} (?:{_INFO}{_ABOUT}|evidence\b)",
-            rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) (?:be able to )?(?:provide|offer|give)(?: [\w'’-]+){{0,3}} (?:{_INFO}|evidence)\b",
+            rf"{_SPEAKER} {_NOT} {_ADVERB}(?:have|possess)(?: (?!about|on|in)[\w'’-]+){{0,5}} (?:{_INFO}{_ABOUT}"
+            rf"|evidence\b)",
+            rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) (?:be able to )?(?:provide|offer"
+            rf"|give)(?: [\w'’-]+){{0,3}} (?:{_INFO}|evidence)\b",
             rf"{_SPEAKER}?(?: am| was| are| were|['’]m|['’]re)? ?{_ADVERB}{_UNABLE} to"
             rf" (?:{_KNOW}|find|see|(?:provide|give) (?:\w+ ){{0,3}}{_INFO})\b",
             rf"{_SPEAKER} (?:am|is|are|was|were)n['’]t able to (?:{_KNOW}|find|see)\b",
@@ -86,13 +94,15 @@ _ENGLISH = re.compile(
             rf"(?:{_SPEAKER} (?:have|had|found|see|saw|know)|(?:{_SPEAKER} )?lack) (?:{_NO} )?(?:\w+ ){{0,2}}?"
             rf"(?:(?:{_INFO}|evidence){_ABOUT}|(?<=nothing )about\b)",
             rf"{_SPEAKER} (?:am|are|was|were)(?: not|n['’]t) (?:given|provided with) (?:enough|sufficient|any)\b",
-            r"(?:(?:I|we)(?:['’]m|['’]re| am| are) )?(?:not (?:\w+ly )?(?:sure|certain|aware|confident|clear)|unsure|uncertain)"
+            r"(?:(?:I|we)(?:['’]m|['’]re| am| are) )?(?:not (?:\w+ly )?(?:sure|certain|aware|confident|clear)|unsure"
+            r"|uncertain)"
             r"(?:$| (?:about|on|of|what|who|when|where|how|why|whether|if|which)\b)",
             r"(?:idk|dunno|no (?:idea|clue))\b",
             # you have not told me; the documents do not say; nothing in the text; neither document mentions
             rf"you {_NOT} {_ADVERB}(?:told|tell|mention(?:ed)?|said|say|shared?|specif(?:y|ied)|provided?)\b",
             rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? {_NOT} {_ADVERB}(?:(?:seem|appear) to )?{_TELL}\b",
-            rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? (?:(?:is|are) (?:silent|insufficient|not (?:enough|sufficient))|lacks?"
+            rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? (?:(?:is|are) (?:silent|insufficient|not (?:enough|sufficient))"
+            rf"|lacks?"
             rf"|fails? to {_TELL}|(?:{_TELL}|makes?) {_NO})\b",
             rf"(?:no|neither|none of)\b (?:[\w'’-]+ ){{0,4}}?{_SOURCE}(?: [\w'’-]+){{0,3}}? {_TELL}\b",
             rf"nothing (?:{_FROM}|was found|relevant|about)",
@@ -109,8 +119,10 @@ _ENGLISH = re.compile(
             rf"{_SUBJECT} {_IS_NOT} {_ADVERB}{_TOLD}(?: yet)?(?:$| {_FROM})",
             rf"{_SUBJECT}(?:['’]s| is| was| remains) (?:not (?:\w+ )?(?:clear|known|certain)|un(?:clear|known|certain)"
             r"|being prepared)\b",
-            rf"{_SUBJECT} (?:is|was|are|were) (?:unavailable|missing|insufficient|not (?:enough|sufficient))(?:$| {_FROM})",
-            rf"(?:{_SUBJECT} )?{_CANNOT} be (?:answered|determined|inferred|established|found|verified|confirmed|known)\b",
+            rf"{_SUBJECT} (?:is|was|are|were) (?:unavailable|missing|insufficient|not (?:enough|sufficient))(?:$"
+            rf"| {_FROM})",
+            rf"(?:{_SUBJECT} )?{_CANNOT} be (?:answered|determined|inferred|established|found|verified|confirmed"
+            rf"|known)\b",
             rf"{_NP}{_CANNOT} be (?:answered|determined|inferred|found|established|verified) {_FROM}",
             rf"{_NP}(?:is|are|was) (?:unclear|unknown|missing) {_FROM}",
             rf"{_NP}(?:(?:is|are|falls?|it['’]s|that['’]s) )?(?:outside|beyond) (?:of )?(?:\w+ ){{0,5}}?"
@@ -128,7 +140,8 @@ _OPENER = re.compile(  # what may precede the clause that counts
     r"|(?:unfortunately|regrettably|sadly|currently|well|hmm+|um+|at this time|to be honest|honestly|therefore|so)"
     r"(?:,? ?(?:\.\.\.|…)? |, )"
     rf"|(?:based on|according to|from|in|given|within|using|as per) (?:[\w'’-]+ ){{0,6}}?(?:{_SOURCE}|information)"
-    r"(?: [\w'’-]+){0,4}, |(?:after (?:review|check|read|search|look)ing|as an? (?:AI|assistant|language)|as of my)[^,]*, "
+    r"(?: [\w'’-]+){0,4}, |(?:after (?:review|check|read|search|look)ing|as an? (?:AI|assistant|language)"
+    r"|as of my)[^,]*, "
     r"|(?:I|we)(?:['’]ve| have)? (?:looked|searched|checked|reviewed|read|went)\b[^,]*?,? (?:and|but) )",
     re.IGNORECASE,
 )
@@ -136,7 +149,8 @@ _OPENER = re.compile(  # what may precede the clause that counts
 # --- Korean: a clause from its end ------------------------------------------------------------------------
 
 _SOURCE_KO = (
-    r"(?:문서|자료|맥락|문맥|컨텍스트|출처|본문|지문|텍스트|발췌문|검색 ?결과|노트|매뉴얼|설명서|기획서|안내서|명세서|회의록|보고서|기사"
+    r"(?:문서|자료|맥락|문맥|컨텍스트|출처|본문|지문|텍스트|발췌문|검색 ?결과|노트|매뉴얼|설명서|기획서|안내서"
+    r"|명세서|회의록|보고서|기사"
     r"|대화(?: ?기록| ?내용)?|지식 ?베이스|안내문|단락|메모|데이터베이스|(?<![가-힣])글)(?:들)?"
 )
 _PLACE_KO = re.compile(
@@ -144,16 +158,20 @@ _PLACE_KO = re.compile(
     r"| ?(?:안|내|중|가운데|속|어디)(?:에서?|에도)?)(?:는|도)?(?![가-힣])(?! (?:따르|의하))"
     rf"|{_SOURCE_KO}(?:은|는|이|가| 모두)(?= )"
 )
-_INFO_KO = r"(?:정보|내용|답|답변|정답|대답|언급|명시|기재|근거|설명|기록|자료|단서|문서|결과|데이터|안내|사항|질문|부분)"
+_INFO_KO = (
+    r"(?:정보|내용|답|답변|정답|대답|언급|명시|기재|근거|설명|기록|자료|단서|문서|결과|데이터|안내|사항|질문|부분)"
+)
 _INFO_LEFT = re.compile(
-    r"(?:^|(?:관련|관련된|관련한|해당|그런|그러한|이런|그|이|어떤|아무런?|충분한|구체적인|필요한|명확한|정확한|직접적인|상세한|추가|대한|관한|질문의"
+    r"(?:^|(?:관련|관련된|관련한|해당|그런|그러한|이런|그|이|어떤|아무런?|충분한|구체적인|필요한|명확한|정확한"
+    r"|직접적인|상세한|추가|대한|관한|질문의"
     rf"|대해|검색|[가-힣]+(?:하신|주신|된|만한)) )(?:[가-힣]+ )?{_INFO_KO}(?:들)?에?(?:[이가은는을를도]|대해서?는)? ?$"
     r"|(?P<compound>정보(?:들)?[이가은는을를도]? ?$)"
 )
-_ELSEWHERE_KO = re.compile(r"[가-힣A-Za-z](?:에|에서|에게)(?:는|도)? (?!대한|대해|관한|관해|관련)")
+_ELSEWHERE_KO = re.compile(r"[가-힣A-Za-z](?:에|에서|에게)(?:는|도)? (?!대한|대해|관한|관해|관련|따르|따라|의하)")
 _TOPIC_LEFT = re.compile(r"(?:(?<![에서])[은는이가도]|대해서?는|인지|는지|할지) (?:정확히 |현재 |아직 )?$")
 _FILLER_KO = re.compile(
-    r"(?:저는|저도|제가|저희는|나도|나는|잘|그건|그것은|이건|이것은|그 (?:질문|부분|내용)은|아직|현재(?:로서는|로는)?|정확히|정확하게|해당|전혀"
+    r"(?:저는|저도|제가|저희는|나도|나는|잘|그건|그것은|이건|이것은|그 (?:질문|부분|내용)은|아직|현재(?:로서는"
+    r"|로는)?|정확히|정확하게|해당|전혀"
     r"|아쉽게도|안타깝게도|음+|글쎄요?|죄송하지만|더 이상)(?:[,.… ]+|$)"
 )
 
@@ -180,17 +198,22 @@ _KOREAN: tuple[tuple[str, tuple[_Before, ...]], ...] = (  # predicate, what may 
     (rf"(?:찾을 ?{_IMPOSSIBLE}|찾지 ?(?:는 )?못|못 ?찾|찾기{_HARD}|검색되지 ?않)", ("nothing", "place", "info")),
     (rf"(?:{_unable('확인|판단|파악|특정')}|확인[이은]? ?{_IS_NOT_KO})", ("nothing", "place", "info", "topic")),
     (rf"(?:알려|말씀|안내)(?:해)? ?(?:드릴 ?{_IMPOSSIBLE}|드리기{_HARD})", ("nothing", "place", "info", "topic")),
-    (r"(?:[가-힣]신|들은|말한|언급[된한]|알려진|안내된|명시된|기재된|확인된) (?:적|바)(?:이|가|는|도)? ?없", ("anything",)),
-    (r"(?<!수 )(?:없|존재하지 ?않)", ("place", "info")),
-    (r"(?:부족|불충분|충분하지 ?않|충분치 ?않|모자라)", ("info",)),
+    (
+        r"(?:[가-힣]신|들은|말한|언급[된한]|알려진|안내된|명시된|기재된|확인된) (?:적|바)(?:이|가|는|도)? ?없",
+        ("anything",),
+    ),
+    (r"(?<!수 )(?<!필요가 )(?<!문제가 )(?<!차이가 )(?:없|존재하지 ?않)", ("place", "info")),
+    (r"(?:부족|불충분|충분하지 ?않|충분치 ?않|모자라|제한적)", ("info",)),
     (
         rf"(?:(?:언급|명시|기재|기술|서술|제시|수록)(?:이|가)? ?(?:{_IS_NOT_KO}|안 ?(?:되|돼|됐))"
         r"|(?:나와|적혀|쓰여|실려|드러나) ?있지(?:는)? ?않|안 ?(?:나와|적혀|쓰여)|(?<![가-힣])미(?:기재|언급|제공|상))",
         ("anything",),
     ),
     (
-        rf"(?:(?:나오|나타나|보이|주어지|밝히|답하|다루|밝혀지|전하|말하|등장하|담|들|다뤄|들어)(?:어|고)? ?(?:있지|지)(?:는)? ?않"
-        rf"|(?:포함|제공|설명|안내|소개|등록|공개|정의|규정){_IS_NOT_KO}|(?:알려)? ?주지 ?않|안 ?(?:보이|나오|보여|보입|나옵))",
+        rf"(?:(?:나오|나타나|보이|주어지|밝히|답하|다루|밝혀지|전하|말하|등장하|담|들|다뤄|들어)(?:어|고)? ?(?:있지"
+        rf"|지)(?:는)? ?않"
+        rf"|(?:포함|제공|설명|안내|소개|등록|공개|정의|규정){_IS_NOT_KO}|(?:알려)? ?주지 ?않|안 ?(?:보이|나오|보여"
+        rf"|보입|나옵))",
         ("place", "info"),
     ),
     (r"(?:가지고|갖고|보유하고) ?있지 ?않", ("info",)),
@@ -199,7 +222,8 @@ _KOREAN: tuple[tuple[str, tuple[_Before, ...]], ...] = (  # predicate, what may 
 )
 _PREDICATES = tuple((re.compile(predicate + _END), frozenset(before)) for predicate, before in _KOREAN)
 _WITHOUT_ANSWER = re.compile(  # 문서에 없는 내용입니다; 답할 수 없는 질문입니다
-    rf"(?:{_SOURCE_KO}(?:에|에는|에서)? ?(?:없|(?:나오|등록되|포함되|언급되|다루)지 ?않)|(?:대답|답변?)(?:할|을? ?드릴) ?수 ?없)[는은]"
+    rf"(?:{_SOURCE_KO}(?:에|에는|에서)? ?(?:없|(?:나오|등록되|포함되|언급되|다루)지 ?않)|(?:대답|답변?)(?:할"
+    rf"|을? ?드릴) ?수 ?없)[는은]"
     r" (?:내용|정보|질문|사항|부분|주제)(?:이|입|예|임|인)?[가-힣]*$"
 )
 
@@ -208,7 +232,8 @@ _WITHOUT_ANSWER = re.compile(  # 문서에 없는 내용입니다; 답할 수 �
 _ASIDE = re.compile(
     rf"^(?:the|these|they|it)\b(?: \w+){{0,2}} ?(?:{_SOURCE})?(?: \w+)? ?(?:only|just|merely|mainly|mostly)\b"
     r"|^(?:you (?:may|might|can|could|should) |please )(?:want to |wish to )?"
-    r"(?:contact|consult|check|refer|reach out|visit)\b|^(?:hi|hello|hey|dear|good (?:question|morning)|great question)\b"
+    r"(?:contact|consult|check|refer|reach out|visit)\b|^(?:hi|hello|hey|dear|good (?:question|morning)"
+    r"|great question)\b"
     r"|^(?:our|the) (?:\w+ ){0,2}(?:team|agents?|staff) (?:can|will|may)\b|^hmm+$|^(?:답변?|결론|응답|answer|response)$"
     r"|.*(?:문의|확인|참고|상담)(?:해 주|하시|해 보|하세)|^(?:안녕하세요|고객님|좋은 질문|글쎄|음+$)|양해"
     r"|(?:살펴|찾아|검토|검색|확인).*(?:봤|보았|했|하였)(?:지만|으나)?$"
@@ -223,8 +248,12 @@ _AFTER_ALL = re.compile(
     r"|일반적으로|일반 지식|보통|통상|대개|아마|추정|추측|짐작|유추|제 생각에|제가 아는",
     re.IGNORECASE,
 )
-_SPECIFIC = re.compile(r"\b(?:specific(?:ally)?|explicit(?:ly)?|definite|exact(?:ly)?)\b|구체적|명시적|직접적", re.IGNORECASE)
-_SUBORDINATE = re.compile(r"^(?:although|though|while|even though|if|when|whenever|unless|since|because)\b", re.IGNORECASE)
+_SPECIFIC = re.compile(
+    r"\b(?:specific(?:ally)?|explicit(?:ly)?|definite|exact(?:ly)?)\b|구체적|명시적|직접적", re.IGNORECASE
+)
+_SUBORDINATE = re.compile(
+    r"^(?:although|though|while|even though|if|when|whenever|unless|since|because)\b", re.IGNORECASE
+)
 _CONTRAST = re.compile(
     r",?;? (?:but|however|although|though)\b,? |; |: | [—–-] | \((?=[^()]*\)?$)"
     r"|(?<=지만),? |(?<=으나),? |(?<=니다만),? |(?<=[가-힣]며),? |(?<=[이하되았었했있없]고),? (?!있|싶|않)",
@@ -236,7 +265,8 @@ _NOISE = re.compile(r"\*{1,3}|_{2,3}|`|[ㅠㅜㅎㅋ]+|[\U0001F300-\U0001FAFF]")
 _END_MARKS = " .!…~。,)"
 
 _NOTHING = re.compile(
-    r"^(?:(?:해당 ?)?없(?:음|습니다|어요|다|네요|었습니다)|존재하지 않(?:음|습니다|아요|는다)|포함(?:되어 있지|되지) 않(?:음|습니다|아요|는다)"
+    r"^(?:(?:해당 ?)?없(?:음|습니다|어요|다|네요|었습니다)|존재하지 않(?:음|습니다|아요|는다)|포함(?:되어 있지"
+    r"|되지) 않(?:음|습니다|아요|는다)"
     r"|none|nothing|not applicable|n/?a)$",
     re.IGNORECASE,
 )
@@ -246,7 +276,9 @@ _WHICH = re.compile(
     r"|언제|어디|어느|누구|누가|(?<![가-힣])왜|어떻게|무엇|무슨|뭐|뭔|몇|얼마|이름|날짜|알려",
     re.IGNORECASE,
 )
-_HOW_MUCH = re.compile(r"\bhow (?:many|much)\b|\b(?:is|are|was|were) there\b|몇 ?(?!년|월|일|시)|얼마|무엇이 있|뭐가 있", re.IGNORECASE)
+_HOW_MUCH = re.compile(
+    r"\bhow (?:many|much)\b|\b(?:is|are|was|were) there\b|몇 ?(?!년|월|일|시)|얼마|무엇이 있|뭐가 있", re.IGNORECASE
+)
 _MENTIONS = re.compile(r"mention|stat(?:e|ed)|specif|discuss|address|언급|명시|나와|기재|적혀|기술", re.IGNORECASE)
 
 
