@@ -44,12 +44,12 @@ class Refused:
 
 
 def cell(target: str, **settings: Any) -> Cell:
-    node = {"_target_": f"tests.runner.test_preflight.{target}", **settings}
+    node = {"_target_": f"tests.runner.run.test_preflight.{target}", **settings}
     return Cell(OmegaConf.create({"evaluation": node}), [], [], "", "")
 
 
 def part(target: str, **settings: Any) -> dict[str, Any]:
-    return {"_target_": f"tests.runner.test_preflight.{target}", **settings}
+    return {"_target_": f"tests.runner.run.test_preflight.{target}", **settings}
 
 
 def test_metrics_that_are_no_records_are_told_before_the_start_beside_what_is_missing() -> None:
