@@ -13,7 +13,7 @@ from runner.config.hydra_internals import key_of
 from runner.config.vetting import ADDRESS_KEY
 from runner.errors import ConfigError, Problem
 from runner.llm.address import server_of
-from runner.llm.models import models_among
+from runner.llm.models import Models, models_among
 from runner.metrics.catalogue import declared_by
 from runner.protocols import Preflight
 
@@ -37,15 +37,23 @@ def preflight(cells: Sequence[Cell]) -> None:
 
 
 def receivers(cells: Sequence[Cell]) -> list[str]:
-    """Servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`."""
+    """Servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`. None of models of
+    a run whose components cannot be built: it ends before it asks any."""
     found: dict[str, None] = {}
     for cell in cells:
-        models = models_among(build(cell.cfg.evaluation).parts.values())
+        models = _models(cell)
         if models is not None and cell.cfg.cache != "replay":
             found |= dict.fromkeys(models.servers)
         nodes = (OmegaConf.select(cell.cfg, key) for key in sorted({*keys(cell.cfg.evaluation), "tracking"}))
         found |= dict.fromkeys(server for node in nodes for server in _servers(node))
     return list(found)
+
+
+def _models(cell: Cell) -> Models | None:
+    try:
+        return models_among(build(cell.cfg.evaluation).parts.values())
+    except Exception:  # its own run tells, with a log
+        return None
 
 
 def _servers(node: Any) -> Iterator[str]:
