@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runner.report.blocks import EVERYWHERE, Note, Section, Table, section
+from runner.report.blocks import EVERYWHERE, Fact, Item, Note, Section, Table, section
 from runner.report.document import Document
 from runner.report.markdown import shorten
 from runner.report.metric import four
@@ -78,18 +78,23 @@ def _steps(agent: Agent, k: int | None, say: Wording) -> Table:
 # --- one question ---------------------------------------------------------------------------------
 
 
-def way(output: Mapping[str, Any], say: Wording) -> list[tuple[str, str]]:
-    """(call, what came of it) of each call, and why it ended; nothing where there was no agent."""
-    trajectory = output.get("trajectory")
-    if not trajectory:
-        return []
+def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+    """What came of each call, and why it ended; nothing where there was no agent."""
+    output = row.get("output")
+    trajectory = output.get("trajectory") if isinstance(output, Mapping) else None
+    if not isinstance(output, Mapping) or not trajectory:
+        return
     gold = set(output.get("expected") or ())
-    lines = [(_call(call), _outcome(call, gold, say)) for call in trajectory["calls"]]
+    calls = [
+        Item(_call(call), lead=f"{number}.", text=_outcome(call, gold, say))
+        for number, call in enumerate(trajectory["calls"], start=1)
+    ]
     reason = say.name("stopped", trajectory["stopped"])
     fallback = say.name("fallback", trajectory.get("fallback") or "none")
     facts = trajectory.get("facts") or {}
     error = f" {say('agent.error', error=facts['error'])}" if facts.get("error") else ""
-    return [*lines, ("", say("agent.end", reason=reason, fallback=fallback) + error)]
+    end = Item(say("agent.end", reason=reason, fallback=fallback) + error, lead="–")
+    yield Fact(say("agent.trajectory"), items=[*calls, end], after="retrieved", size="reason")
 
 
 def _call(call: Mapping[str, Any]) -> str:
@@ -101,7 +106,7 @@ def _shown(value: Any) -> str:
     return f"“{value}”" if isinstance(value, str) else str(value).lower()
 
 
-def _outcome(call: Mapping[str, Any], gold: set[str], say: Wording) -> str:
+def _outcome(call: Mapping[str, Any], gold: set[Any], say: Wording) -> str:
     """In one line, gold documents ticked."""
     n = len(call["found"])
     said = [say("agent.result", n=n) if n else say("agent.nothing")]

@@ -2,9 +2,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from runner.report.worst_section import facts_of
+
 from runner.report import agent_section, metric_sections
 from runner.report.document import Document
-from runner.report.worst_section import facts_of
 from runner.system.folder import open_run
 from runner.words.wording import LANGUAGES
 from tests.agent_runs import AGENT, OUTPUT, TRAJECTORY

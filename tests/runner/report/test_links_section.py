@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from runner.report.html.details import details_of
+from runner.report.worst_section import facts_of
 
 from runner.report import links_section
 from runner.report.document import Document
 from runner.report.html import link_sections
-from runner.report.html.details import details_of
 from runner.report.summary import render
-from runner.report.worst_section import facts_of
 from runner.system.folder import open_run
 from runner.words.wording import LANGUAGES, Wording
 from tests.run_documents import document_of

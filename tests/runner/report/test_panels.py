@@ -1,6 +1,7 @@
 import io
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from runner.report import panels
+from runner.system.folder import RunFolder
 from tests.model_runs import JUDGE, MODELS_RUN, MODELS_SUMMARY, used
 from tests.run_folders import KOREAN, RUN, SUMMARY, estimate, merged
 from tests.shown_panels import lines_of
@@ -17,7 +19,7 @@ WITH_MODELS = merged(RUN, MODELS_RUN), merged(SUMMARY, MODELS_SUMMARY)
 
 def shown(run: Mapping[str, Any], summary: Mapping[str, Any], width: int = 80) -> str:
     """What a terminal of that width without colour shows."""
-    return "\n".join([*lines_of(panels(run, summary), width), ""])
+    return "\n".join([*lines_of(panels(RunFolder(Path("nowhere"), run, summary)), width), ""])
 
 
 def lines(text: str) -> list[str]:
@@ -123,7 +125,7 @@ def test_the_judge_on_controls_and_its_votes() -> None:
 
 def test_what_the_judge_got_wrong_stands_out() -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
-    for panel in panels(*WITH_MODELS):
+    for panel in panels(RunFolder(Path("nowhere"), *WITH_MODELS)):
         console.print(panel, markup=False, highlight=False)
     assert isinstance(console.file, io.StringIO)
     found = {rate: style for style, rate in re.findall(r"\x1b\[([\d;]+)m *(\d+/\d+)\x1b", console.file.getvalue())}

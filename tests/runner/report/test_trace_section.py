@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from runner.report.run_sections import facts
+from runner.report.worst_section import facts_of, worst
 
 from runner.report import trace_section
 from runner.report.document import Document
 from runner.report.metric_sections import main
-from runner.report.run_sections import facts
 from runner.report.summary import render
-from runner.report.worst_section import facts_of, worst
 from runner.system.folder import open_run
 from runner.words.wording import LANGUAGES, Wording
 from tests.run_documents import document_of

@@ -1,9 +1,10 @@
 from pathlib import Path
 from typing import Any
 
-from runner.report.document import Document
 from runner.report.html.agent_sections import agent
 from runner.report.html.details import details_of, shown
+
+from runner.report.document import Document
 from runner.words.wording import LANGUAGES
 from tests.agent_runs import AGENT, OUTPUT, TRAJECTORY
 from tests.run_documents import document_of

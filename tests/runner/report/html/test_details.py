@@ -1,8 +1,8 @@
 from typing import Any
 
 import orjson
-
 from runner.report.html.details import Body, Store, cut, details_of, shown
+
 from runner.words.wording import LANGUAGES
 from tests.html_pages import parse
 from tests.run_folders import ROWS, row

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runner.report.html.cases import cases_of
+from runner.report.html.cases_section import cases_section
 
 from runner.errors import InputError
 from runner.report import html
 from runner.report.document import Document
-from runner.report.html.cases import cases_of
-from runner.report.html.cases_section import cases_section
 from runner.system.folder import open_run
 from tests.html_pages import parse
 from tests.model_runs import MODELS_RUN, MODELS_SUMMARY

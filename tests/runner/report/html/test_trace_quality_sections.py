@@ -2,9 +2,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runner.report.document import Document
 from runner.report.html.cases import cases_of
 from runner.report.html.cases_section import cases_section
+
+from runner.report.document import Document
 from runner.report.html.metric_sections import panels
 from runner.report.html.trace_quality_sections import by_profile, traces
 from runner.report.sweep import read_sweep
