@@ -18,6 +18,7 @@ MAX_BARS, BARS = 30, 4  # tags and metrics of a figure
 TITLES: Mapping[Group, str] = {
     "memory": "memory.title",
     "traces": "trace.title",
+    "own": "html.own",
     "answers": "panel.generation",
     "unanswerable": "answerability.title",
 }  # of the groups that stand by themselves; the others stand under html.retrieval

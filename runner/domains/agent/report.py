@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runner.report.blocks import EVERYWHERE, Fact, Item, Note, Section, Table, section
+from runner.report.blocks import EVERYWHERE, TERMINAL, Fact, Item, Note, Section, Table, section
 from runner.report.document import Document
 from runner.report.markdown import shorten
-from runner.report.metric import four
+from runner.report.metric import four, label
 from runner.report.usage import dollars
 from runner.words.wording import Wording
 
@@ -38,6 +38,7 @@ def sections(document: Document) -> Iterator[Section | None]:
             "",
             say("agent.steps"),
             _steps(agent, k, say),
+            _brief_steps(agent, k, say),
             Note(say("agent.steps_explain", k=k), "quiet"),
             Note(say("agent.tools", tools=tools)),
         ),
@@ -72,7 +73,19 @@ def _steps(agent: Agent, k: int | None, say: Wording) -> Table:
         usd = say("none") if step["usd"] is None else dollars(step["usd"])
         cost = [f"{step['input_tokens']:,.0f}", f"{step['output_tokens']:,.0f}", usd] if spent else []
         rows.append([str(number), f"{step['n']:,}", four(step["recall"], say), gain, *cost, f"{step['errors']:,}"])
-    return Table(headers, rows, media=EVERYWHERE, narrow=True)
+    return Table(headers, rows, narrow=True)
+
+
+def _brief_steps(agent: Agent, k: int | None, say: Wording) -> Table:
+    """What a terminal has room for."""
+    headers = [say("agent.step"), say("agent.questions"), label("recall_at_k", k, say), say("agent.gain"), ""]
+    rows = []
+    for number, step in enumerate(agent["steps"], start=1):
+        gain = "" if number == 1 or step["gain"] is None else f"{step['gain']:+.4f}"
+        tokens = f"{step['input_tokens'] + step['output_tokens']:,.0f}"
+        spent = say("agent.spent", tokens=tokens) if step["input_tokens"] else ""
+        rows.append([str(number), f"{step['n']:,}", four(step["recall"], say), gain, spent])
+    return Table(headers, rows, media=TERMINAL)
 
 
 # --- one question ---------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ def test_details() -> None:
         "question is predicted unanswerable answered",
         "unanswerable 2 0",
         "answerable 1 7",
-        "Where questions fail (4 of 10 questions fail):",
+        "Where questions fail:",
+        "4 of 10 questions fail.",
         "refused though answerable 1",
     ):
         assert line in text
@@ -116,7 +117,7 @@ def test_the_judge_on_controls_and_its_votes() -> None:
     assert text[start + 1 : start + 7] == [
         "Faithfulness 2/9 0/8 1/6 0/23",
         "Answer Relevancy 0/4 0/5 0/3 0/12",
-        "",
+        "Agreement of votes:",
         "Votes of the judge votes Noise (SD) alpha",
         "Faithfulness 3 0.0500 0.7125 [0.55, 0.83]",
         "Answer Relevancy 3 0.0000 –",

@@ -4,9 +4,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from runner.report.html.cases import Cases, cases_of
-
 from runner.metrics.catalogue import built_in
+from runner.report.cases import Cases, cases_of
 from runner.report.document import Document
 from runner.report.worst import worst_cases
 from runner.system.folder import open_run
