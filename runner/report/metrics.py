@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.metrics.metric import GROUPS, Group
+from runner.metrics.metric import GROUPS
 from runner.report import metric
 from runner.report.blocks import FIGURE, TERMINAL, Block, Cell, Chart, Note, Section, Table, section
 from runner.report.document import Document
@@ -15,13 +15,6 @@ from runner.words.wording import Wording
 MAX_SLICES = 30
 LEG_METRICS = 2  # of each leg in the terminal
 MAX_BARS, BARS = 30, 4  # tags and metrics of a figure
-TITLES: Mapping[Group, str] = {
-    "memory": "memory.title",
-    "traces": "trace.title",
-    "own": "html.own",
-    "answers": "panel.generation",
-    "unanswerable": "answerability.title",
-}  # of the groups that stand by themselves; the others stand under html.retrieval
 
 
 def metrics(document: Document) -> Section:
@@ -64,7 +57,8 @@ def _groups(values: Sequence[Value], say: Wording) -> list[tuple[str, int]]:
     """Titles with the number of rows below them."""
     titles: list[tuple[str, int]] = []
     for value in values:
-        title = say(TITLES.get(metric.group_of(say.catalogue.variant(value.name)), "html.retrieval"))
+        group = metric.group_of(say.catalogue.variant(value.name))
+        title = say.texts.get(f"group.{group}") or say("html.retrieval")
         count = titles.pop()[1] if titles and titles[-1][0] == title else 0
         titles.append((title, count + 1))
     return titles
@@ -131,9 +125,10 @@ def _legs(document: Document) -> Section | None:
     names = [name for name in _of_legs(document) if metric.scored(found, [f"{leg}/{name}" for leg in legs])]
     prefixes = ["", *(f"{leg}/" for leg in legs)]
     rows = [[label(name, document.k, say), *(_cell(document, prefix + name) for prefix in prefixes)] for name in names]
-    added = {"no_graph": "graph", "base": "agent"}.get(legs[0], "") if len(legs) == 1 else ""  # to a single ranking
-    headers = [say("metrics.metric"), say(f"legs.{added or 'fusion'}"), *(say.name("leg", leg) for leg in legs)]
-    title = say(f"head.{added}" if added else "head.legs")
+    alone = f".{legs[0]}" if len(legs) == 1 else ""  # what was added to a single ranking has words of its own
+    fusion = say.texts.get(f"legs.fusion{alone}") or say("legs.fusion")
+    headers = [say("metrics.metric"), fusion, *(say.name("leg", leg) for leg in legs)]
+    title = say.texts.get(f"head.legs{alone}") or say("head.legs")
     return section("", title, Table(headers, rows, title, narrow=True))
 
 
