@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -12,6 +12,8 @@ from pydantic import Field
 from runner.data.gold import check_gold
 from runner.data.identity import gold_fingerprint, queries_fingerprint, slices_fingerprint
 from runner.data.problems import ProblemLog
+from runner.domains.agent import report as agent_report
+from runner.domains.memory import report as memory_report
 from runner.domains.memory.context import BuiltContext, ContextBuilder
 from runner.domains.memory.copilot import (
     answer_record,
@@ -52,9 +54,12 @@ from runner.records import (
     answer_of,
     timings_of,
 )
+from runner.report.blocks import Fact, Section
+from runner.report.document import Document
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
+from runner.words.wording import Wording
 
 ANSWERED = ("faithfulness", "answer_relevancy")
 MEMORY = "memory"
@@ -90,6 +95,18 @@ class Copilot:
     question behind the one that it goes on with (`follow_ups`), and a generator answers from what is remembered and
     what was found. A message of the retriever in place of an answer stands: always (`fallback: confidence`), or where
     the generator finds no answer in what is remembered either (`unanswered`)."""
+
+    sweep_sections = staticmethod(memory_report.sweep_sections)
+
+    @staticmethod
+    def sections(document: Document) -> Iterator[Section | None]:
+        yield from memory_report.sections(document)
+        yield from agent_report.sections(document)
+
+    @staticmethod
+    def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+        yield from memory_report.case_facts(row, say)
+        yield from agent_report.case_facts(row, say)
 
     def __init__(
         self,

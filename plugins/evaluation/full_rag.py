@@ -9,6 +9,7 @@ from typing import Annotated, Any, cast
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
+from runner.domains.agent import report as agent_report
 from runner.errors import EvaluationError, FallsShortError
 from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
@@ -82,6 +83,9 @@ class RagOutput:
 class FullRag:
     """Metrics of retrieval as in `retrieval_only`, and of the answer: faithfulness, answer relevancy and,
     where answers are known, exact match and token F1. `require` ends the run before any answer is generated."""
+
+    sections = staticmethod(agent_report.sections)
+    case_facts = staticmethod(agent_report.case_facts)
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.data.identity import documents_fingerprint
+from runner.domains.links import report
 from runner.domains.links.acceptance import acceptance_of
 from runner.domains.links.link_cases import LinkCase, LinkData, LinkPlaces
 from runner.domains.links.link_texts import sentence_around
@@ -63,6 +64,9 @@ class LinkEvaluation:
         *(replace(metric, no_grade=NO_GRADE) if metric.no_grade else metric for metric in ranking.METRICS),
         *links.METRICS,
     )
+
+    sections = staticmethod(report.sections)
+    case_facts = staticmethod(report.case_facts)
 
     def __init__(
         self,

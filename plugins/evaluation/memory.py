@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
+from runner.domains.memory import report
 from runner.domains.memory.context import BuiltContext, ContextBuilder
 from runner.domains.memory.probing import ProbeCase, Seen, guard, reference
 from runner.domains.memory.protocols import Memory, Scenarios
@@ -104,6 +105,10 @@ class RestoredProbe:
 
 class MemoryEvaluation:
     """One case is one probe. Strategies share the generator, its prompt and the budgets of the context."""
+
+    sections = staticmethod(report.sections)
+    sweep_sections = staticmethod(report.sweep_sections)
+    case_facts = staticmethod(report.case_facts)
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from runner.domains.traces import report
 from runner.domains.traces.protocols import Novelty, Traces
 from runner.domains.traces.records import Trace, TraceScore
 from runner.domains.traces.scoring import dimensions_of, scored
@@ -71,6 +72,10 @@ class TraceQuality:
     """One case is one trace. Novelty, which hangs on the order of traces, is settled before the first case."""
 
     metrics = METRICS
+
+    sections = staticmethod(report.sections)
+    sweep_sections = staticmethod(report.sweep_sections)
+    case_facts = staticmethod(report.case_facts)
 
     def __init__(
         self, *, dataset: Traces, profile: ProfileChoice, profiles: dict[str, Profile], novelty: Novelty

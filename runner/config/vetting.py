@@ -310,6 +310,18 @@ def is_installed(target: str) -> bool:
     return any(target.startswith(f"{package}.") for package in _installed())
 
 
+def installed_class(target: str) -> type | None:
+    """The class behind a `_target_` of a file that somebody else may have written; None, and nothing is imported, where
+    it is of another package. None too where it is not there."""
+    if not is_installed(target):
+        return None
+    try:
+        cls: type = load(target)
+    except (ImportError, AttributeError, TypeError):
+        return None
+    return cls if is_installed(f"{cls.__module__}.{cls.__name__}") else None
+
+
 @cache
 def _installed() -> frozenset[str]:
     return frozenset(

@@ -22,6 +22,7 @@ PAGE: Media = frozenset({"html"})
 MARKDOWN: Media = frozenset({"markdown"})
 TERMINAL: Media = frozenset({"terminal"})
 EVERYWHERE: Media = FILES | TERMINAL
+FIGURE: Media = frozenset()  # of what is a figure alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,8 @@ class Code:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Values with intervals at places along x: numbers, or names. `connected` names are an order. A value at a place
-    where a line has none is None. `name`: of its figure."""
+    where a line has none is None. `name`: of its figure, which charts of one name share; `sideways`, its places stand
+    below each other."""
 
     name: str
     x: str
@@ -150,7 +152,19 @@ class Chart:
     lines: Mapping[str, Sequence[Value | None]]
     y: str = ""
     connected: bool = False
+    sideways: bool = False
     media: Media = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How often which value came, in ms; `marks`: values that stand out, by name. A figure alone."""
+
+    name: str
+    x: str
+    values: Sequence[float]
+    marks: Mapping[str, float]
+    media: Media = FIGURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +188,99 @@ class Matrix:
         return Table([self.corner, *self.names], rows, self.label, media=self.media, narrow=True)
 
 
+# --- cases ----------------------------------------------------------------------------------------
+
+# How much of a text is shown where room is scarce: what was asked, what was answered, why a judge or a stage says so,
+# a chunk, what a judge left behind; `whole`: all of it.
+Size = Literal["question", "answer", "reason", "context", "detail", "whole"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One of a list. `lead` stands before its name: a rank, a number. `value`: its relevance. `text` belongs to it,
+    `note` is said of it; both may be left out where room is scarce. `expected` and `cited` ones stand out."""
+
+    name: str
+    lead: str = ""
+    title: str = ""
+    value: float | None = None
+    mark: Literal["", "expected", "cited"] = ""
+    note: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that is known of a case: a text or a list of items.
+
+    `key` names it: a fact of an evaluation takes the place of runner's fact of that key, and hides it where it is
+    empty; one without a key stands behind the fact that `after` names. `most`: as many items stand in one line where
+    there is no room for a list; 0: each has a line. `lead` stands before the text, and `long_title` in place of the
+    title, where there is room."""
+
+    title: str
+    text: str = ""
+    items: Sequence[Item] = ()
+    key: str = ""
+    after: str = ""
+    size: Size = "whole"
+    most: int = 0
+    lead: str = ""
+    long_title: str = ""
+    media: Media = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFacts:
+    """All that is known of one case, in the order in which it came to be."""
+
+    facts: Sequence[Fact]
+    media: Media = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """`options`: (value for the script, text)."""
+
+    kind: str
+    title: str
+    options: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """`language`: a tag for the attribute `lang`, where that is known."""
+
+    id: str
+    question: str
+    language: str | None
+    cells: Sequence[Cell]
+    facts: Sequence[Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """The cases of a run, to be filtered, sorted and paged: `data` for the script of the page, and the first `rows` for
+    readers without one. `columns`: (kind, title). `search` is the title of the search for words."""
+
+    title: str
+    columns: Sequence[tuple[str, str]]
+    search: str
+    filters: Sequence[Filter]
+    rows: Sequence[CaseRow]
+    more: str
+    data: Mapping[str, object]
+    media: Media = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What another writer has made for one medium already; it is not escaped again."""
+
+    text: str
+    media: Media
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     """`id` is its anchor on a page; one without an id is a part of another. A `folded` one opens on demand where a
@@ -186,7 +293,8 @@ class Section:
     folded: bool = False
 
 
-Block = Note | Warnings | Steps | Table | Grid | Facts | Code | Chart | Matrix | Section
+Drawn = Chart | Histogram | Matrix
+Block = Note | Warnings | Steps | Table | Grid | Facts | Code | Drawn | CaseFacts | Cases | Written | Section
 
 
 def section(
@@ -198,9 +306,12 @@ def section(
 
 
 def _is_empty(block: Block) -> bool:
+    """One point is no curve."""
     match block:
-        case Note(text=text) | Code(text=text):
+        case Note(text=text) | Code(text=text) | Written(text=text):
             return not text
+        case CaseFacts(facts=facts):
+            return not facts
         case Warnings(notes=items) | Steps(items=items):
             return not items
         case Table(rows=rows):
@@ -208,7 +319,9 @@ def _is_empty(block: Block) -> bool:
         case Facts(pairs=pairs):
             return not pairs
         case Chart(places=places):
-            return len(places) < 2
+            return len(places) < (2 if block.connected else 1)
+        case Histogram(values=values):
+            return not values
         case Matrix(names=names):
             return len(names) < 2
     return False
@@ -225,12 +338,12 @@ def in_medium(blocks: Iterable[Block], medium: Medium) -> Iterator[Block]:
             yield block
 
 
-def figures(blocks: Iterable[Block]) -> Iterator[Chart | Matrix]:
+def figures(blocks: Iterable[Block]) -> Iterator[Drawn]:
     """What of a tree can be a figure."""
     for block in blocks:
         if isinstance(block, Section):
             yield from figures(block.blocks)
-        elif isinstance(block, Chart | Matrix) and not _is_empty(block):
+        elif isinstance(block, Drawn) and not _is_empty(block):
             yield block
 
 

@@ -39,6 +39,7 @@ from runner.run.results import Finished, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
+from runner.system.folder import RunFolder
 from runner.system.journal import UNFINISHED, Journal, is_finished
 from runner.system.metadata import now, read_json, write_json
 from runner.system.redaction import redacted_value
@@ -282,7 +283,7 @@ def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> No
         report.write(job.folder)
     if job.cfg.case is not None:
         terminal.show(report.case_view(job.folder))
-    terminal.show(*report.panels(head, summary), *report.comparison_view(job.folder, head))
+    terminal.show(*report.panels(RunFolder(job.folder, head, summary)), *report.comparison_view(job.folder, head))
     terminal.note(job.say("progress.results", label=job.label, folder=job.folder))
 
 

@@ -19,7 +19,7 @@ from runner.report import judge_section, metric, models_section
 from runner.report.document import Document, section
 from runner.report.markdown import Markdown, bold, code_block, escape, quote, shorten, table
 from runner.report.metric import four, interval
-from runner.report.panels import cases_line
+from runner.report.run import cases_line
 from runner.report.summary import replace_text
 from runner.system.folder import RunFolder, lines, read_json
 from runner.words.wording import Wording

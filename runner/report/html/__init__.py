@@ -2,7 +2,6 @@
 table of cases only."""
 
 from runner.report.html.comparison_page import write_comparison
-from runner.report.html.run_page import write
 from runner.report.html.sweep_page import write_sweep
 
-__all__ = ["write", "write_comparison", "write_sweep"]
+__all__ = ["write_comparison", "write_sweep"]

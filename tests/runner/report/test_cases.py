@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from runner.metrics.catalogue import built_in
+from runner.report.cases import Cases, cases_of
 from runner.report.document import Document
-from runner.report.html.cases import Cases, cases_of
 from runner.report.worst import worst_cases
 from runner.system.folder import open_run
 from tests.run_folders import ROWS, dump, estimate, row, write_run

@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 import pytest
 
-from runner.report import html
+from runner import report
 from tests.run_folders import row, write_run
 from tests.services.browser import MISSING, Browser, browsing, installed
 
@@ -47,7 +47,7 @@ def rows() -> list[dict[str, Any]]:
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a report on disk, in a folder whose name needs care."""
     folder = write_run(tmp_path_factory.mktemp("보고서 #1 100%"), rows=rows())
-    html.write(folder)
+    report.write(folder)
     return (folder / "report.html").as_uri()
 
 

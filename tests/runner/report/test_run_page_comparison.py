@@ -6,7 +6,7 @@ from runner.words.wording import LANGUAGES
 from tests.compared_runs import compared
 from tests.html_pages import Element
 from tests.run_folders import dump, row, write_run
-from tests.runner.report.html.run_page import data_of, page, section
+from tests.runner.report.run_page import data_of, page, section
 
 
 def beside(folder: Path, language: str = "en") -> Element:

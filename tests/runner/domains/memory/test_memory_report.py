@@ -1,17 +1,17 @@
 from pathlib import Path
 from typing import Any
 
-from runner.report import memory_section
+from runner.domains.memory import report
+from runner.report.case import facts_of
 from runner.words.wording import LANGUAGES
-from tests.memory_runs import MEMORY
-from tests.run_documents import document_of
-from tests.shown_panels import lines_of
+from tests.memory_runs import MEMORY, bin_of
+from tests.run_documents import as_html, as_lines, as_markdown, document_of
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
 
 
 def markdown(folder: Path, memory: Any = MEMORY, language: str = "en") -> str:
-    return memory_section.memory(document_of(folder, {"memory": memory}, language))
+    return as_markdown(report.sections(document_of(folder, {"memory": memory}, language)))
 
 
 def test_the_section_in_english(tmp_path: Path) -> None:
@@ -61,7 +61,6 @@ def test_the_section_in_korean(tmp_path: Path) -> None:
 
 def test_a_run_without_a_memory_has_no_section(tmp_path: Path) -> None:
     assert markdown(tmp_path / "r", {}) == ""
-    assert memory_section.panel({}, EN) is None
 
 
 def test_a_memory_that_no_fact_was_asked_of_shows_what_contexts_were_made_of(tmp_path: Path) -> None:
@@ -69,17 +68,39 @@ def test_a_memory_that_no_fact_was_asked_of_shows_what_contexts_were_made_of(tmp
     nothing = {**MEMORY, "retention": {"turns": [], "updates": []}}
     text = markdown(tmp_path / "r", nothing)
     assert "How long facts are kept" not in text and "Composition of the context" in text
-    assert memory_section.panel({"memory": nothing}, EN) is None
+    assert as_lines(report.sections(document_of(tmp_path / "t", {"memory": nothing}))) == []
 
 
-def test_the_panel_leaves_out_bins_without_facts() -> None:
-    panel = memory_section.panel({"memory": MEMORY}, KO)
-    assert panel is not None
-    assert [line.split() for line in lines_of([panel])[1:]] == [
-        ["0-4", "1.0000", "[0.5100,", "1.0000]", "n=4"],
-        ["10-19", "0.5000", "[0.0945,", "0.9055]", "n=2"],
+def test_the_terminal_shows_retention_by_turns_of_bins_with_facts(tmp_path: Path) -> None:
+    lines = as_lines(report.sections(document_of(tmp_path / "r", {"memory": MEMORY}, "ko")))
+    assert lines[:2] == ["메모리:", "사실 유지 기간:"]
+    assert [line.split() for line in lines[3:]] == [
+        ["0-4", "4", "1.0000", "[0.5100,", "1.0000]"],
+        ["10-19", "2", "0.5000", "[0.0945,", "0.9055]"],
     ]
-    assert lines_of([panel])[0].startswith("말한 뒤 지난 턴 수에 따라 남아 있는 사실:")
+
+
+def test_the_page_draws_each_curve_above_its_table(tmp_path: Path) -> None:
+    page = as_html(report.sections(document_of(tmp_path / "r", {"memory": MEMORY})))
+    assert page.count('class="plot"') == 2 and page.count("<table") == 3 and "legend" not in page
+    one = {**MEMORY, "retention": {"turns": [bin_of("0-4", 4, 1.0, 0.51, 1.0)], "updates": []}}
+    assert "<svg" not in as_html(report.sections(document_of(tmp_path / "s", {"memory": one})))  # no curve
+
+
+def test_facts_of_a_probe_say_what_the_context_shows() -> None:
+    """In the place of expected documents."""
+    output = {
+        "query": "?", "after_turn": 7, "facts": [{"value": "a", "shown": True}, {"value": "b", "shown": False}],
+        "stale": [{"value": "c", "shown": True}],
+    }  # fmt: skip
+    facts = [(fact.title, fact.text) for fact in facts_of({"output": output}, None, EN, report.case_facts)]
+    assert facts == [
+        ("Question", "?"),
+        ("Facts (✓ in the context)", "a ✓, b"),
+        ("Outdated facts (✓ in the context)", "c ✓"),
+    ]
+    never = {"output": {"query": "?", "after_turn": 7, "answerable": False}}
+    assert facts_of(never, None, EN, report.case_facts)[1].text == "no answer: the conversation does not say it"
 
 
 def test_both_languages_have_the_same_words() -> None:

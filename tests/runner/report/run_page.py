@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runner.report import html
+from runner import report
 from tests.html_pages import Element, parse
 
 
 def written(folder: Path) -> str:
-    html.write(folder)
+    report.write(folder)
     return (folder / "report.html").read_text(encoding="utf-8")
 
 

@@ -2,7 +2,10 @@ from typing import Any
 
 import orjson
 
-from runner.report.html.details import Body, Store, cut, details_of, shown
+from runner.report.blocks import CaseFacts
+from runner.report.case import facts_of
+from runner.report.cases import Store
+from runner.report.page import clean, details, html
 from runner.words.wording import LANGUAGES
 from tests.html_pages import parse
 from tests.run_folders import ROWS, row
@@ -10,8 +13,13 @@ from tests.run_folders import ROWS, row
 SAY = LANGUAGES["en"]
 
 
-def told(row: dict[str, Any], k: int = 5) -> dict[str, Body]:
-    return dict(details_of(row, k, SAY))
+def details_of(row: dict[str, Any]) -> list[tuple[str, Any]]:
+    """As a page has them."""
+    return details(facts_of(row, 5, SAY))
+
+
+def told(row: dict[str, Any]) -> dict[str, Any]:
+    return dict(details_of(row))
 
 
 def read_back(store: Store, place: int) -> list[tuple[str, Any]]:
@@ -79,7 +87,7 @@ def test_claims_stand_in_one_list() -> None:
 
 
 def test_turns_before_the_question_come_first() -> None:
-    found = details_of(row("q", output={"history": [{"role": "user", "text": "Hi"}]}), 5, SAY)
+    found = details_of(row("q", output={"history": [{"role": "user", "text": "Hi"}]}))
     assert found[0] == ("Before the question", "user: Hi")
 
 
@@ -89,15 +97,15 @@ def test_citations_of_nothing_are_told() -> None:
 
 
 def test_long_texts_are_cut_and_odd_ones_cleaned() -> None:
-    assert cut("a" * 5, 5) == "aaaaa"
-    assert cut("a" * 6, 5) == "aaaa…"
-    assert cut("a\0\ud800", 5) == "a\ufffd\ufffd"
+    assert clean("a" * 5, 5) == "aaaaa"
+    assert clean("a" * 6, 5) == "aaaa…"
+    assert clean("a\0\ud800", 5) == "a\ufffd\ufffd"
     assert len(str(told(row("q", output={"answer": "x" * 10_000}))["Answer"])) == 3000
 
 
 def test_what_was_stored_can_be_read_back() -> None:
     store = Store(100_000)
-    documents = [details_of(each, 5, SAY) for each in ROWS]
+    documents = [details_of(each) for each in ROWS]
     assert all(store.add(place, document) for place, document in enumerate(documents))
     for place, document in enumerate(documents):
         assert read_back(store, place) == document
@@ -106,13 +114,13 @@ def test_what_was_stored_can_be_read_back() -> None:
 def test_a_text_is_stored_once() -> None:
     store = Store(100_000)
     for place in range(3):
-        store.add(place, details_of(row("q"), 5, SAY))
+        store.add(place, details_of(row("q")))
     assert len(store.texts) == len(set(store.texts))
     assert store.documents["0"] == store.documents["2"]
 
 
 def test_what_does_not_fit_is_refused_and_leaves_nothing_behind() -> None:
-    document: list[tuple[str, Body]] = [("Question", "x" * 100)]
+    document: list[tuple[str, Any]] = [("Question", "x" * 100)]
     store = Store(150)
     assert store.add(0, document)
     before = list(store.texts), dict(store.documents)
@@ -125,13 +133,13 @@ def test_the_limit_holds_for_what_is_written() -> None:
     for limit in (200, 500, 1000, 5000):
         store = Store(limit)
         for place, each in enumerate(ROWS):
-            store.add(place, details_of(each, 5, SAY))
+            store.add(place, details_of(each))
         written = len(orjson.dumps(store.texts)) + len(orjson.dumps(store.documents))
         assert written <= limit + 4  # the outer brackets
 
 
 def test_shown_without_a_script_it_is_the_same_list() -> None:
-    root = parse(shown(details_of(row("q", output={"query": "<b>x</b>"}), 5, SAY)))
+    root = parse(html([CaseFacts(facts_of(row("q", output={"query": "<b>x</b>"}), 5, SAY))]))
     assert [each.text for each in root.all("dt")][:2] == ["Question", "Expected"]
     assert root.all("p")[0].text == "<b>x</b>"
     assert [each.text for each in root.all("li", class_="marked")] == [

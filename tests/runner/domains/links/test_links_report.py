@@ -1,19 +1,16 @@
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from runner.report import links_section
+from runner.domains.links import report
+from runner.report.case import facts_of
 from runner.report.document import Document
-from runner.report.html import link_sections
-from runner.report.html.details import details_of
-from runner.report.summary import render
-from runner.report.worst_section import facts_of
+from runner.report.markdown import lines_of
+from runner.report.page import details
 from runner.system.folder import open_run
-from runner.words.wording import LANGUAGES, Wording
-from tests.run_documents import document_of
+from runner.words.wording import LANGUAGES
+from tests.run_documents import as_html, as_lines, as_markdown, document_of
 from tests.run_folders import write_run
 
 EN, KO = LANGUAGES["en"], LANGUAGES["ko"]
@@ -56,7 +53,7 @@ def document(folder: Path, language: str = "en", acceptance: Any = ACCEPTANCE) -
 
 
 def test_the_section_in_english(tmp_path: Path) -> None:
-    assert links_section.links(document(tmp_path / "r")) == (
+    assert as_markdown(report.sections(document(tmp_path / "r"))) == (
         "## Suggested links\n\n"
         "1,200 notes and 40 links between them (without those under test); 13 expected links. Broken: 2, "
         "ambiguous: 1.\n\n"
@@ -80,18 +77,17 @@ def test_the_section_in_english(tmp_path: Path) -> None:
 
 
 def test_the_section_in_korean_on_the_page_and_in_the_summary(tmp_path: Path) -> None:
-    found = document(tmp_path / "r", "ko")
-    assert "제안 8건 가운데 6건이 수락되었습니다" in render(found)
-    section = link_sections.links(found)
-    assert section is not None and section.title == "링크 제안"
-    assert "2026-03-01" in str(section.body) and "95 % 구간" in str(section.body)
+    sections = list(report.sections(document(tmp_path / "r", "ko")))
+    assert "제안 8건 가운데 6건이 수락되었습니다" in as_markdown(sections)
+    page = as_html(sections)
+    assert "링크 제안" in page and "2026-03-01" in page and "95 % 구간" in page
 
 
 def test_without_events_only_the_vault_is_told_and_nothing_of_other_runs(tmp_path: Path) -> None:
-    text = links_section.links(document(tmp_path / "r", acceptance=None))
+    text = as_markdown(report.sections(document(tmp_path / "r", acceptance=None)))
     assert text.count("\n\n") == 1 and "1,200 notes" in text
     other = Document.of(open_run(write_run(tmp_path / "o", {}, {})))
-    assert links_section.links(other) == "" and link_sections.links(other) is None
+    assert list(report.sections(other)) == []
 
 
 def test_a_long_time_is_told_by_its_end(tmp_path: Path) -> None:
@@ -99,28 +95,27 @@ def test_a_long_time_is_told_by_its_end(tmp_path: Path) -> None:
         f"2027-{m:02}": rate(2, 1) for m in range(1, 14)
     }
     found = {**ACCEPTANCE, "period": "month", "time": days}
-    (_, (headers, rows)), *_ = links_section.parts(found, EN)
-    assert (headers[0], len(rows), rows[0][0], rows[-1][0]) == ("Month", 24, "2026-02", "2027-13")
+    text = as_markdown(report.sections(document(tmp_path / "r", acceptance=found)))
+    rows = [line.split(" ")[1] for line in text.splitlines() if line.startswith("| 202")]
+    assert "| Month |" in text and (len(rows), rows[0], rows[-1]) == (24, "2026-02", "2027-13")
 
 
-@pytest.mark.parametrize(("say", "line"), [(EN, "6 of 8 suggestions"), (KO, "제안 8건 가운데 6건")])
-def test_the_panel(say: Wording, line: str) -> None:
-    shown = links_section.panel({"links": {"acceptance": ACCEPTANCE}}, say)
-    assert shown is not None
-    out = StringIO()
-    Console(file=out, width=74).print(shown)
-    assert line in out.getvalue() and "2026-03-02  100.0%  10.0% – 90.0%  n=4" in out.getvalue()
-    assert links_section.panel({}, say) is None
+@pytest.mark.parametrize(("language", "line"), [("en", "6 of 8 suggestions"), ("ko", "제안 8건 가운데 6건")])
+def test_the_terminal_shows_all_and_time(tmp_path: Path, language: str, line: str) -> None:
+    lines = [" ".join(each.split()) for each in as_lines(report.sections(document(tmp_path / "r", language)))]
+    assert any(line in each for each in lines)
+    assert "2026-03-02 4 4 100.0% 10.0% – 90.0%" in lines and not any("a|b" in each for each in lines)
 
 
 def test_a_case_is_told_as_a_place_with_suggestions() -> None:
-    found = dict(facts_of(ROW, 5, EN))
+    facts = facts_of(ROW, 5, EN.of("links"), report.case_facts)
+    found = {fact.title: "".join(lines_of(fact)) for fact in facts}
     assert found["Place"] == "We boil it."
     assert (found["Note"], found["Text around it"]) == ("tea.md", "First we boil it.")
     assert (found["Expected links"], found["Reason of the first suggestion"]) == ("water.md", "Both are round.")
     assert found["Suggested (✓ expected)"] == "1. pot.md Pot (0.50); 2. water.md ✓ Water (0.25)"
     assert found["Why"] == "ranked below k"
-    page = dict(details_of(ROW, 5, KO))
+    page = dict(details(facts_of(ROW, 5, KO.of("links"), report.case_facts)))
     assert page["제안 (✓ 기대 링크)"] == [
         (0, "1. 0.50", "pot.md Pot (이미 링크됨)", "Both are round."),
         (1, "2. 0.25 ✓", "water.md Water", None),
