@@ -4,7 +4,7 @@ from pathlib import Path
 
 from runner.report import html, summary
 from runner.report.case import case_view
-from runner.report.comparison_panels import comparison_view
+from runner.report.comparison import comparison_view
 from runner.report.panels import panels
 from runner.report.sweep_files import write_sweep
 from runner.report.sweep_panels import sweep_panels

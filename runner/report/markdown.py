@@ -5,7 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from runner.report.blocks import Block, Cell, Code, Facts, Matrix, Note, Section, Steps, Table, Warnings, in_medium
+from runner.report.blocks import (
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Matrix,
+    Note,
+    Points,
+    Section,
+    Steps,
+    Table,
+    Warnings,
+    in_medium,
+)
 from runner.system.terminal import visible
 
 # An underscore inside a word is harmless.
@@ -30,22 +43,29 @@ def markdown(blocks: Iterable[Block], level: int = 2) -> str:
 def _shown(block: Block, level: int) -> Iterator[str]:
     match block:
         case Section(title=title, blocks=blocks):
-            yield f"{'#' * level} {escape(title)}"
+            number = "" if block.number is None else f"{block.number}. "
+            yield f"{'#' * level} {number}{escape(title)}"
             yield markdown(blocks, level + 1)
         case Note(text=text, mark=mark):
             yield bold(text) if mark in ("strong", "alarm") else escape(text)
         case Warnings(notes=notes):
-            yield quote(bold(note.text) if note.mark == "alarm" else note.text for note in notes)
+            yield quote(bold(note.text) if note.mark in ("strong", "alarm") else note.text for note in notes)
         case Steps(items=items):
             yield numbered(items)
+        case Points(items=items, mark=mark):
+            yield "\n".join(f"- {bold(item) if mark else escape(item)}" for item in items)
         case Table(headers=headers, rows=rows):
             yield table(headers, [[_cell(cell) for cell in row] for row in rows], sorted(block.numbers))
         case Matrix():
             yield from _shown(block.table(), level)
         case Facts(pairs=pairs, headers=headers):
-            yield table(headers, pairs)
+            yield table(headers, pairs) if any(headers) else _pairs(pairs)
         case Code(text=text, language=language):
             yield code_block(text, language)
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"- {bold(name)}: {escape(text)}" for name, text in pairs)
 
 
 def _cell(cell: str | Cell) -> str:

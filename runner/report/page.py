@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -30,8 +31,11 @@ _IN_SCRIPT = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}  # each stan
 def write_page(path: Path, say: Wording, blocks: Iterable[Block], data: Mapping[str, Any] | None = None) -> None:
     """`blocks`: the head of the page, then its sections. `data` is what the script reads, in parts that are encoded one
     at a time. Atomic: a reader sees the old file or the new one. The same blocks give the same bytes."""
+    head, *sections = blocks
+    assert isinstance(head, Section)  # noqa: S101  what it is called with
+    head = replace(head, blocks=tuple(in_medium(head.blocks, "html")))
     with replacing(path) as scratch, scratch.open("wb") as file:
-        for part in _parts(say, tuple(in_medium(blocks, "html")), data or {}):
+        for part in _parts(say, head, tuple(in_medium(sections, "html")), data or {}):
             file.write(part)
 
 
@@ -41,10 +45,8 @@ def html(blocks: Iterable[Block], level: int = 2) -> str:
     return str(module.shown(tuple(in_medium(blocks, "html")), level))
 
 
-def _parts(say: Wording, blocks: Sequence[Block], data: Mapping[str, Any]) -> Iterator[bytes]:
+def _parts(say: Wording, head: Section, sections: Sequence[Block], data: Mapping[str, Any]) -> Iterator[bytes]:
     style, script = _asset("page.css"), _asset("page.js")
-    head, *sections = blocks
-    assert isinstance(head, Section)  # noqa: S101  what write_page is called with
     page = environment().get_template("page.html.j2")
     policy = POLICY.format(style=_digest(style), script=_digest(script))
     text = page.render(say=say, head=head, sections=sections, style=style, policy=policy)
@@ -68,6 +70,8 @@ def environment() -> Environment:
         kind_of=lambda block: type(block).__name__,
         as_cell=lambda cell: cell if isinstance(cell, Cell) else Cell(cell),
         grouped=_grouped,
+        wide=drawings.WIDE,
+        narrow=drawings.NARROW,
         **{name: getattr(drawings, name) for name in ("span_of", "ends_of", "plotted", "corners", "px")},
     )
     return made

@@ -13,7 +13,6 @@ from rich.text import Text
 from runner.commands.freeze.reproduction import Changes, Reproduced, Reproduction
 from runner.compare.record import record_of
 from runner.report import comparison, metric
-from runner.report.comparison_panels import comparison_panels
 from runner.report.markdown import bold, escape, table
 from runner.report.summary import replace_text
 from runner.system import terminal
@@ -40,7 +39,7 @@ def show(found: Reproduction, language: str) -> None:
     for run in found.runs:
         if run.changes.in_numbers:
             told = record_of(run.comparison, fail_on_regression=False)
-            terminal.show(*comparison_panels(told, LANGUAGES[language]))
+            terminal.show(*comparison.panels(told, LANGUAGES[language]))
     title = Text.assemble((f"{say('title', record=found.record)}: ", "bold"), _outcome(found, say))
     shown = Table(box=SIMPLE_HEAD, pad_edge=False)
     for header in _headers(say):
