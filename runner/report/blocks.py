@@ -235,8 +235,8 @@ class Matrix:
 @dataclass(frozen=True, slots=True)
 class Section:
     """`id` is its anchor on a page; one without an id is a part of another. A `folded` one opens on demand where a
-    page can fold; `lead` stands beside its title there. `untitled`: where its blocks stand without a heading. `number`: its
-    place in a list, which Markdown shows."""
+    page can fold; `lead` stands beside its title there. `untitled`: where its blocks stand without a heading. `number`:
+    its place in a list, which Markdown shows."""
 
     id: str
     title: str

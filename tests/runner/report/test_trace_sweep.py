@@ -1,9 +1,9 @@
 from pathlib import Path
 from typing import Any
 
-from runner.report import trace_sweep
 from runner.report.sweep import read_sweep
 from runner.report.sweep_files import write_sweep
+from runner.report.sweep_sections import of_evaluations
 from tests.run_folders import write_sweep_folder
 from tests.trace_runs import TRACE, swept
 
@@ -36,9 +36,9 @@ def test_domains_of_all_runs_and_what_the_weights_change(tmp_path: Path) -> None
 def test_runs_over_other_traces_have_orders_of_their_own(tmp_path: Path) -> None:
     other: dict[str, Any] = {**TRACE, "sensitivity": {"profiles": ["default", "code"], "tau": [[1.0, 0.5], [0.5, 1.0]]}}
     sweep = read_sweep(swept(tmp_path / "s", ("code", "medical"), TRACE, other))
-    (text,) = trace_sweep.sections(sweep)
-    assert text.startswith("## Scores by domain and run")
+    (section,) = of_evaluations(sweep)
+    assert section.title == "Scores by domain and run"
 
 
 def test_a_sweep_of_something_else(tmp_path: Path) -> None:
-    assert trace_sweep.sections(read_sweep(write_sweep_folder(tmp_path / "s"))) == []
+    assert not list(of_evaluations(read_sweep(write_sweep_folder(tmp_path / "s"))))
