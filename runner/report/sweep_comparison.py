@@ -296,10 +296,12 @@ def gap(sweep: Sweep) -> Section | None:
 
 def _shares(sweep: Sweep, gaps: Sequence[Record], folders: Sequence[str]) -> Table:
     ends: list[list[str | Cell]] = [[Cell(text, "quiet") for text in row] for row in _ends(sweep, gaps)] if gaps else []
-    runs = [[called(sweep, folder), *(_share(sweep, each, folder) for each in gaps)] for folder in folders]
+    runs: list[list[str | Cell]] = [
+        [called(sweep, folder), *(_share(sweep, each, folder) for each in gaps)] for folder in folders
+    ]
     headers = [", ".join(sweep.params) or sweep.say("sweep.folder"), *(heading(sweep, each["name"]) for each in gaps)]
     groups = [("", len(ends)), ("", len(runs))]
-    rows: list[list[str | Cell]] = [*ends, *map(list, runs)] if gaps else []
+    rows = [*ends, *runs] if gaps else []
     return Table(headers, rows, "", groups, media=TERMINAL, fit=each_alone(headers, 1))
 
 
