@@ -46,12 +46,13 @@ def renderables(blocks: Iterable[Block], *, dense: bool = False) -> list[Rendera
     return [line for part in parts for line in [*part, Text()]][:-1]
 
 
-def _shown(block: Block, dense: bool = False) -> Iterator[RenderableType]:
+def _shown(block: Block, dense: bool = False, indent: str = "") -> Iterator[RenderableType]:
+    """`indent`: of the rows of a table below a title."""
     match block:
         case Section(title=title, blocks=blocks):
             yield Text(title, style="bold") if dense else Text(f"{title}:")
             for part in blocks:
-                yield from _shown(part, dense)
+                yield from _shown(part, dense, "" if dense else "  ")
         case Note(text=text):
             yield Text(text, style=_style(block))
         case Warnings(notes=notes):
@@ -61,7 +62,7 @@ def _shown(block: Block, dense: bool = False) -> Iterator[RenderableType]:
         case Points(items=items, mark=mark):
             yield from (Text(item, style=STYLES[mark]) for item in items)
         case Table(fit=None):
-            yield _table(block)
+            yield _table(block, indent)
         case Table(fit=Fit() as fit):
             yield _fitted(block, fit)
         case Facts(pairs=pairs):
@@ -72,16 +73,17 @@ def _style(shown: Note | Cell) -> str:
     return VERDICTS.get(shown.verdict) or STYLES[shown.mark]
 
 
-def _table(block: Table) -> Grid:
+def _table(block: Table, indent: str) -> Grid:
     """Columns stand under their headers; one without any headers has no head."""
-    shown = Grid(box=None, padding=(0, 2, 0, 0), header_style="", show_header=any(block.headers))
+    has_head = any(block.headers)
+    shown = Grid(box=None, padding=(0, 2, 0, 0), header_style="", show_header=has_head, pad_edge=has_head)
     for place, header in enumerate(block.headers):
         right = place in block.numbers
         head = Text(header if place or not block.title else block.title)
-        least = max((len(text_of(row[place])) for row in block.rows), default=0)
-        shown.add_column(head, justify="right" if right else "left", no_wrap=right, min_width=min(least + 2, NARROWEST))
+        least = min(max((len(text_of(row[place])) for row in block.rows), default=0) + len(indent), NARROWEST)
+        shown.add_column(head, justify="right" if right else "left", no_wrap=right, min_width=least)
     for row in block.rows:
-        shown.add_row(*(_cell(cell, "  " if place == 0 else "") for place, cell in enumerate(row)))
+        shown.add_row(*(_cell(cell, "" if place else indent) for place, cell in enumerate(row)))
     return shown
 
 
