@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runner.report.blocks import Cell, Difference, Fit, Note, Section, Stack, Table, section
+from runner.report.blocks import PAGE, Cell, Difference, Fit, Media, Note, Section, Stack, Table, section
 from runner.report.comparison_words import (
     MARKS,
     Record,
@@ -40,12 +40,14 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Column:
     """`name`: of its header, compare.NAME. `stack`: the column of the terminal that it stands in, below the column of
-    that name; by itself, and left out first where there is no room, where it is `name`; nowhere where it is empty."""
+    that name; by itself, and left out first where there is no room, where it is `name`; nowhere where it is empty.
+    `not_in`: where it is left out."""
 
     name: str
     cell: Callable[[Row], str | Cell]
     is_number: bool = True
     stack: str = ""
+    not_in: Media = frozenset()
 
 
 def main(record: Record, say: Wording) -> Section | None:
@@ -69,7 +71,8 @@ def table(entries: Sequence[Record], record: Record, say: Wording) -> Table:
     headers = [_header(column.name, say) for column in COLUMNS]
     rows = [[column.cell(Row(entry, record, say, widest)) for column in COLUMNS] for entry in entries]
     right = [place for place, column in enumerate(COLUMNS) if column.is_number]
-    return Table(headers, rows, say("compare.head.main"), right=right, fit=_fit(headers, say))
+    not_in = {place: column.not_in for place, column in enumerate(COLUMNS)}
+    return Table(headers, rows, say("compare.head.main"), right=right, fit=_fit(headers, say), not_in=not_in)
 
 
 def _header(name: str, say: Wording) -> str:
@@ -117,8 +120,8 @@ def _candidate(row: Row) -> Cell:
 def _difference(row: Row) -> Cell:
     """All bars of a table have one scale."""
     entry, span = row.entry, _span(row.entry, row.say)
-    widest = row.widest * span or reach(entry, row.say) or 1.0
-    return Cell(signed(entry["difference"], row.say), drawing=drawn(entry, widest, row.record["margin"] * span))
+    bar = drawn(entry, row.widest * span or reach(entry, row.say) or 1.0, row.record["margin"] * span)
+    return Cell(signed(entry["difference"], row.say), drawing=bar, detail=interval(entry, row.say))
 
 
 def drawn(entry: Record, widest: float, margin: float) -> Difference | None:
@@ -163,7 +166,7 @@ COLUMNS = (
     Column("baseline", _baseline, stack="sides"),
     Column("candidate", _candidate, stack="sides"),
     Column("difference", _difference, stack="difference"),
-    Column("interval", _interval, stack="difference"),
+    Column("interval", _interval, stack="difference", not_in=PAGE),  # which has it below the difference
     Column("p", _p, stack="p"),
     Column("effect", _effect, stack="p"),
     Column("mde", _mde, stack="verdict"),

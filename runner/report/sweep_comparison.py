@@ -167,7 +167,9 @@ def _against(sweep: Sweep, title: str, entries: Sequence[Record]) -> Table:
     rows = [_run_row(sweep, entry, cell) for entry in entries for cell in entry["cells"]]
     groups = [(f"{label(sweep, entry['name'])} (n={entry['n']:,})", len(entry["cells"])) for entry in entries]
     right = range(2 + len(params), len(headers) - 3)
-    return Table(headers, rows, title, groups, right, not_in={0: PAGE, 2 + len(params): PAGE})
+    # A page says metric and n above a group, and has the interval below the difference.
+    on_a_page = dict.fromkeys((0, 2 + len(params), headers.index(say("interval"))), PAGE)
+    return Table(headers, rows, title, groups, right, not_in=on_a_page)
 
 
 def _run_row(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell]:
@@ -192,7 +194,7 @@ def _from_baseline(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell
     matters = record["margin"] * say.catalogue.span(entry["name"])
     bar = drawn(cell, max(*ends, 1.5 * matters) or 1.0, matters)
     return [
-        Cell(signed(cell["difference"], say), drawing=bar),
+        Cell(signed(cell["difference"], say), drawing=bar, detail=interval(cell, say)),
         interval(cell, say),
         chance(cell["p_holm"], say),
         Markdown(metric.four(cell["mde"], say)),
