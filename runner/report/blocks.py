@@ -68,12 +68,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A paragraph. A quiet one explains, an alarm speaks against the numbers. `verdict` colours it."""
+    """A paragraph. A quiet one explains, an alarm speaks against the numbers. `verdict` colours it. `lead`
+    stands before it and a colon, strong."""
 
     text: str
     mark: Mark = ""
     media: Media = FILES
     verdict: str = ""
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)

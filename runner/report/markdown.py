@@ -46,8 +46,8 @@ def _shown(block: Block, level: int) -> Iterator[str]:
             number = "" if block.number is None else f"{block.number}. "
             yield f"{'#' * level} {number}{escape(title)}"
             yield markdown(blocks, level + 1)
-        case Note(text=text, mark=mark):
-            yield bold(text) if mark in ("strong", "alarm") else escape(text)
+        case Note():
+            yield _note(block)
         case Warnings(notes=notes):
             yield quote(bold(note.text) if note.mark in ("strong", "alarm") else note.text for note in notes)
         case Steps(items=items):
@@ -62,6 +62,11 @@ def _shown(block: Block, level: int) -> Iterator[str]:
             yield table(headers, pairs) if any(headers) else _pairs(pairs)
         case Code(text=text, language=language):
             yield code_block(text, language)
+
+
+def _note(note: Note) -> str:
+    text = bold(note.text) if note.mark in ("strong", "alarm") else escape(note.text)
+    return f"{bold(note.lead)}: {text}" if note.lead else text
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> str:

@@ -32,7 +32,14 @@ WIDTH = 80  # at most, however wide the terminal
 GAP = 2  # of each column of a table beside its text, those at the edges included
 NARROWEST = 12  # columns of text that wrap
 STYLES: dict[Mark, str] = {"": "", "strong": "bold", "alarm": "bold red", "quiet": "dim"}
-VERDICTS = {"better": "bold green", "worse": "bold red", "mixed": "bold yellow"}
+VERDICTS = {
+    "better": "bold green",
+    "worse": "bold red",
+    "mixed": "bold yellow",
+    "identical": "bold green",
+    "within_noise": "bold green",
+    "different": "bold red",
+}  # of comparisons, and of records that were run again
 
 _PIECES = re.compile(r"[^\s./=,:]*[\s./=,:]*")
 
@@ -53,8 +60,8 @@ def _shown(block: Block, dense: bool = False, indent: str = "") -> Iterator[Rend
             yield Text(title, style="bold") if dense else Text(f"{title}:")
             for part in blocks:
                 yield from _shown(part, dense, "" if dense else "  ")
-        case Note(text=text):
-            yield Text(text, style=_style(block))
+        case Note(text=text, lead=lead):
+            yield Text.assemble((f"{lead}: ", "bold"), (text, _style(block))) if lead else Text(text, _style(block))
         case Warnings(notes=notes):
             yield from (Text(note.text, style=_style(note)) for note in notes)
         case Steps(items=items):
