@@ -1,10 +1,10 @@
 """What a finished run or sweep looks like to a person: terminal panels, summary.md and report.html."""
 
 from runner.report.case import case_view
-from runner.report.comparison_panels import comparison_view
+from runner.report.comparison import comparison_view
 from runner.report.panels import panels
 from runner.report.summary import write
 from runner.report.sweep_files import write_sweep
-from runner.report.sweep_panels import sweep_panels
+from runner.report.sweep_sections import sweep_panels
 
 __all__ = ["case_view", "comparison_view", "panels", "sweep_panels", "write", "write_sweep"]

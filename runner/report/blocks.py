@@ -8,7 +8,7 @@ show it, and know nothing of runs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from runner.report.metric import Value
@@ -52,7 +52,9 @@ class Cell:
     stretch or a difference. `limits`: its interval or the number of cases, read with the text. `detail` says what the
     text means, where there is room for it.
     `verdict`: better, worse …, which colours it. `is_data`: written by a user or a model, in any script. `href`: the
-    anchor of a section of the same page."""
+    anchor of a section of the same page, or another page as `./0/report.html`.
+    `short`: what stands in the terminal in place of text and limits, where that is something else; lines after the
+    first are quiet."""
 
     text: str
     mark: Mark = ""
@@ -62,15 +64,19 @@ class Cell:
     verdict: str = ""
     is_data: bool = False
     href: str = ""
+    short: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A paragraph. A quiet one explains, an alarm speaks against the numbers."""
+    """A paragraph. A quiet one explains, an alarm speaks against the numbers. `verdict` colours it. `lead`
+    stands before it and a colon, strong."""
 
     text: str
     mark: Mark = ""
     media: Media = FILES
+    verdict: str = ""
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +96,44 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
+class Points:
+    """Things to know, in no order."""
+
+    items: Sequence[str]
+    mark: Mark = ""
+    media: Media = FILES
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Columns of a table that stand below each other in one of the terminal, under `header`, which may have several
+    lines."""
+
+    header: str
+    columns: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What the terminal shows of a wide table: columns of `stacks`. The first `left` of them say what a row is; where
+    there is no room, they are folded to lines of `fold` characters. The others are left out where there is still none,
+    the last ones first, or those that come last in `order` (numbers of stacks behind the left ones); `kept` of them
+    never."""
+
+    stacks: Sequence[Stack]
+    left: int = 1
+    fold: int = 20
+    order: Sequence[int] = ()
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Rows have a cell for each header. `right`: columns of numbers; None: all but the first. `title` names the table
     where no heading of its own stands above it: in the terminal, and for screen readers. `groups`: (title, number of
-    rows) of what the rows fall into, in their order. A `narrow` one does not take the width of the page."""
+    rows) of what the rows fall into, in their order. A `narrow` one does not take the width of the page. `fit`: how a
+    wide one fits the terminal. `not_in`: columns that are left out in some media, such as that of what a group's title
+    says."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
@@ -102,11 +142,22 @@ class Table:
     right: Sequence[int] | None = None
     media: Media = FILES
     narrow: bool = False
+    fit: Fit | None = None
+    not_in: Mapping[int, Media] = field(default_factory=dict)
 
     @property
     def numbers(self) -> frozenset[int]:
         """Columns that hold numbers."""
         return frozenset(range(1, len(self.headers)) if self.right is None else self.right)
+
+    def in_medium(self, medium: Medium) -> Table:
+        """Without the columns that are left out there."""
+        kept = [place for place in range(len(self.headers)) if medium not in self.not_in.get(place, ())]
+        if len(kept) == len(self.headers):
+            return self
+        rows = [[row[place] for place in kept] for row in self.rows]
+        right = [number for number, place in enumerate(kept) if place in self.numbers]
+        return replace(self, headers=[self.headers[place] for place in kept], rows=rows, right=right, not_in={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +176,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names with what they are. `is_key`: few, and read first."""
+    """Names with what they are; without `headers`, a list of them. `is_key`: few, and read first."""
 
     pairs: Sequence[tuple[str, str]]
     headers: tuple[str, str] = ("", "")
@@ -144,7 +195,7 @@ class Code:
 class Chart:
     """Values with intervals at places along x: numbers, or names. `connected` names are an order. A value at a place
     where a line has none is None. `name`: of its figure, which charts of one name share; `sideways`, its places stand
-    below each other."""
+    below each other; `title`: what tells it from others beside it."""
 
     name: str
     x: str
@@ -153,6 +204,15 @@ class Chart:
     y: str = ""
     connected: bool = False
     sideways: bool = False
+    title: str = ""
+    media: Media = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Charts:
+    """Several with the same lines, side by side."""
+
+    charts: Sequence[Chart]
     media: Media = PAGE
 
 
@@ -274,45 +334,46 @@ class Cases:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What another writer has made for one medium already; it is not escaped again."""
-
-    text: str
-    media: Media
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
     """`id` is its anchor on a page; one without an id is a part of another. A `folded` one opens on demand where a
-    page can fold."""
+    page can fold; `lead` stands beside its title there. `untitled`: where its blocks stand without a heading. `number`:
+    its place in a list, which Markdown shows."""
 
     id: str
     title: str
     blocks: Sequence[Block]
     media: Media = EVERYWHERE
     folded: bool = False
+    lead: str = ""
+    untitled: Media = frozenset()
+    number: int | None = None
 
 
 Drawn = Chart | Histogram | Matrix
-Block = Note | Warnings | Steps | Table | Grid | Facts | Code | Drawn | CaseFacts | Cases | Written | Section
+Block = Note | Warnings | Steps | Points | Table | Grid | Facts | Code | Drawn | Charts | CaseFacts | Cases | Section
 
 
 def section(
-    id: str, title: str, *blocks: Block | None, media: Media = EVERYWHERE, folded: bool = False
+    id: str,
+    title: str,
+    *blocks: Block | None,
+    media: Media = EVERYWHERE,
+    folded: bool = False,
+    untitled: Media = frozenset(),
 ) -> Section | None:
     """None when nothing is left of `blocks` without those that are None or empty."""
     filled = tuple(block for block in blocks if block is not None and not _is_empty(block))
-    return Section(id, title, filled, media, folded) if filled else None
+    return Section(id, title, filled, media, folded, untitled=untitled) if filled else None
 
 
 def _is_empty(block: Block) -> bool:
     """One point is no curve."""
     match block:
-        case Note(text=text) | Code(text=text) | Written(text=text):
+        case Note(text=text) | Code(text=text):
             return not text
         case CaseFacts(facts=facts):
             return not facts
-        case Warnings(notes=items) | Steps(items=items):
+        case Warnings(notes=items) | Steps(items=items) | Points(items=items) | Charts(charts=items):
             return not items
         case Table(rows=rows):
             return not rows
@@ -330,12 +391,16 @@ def _is_empty(block: Block) -> bool:
 def in_medium(blocks: Iterable[Block], medium: Medium) -> Iterator[Block]:
     """Those that are shown there, sections without the rest of theirs; in the order in which they stand."""
     for block in blocks:
+        if medium not in block.media:
+            continue
         if isinstance(block, Section):
             inner = tuple(in_medium(block.blocks, medium))
-            if inner and medium in block.media:
+            if medium in block.untitled:
+                yield from inner
+            elif inner:
                 yield replace(block, blocks=inner)
-        elif medium in block.media:
-            yield block
+        else:
+            yield block.in_medium(medium) if isinstance(block, Table) else block
 
 
 def figures(blocks: Iterable[Block]) -> Iterator[Drawn]:
@@ -343,6 +408,8 @@ def figures(blocks: Iterable[Block]) -> Iterator[Drawn]:
     for block in blocks:
         if isinstance(block, Section):
             yield from figures(block.blocks)
+        elif isinstance(block, Charts):
+            yield from block.charts
         elif isinstance(block, Drawn) and not _is_empty(block):
             yield block
 

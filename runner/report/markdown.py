@@ -15,12 +15,12 @@ from runner.report.blocks import (
     Item,
     Matrix,
     Note,
+    Points,
     Section,
     Size,
     Steps,
     Table,
     Warnings,
-    Written,
     in_medium,
 )
 from runner.system.terminal import visible
@@ -49,20 +49,23 @@ def markdown(blocks: Iterable[Block], level: int = 2) -> str:
 def _shown(block: Block, level: int) -> Iterator[str]:
     match block:
         case Section(title=title, blocks=blocks):
-            yield f"{'#' * level} {_inside(title)}"
+            number = "" if block.number is None else f"{block.number}. "
+            yield f"{'#' * level} {number}{_inside(title)}"
             yield markdown(blocks, level + 1)
-        case Note(text=text, mark=mark):
-            yield bold(text) if mark in ("strong", "alarm") else escape(text)
+        case Note():
+            yield _note(block)
         case Warnings(notes=notes):
-            yield quote(bold(note.text) if note.mark == "alarm" else note.text for note in notes)
+            yield quote(bold(note.text) if note.mark in ("strong", "alarm") else note.text for note in notes)
         case Steps(items=items):
             yield numbered(items)
+        case Points(items=items, mark=mark):
+            yield "\n".join(f"- {bold(item) if mark else escape(item)}" for item in items)
         case Table(headers=headers, rows=rows):
             yield table(headers, [[_cell(cell) for cell in row] for row in rows], sorted(block.numbers))
         case Matrix():
             yield from _shown(block.table(), level)
         case Facts(pairs=pairs, headers=headers):
-            yield table(headers, pairs)
+            yield table(headers, pairs) if any(headers) else _pairs(pairs)
         case _:
             yield from _text(block)
 
@@ -73,8 +76,6 @@ def _text(block: Block) -> Iterator[str]:
             yield code_block(text, language)
         case CaseFacts(facts=facts):
             yield "\n".join(_fact(fact) for fact in facts if "markdown" in fact.media)
-        case Written(text=text):
-            yield text
 
 
 def _fact(fact: Fact) -> str:
@@ -104,6 +105,15 @@ def _in_line(item: Item) -> str:
 
 def _line(item: Item) -> str:
     return f"{item.lead} {item.name} → {item.text}." if item.text else item.name
+
+
+def _note(note: Note) -> str:
+    text = bold(note.text) if note.mark in ("strong", "alarm") else escape(note.text)
+    return f"{bold(note.lead)}: {text}" if note.lead else text
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"- {bold(name)}: {escape(text)}" for name, text in pairs)
 
 
 def _cell(cell: str | Cell) -> str:

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -42,8 +43,11 @@ NAME, ITEMS = 200, 30
 def write_page(path: Path, say: Wording, blocks: Iterable[Block]) -> None:
     """`blocks`: the head of the page, then its sections. Atomic: a reader sees the old file or the new one. The same
     blocks give the same bytes."""
+    head, *sections = blocks
+    assert isinstance(head, Section)  # noqa: S101  what it is called with
+    head = replace(head, blocks=tuple(in_medium(head.blocks, "html")))
     with replacing(path) as scratch, scratch.open("wb") as file:
-        for part in _parts(say, tuple(in_medium(blocks, "html"))):
+        for part in _parts(say, head, tuple(in_medium(sections, "html"))):
             file.write(part)
 
 
@@ -53,11 +57,9 @@ def html(blocks: Iterable[Block], level: int = 2) -> str:
     return str(module.shown(tuple(in_medium(blocks, "html")), level))
 
 
-def _parts(say: Wording, blocks: Sequence[Block]) -> Iterator[bytes]:
+def _parts(say: Wording, head: Section, sections: Sequence[Block]) -> Iterator[bytes]:
     """The data of the script are encoded in parts."""
     style, script = _asset("page.css"), _asset("page.js")
-    head, *sections = blocks
-    assert isinstance(head, Section)  # noqa: S101  what write_page is called with
     page = environment().get_template("page.html.j2")
     policy = POLICY.format(style=_digest(style), script=_digest(script))
     text = page.render(say=say, head=head, sections=sections, style=style, policy=policy)
@@ -84,6 +86,8 @@ def environment() -> Environment:
         as_cell=lambda cell: cell if isinstance(cell, Cell) else Cell(cell),
         grouped=_grouped,
         details=details,
+        wide=drawings.WIDE,
+        narrow=drawings.NARROW,
         **{name: getattr(drawings, name) for name in ("span_of", "ends_of", "plotted", "corners", "px")},
     )
     return made

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.report import case, cases, comparison_section, cost, diagnosis, judge, metrics, run
-from runner.report.blocks import FILES, MARKDOWN, PAGE, Media, Section, Written
+from runner.report import case, cases, comparison, cost, diagnosis, judge, metrics, run
+from runner.report.blocks import FILES, MARKDOWN, Media, Section
 from runner.report.document import Document
 from runner.report.markdown import markdown
 from runner.report.page import FILE, write_page
@@ -73,16 +73,9 @@ def _filled(sections: Any) -> Iterator[Section]:
 
 def _comparison(document: Document, wanted: Media) -> Iterator[Section]:
     """With a baseline, where the run was compared."""
-    from runner.report.html import comparison_sections  # which needs the figures of what is written here
-
     record = read_json(document.folder.path / "compare.json") if wanted else None
-    if record is None:
-        return
-    text = comparison_section.comparison(document).partition("\n\n")[2]  # without its title
-    name = document.say("head.compare", baseline=record["baseline"]["label"])
-    yield Section("", name, [Written(text, MARKDOWN)], MARKDOWN)
-    for section in comparison_sections.sections(record, document.say):
-        yield Section(section.anchor, section.title, [Written(section.body, PAGE)], PAGE)
+    if record is not None:
+        yield from comparison.of_run(record, document.say)
 
 
 def _changes(document: Document) -> Mapping[str, str]:

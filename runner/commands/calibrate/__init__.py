@@ -35,7 +35,6 @@ from runner.commands.calibrate import report
 from runner.commands.calibrate.agreement import Settings
 from runner.commands.calibrate.calibrate import Calibration, calibrate
 from runner.commands.calibrate.correction import demand_same_judge
-from runner.commands.calibrate.panels import panels
 from runner.config import arguments
 from runner.config.components import build, identity
 from runner.config.compose import plan_of
@@ -83,7 +82,7 @@ def main(argv: Sequence[str]) -> int:
 def _show(result: Mapping[str, object], cfg: DictConfig) -> int:
     folder = Path(cfg.out)
     report.write(folder)
-    terminal.show(*panels(result))
+    terminal.show(*report.panels(result))
     say = LANGUAGES[cfg.report.language]
     terminal.note(say("progress.results", label="", folder=from_here(folder)))
     if result["error_message"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from runner.report.blocks import EVERYWHERE, FILES, Block, Chart, Fact, Note, Section, Table, section
+from runner.report.blocks import EVERYWHERE, FILES, PAGE, Block, Chart, Fact, Note, Section, Table, section
 from runner.report.document import Document
 from runner.report.metric import Value, four, interval
 from runner.report.sweep import Sweep
@@ -36,7 +36,7 @@ def sweep_sections(sweep: Sweep) -> Iterator[Section | None]:
     }
     say = sweep.say
     curves = [_curves(memories, by, say) for by in BY]
-    explained = [Note(say("memory.explain"), "quiet")] if any(len(curve.places) > 1 for curve in curves) else []
+    explained = [Note(say("memory.explain"), "quiet", PAGE)] if any(len(curve.places) > 1 for curve in curves) else []
     yield section("retention", say("memory.retention"), *curves, *explained)
 
 

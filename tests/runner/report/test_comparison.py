@@ -18,9 +18,9 @@ from runner.compare.compare import compare_all
 from runner.compare.record import record_of
 from runner.compare.regression import Regression
 from runner.compare.sides import Finder
+from runner.report.comparison import panels as comparison_panels
 from runner.report.comparison import render
 from runner.report.comparison_junit import write_junit
-from runner.report.comparison_panels import comparison_panels
 from runner.report.comparison_words import headline, metrics_of, reason_text, signed, warnings
 from runner.words.wording import LANGUAGES
 from tests.comparison_runs import graded, run_folder

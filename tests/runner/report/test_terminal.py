@@ -1,3 +1,5 @@
+"""Which columns of a wide table the terminal has room for, and how what stands on their left is broken into lines."""
+
 import io
 
 import pytest
@@ -5,8 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
 
-from runner.report.columns import FOLDED, WIDTH, fitted, folded, grid
+from runner.report.blocks import TERMINAL, Cell, Fit, Stack, Table
+from runner.report.terminal import WIDTH, folded, renderables, room_for
+from tests.shown_panels import lines_of
+
+FOLDED = Fit(()).fold
+
+
+def fitted(left: list[list[str]], columns: list[list[str]]) -> tuple[list[list[str]], int]:
+    shown, taken = room_for(*([[*map(Text, column)] for column in each] for each in (left, columns)), Fit(()))
+    assert taken == list(range(len(taken)))
+    return [[text.plain for text in column] for column in shown], len(taken)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +66,11 @@ def test_what_fits_is_within_the_terminal_and_one_more_is_not(left: list[list[st
 @given(st.lists(texts.filter(any), max_size=3), st.lists(texts.filter(any), max_size=8))
 def test_a_grid_of_what_fits_is_no_wider_than_was_counted(left: list[list[str]], columns: list[list[str]]) -> None:
     shown, n = fitted(left, columns)
-    table = grid()
-    for column in (*shown, *columns[:n]):
-        table.add_column(max(column, key=lambda text: max(map(cell_len, text.splitlines()), default=0)))
+    cells = [max(column, key=lambda text: max(map(cell_len, text.splitlines()), default=0)) for column in
+             (*shown, *columns[:n])]  # fmt: skip
+    stacks = [Stack(text, (place,)) for place, text in enumerate(cells)]
+    (table,) = renderables([Table(cells, [cells], media=TERMINAL, fit=Fit(stacks, len(shown)))])
+    assert isinstance(table, Grid)
     counted = sum(max(cell_len(line) for text in column for line in text.splitlines()) + 2 for column in
                   (*shown, *columns[:n]))  # fmt: skip
     console = Console(width=1000, file=io.StringIO())
@@ -75,7 +91,7 @@ def test_a_grid_of_what_fits_is_no_wider_than_was_counted(left: list[list[str]],
     ],
 )
 def test_texts_are_broken_between_words(text: str, lines: list[str]) -> None:
-    assert folded(text).splitlines() == lines
+    assert folded(text, FOLDED).splitlines() == lines
 
 
 def test_nothing_is_folded_where_there_is_room() -> None:
@@ -87,3 +103,15 @@ def test_nothing_is_folded_where_there_is_room() -> None:
 def test_a_narrow_terminal_has_fewer_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     assert fitted([["k", "3"]], [["y" * 26], ["z" * 27], ["w"]]) == ([["k", "3"]], 2)
+
+
+def test_columns_stand_below_each_other_and_the_lightest_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines between groups; what stands below the first line of a cell is quiet."""
+    stacks = [Stack("name", (0,)), Stack("light", (1,)), Stack("heavy\nbelow", (2, 3))]
+    rows = [["a", "1", Cell("2.0000", short="2.0"), "3"], ["b", "4", "5", Cell("", short="6")]]
+    table = Table(["a", "b", "c", "d"], rows, "", [("", 1), ("", 1)], fit=Fit(stacks, order=(1, 0)), media=TERMINAL)
+    lines = [line.split() for line in lines_of(renderables([table]))]
+    assert lines[1:3] == [["heavy"], ["name", "light", "below"]]
+    assert lines[4:9] == [["a", "1", "2.0"], ["3"], [], ["b", "4", "5"], ["6"]]
+    monkeypatch.setenv("COLUMNS", "14")
+    assert "light" not in " ".join(lines_of(renderables([table]), 14))

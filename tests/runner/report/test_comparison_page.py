@@ -1,7 +1,7 @@
 from pathlib import Path
 from typing import Any
 
-from runner.report.html import write_comparison
+from runner.report.comparison import write_comparison
 from runner.words.wording import LANGUAGES
 from tests.compared_runs import compared
 from tests.html_pages import Element, parse
@@ -51,7 +51,7 @@ def test_settings_that_differ_stand_side_by_side(tmp_path: Path) -> None:
     _, record = compared(tmp_path)
     setting = {"key": "retriever.<b>", "baseline": None, "candidate": "<i>"}
     found = page(tmp_path, [{**record, "config_difference": [setting] * 32}]).one("section", id="compared")
-    rows = found.all("table")[0].rows()
+    rows = found.all("table")[1].rows()
     assert rows[:2] == [["Setting", "Baseline", "Candidate"], ["retriever.<b>", "–", "<i>"]]
     assert len(rows) == 31
     assert "2 more settings differ; compare.json lists all." in found.text
@@ -78,7 +78,7 @@ def test_bars_of_one_table_have_one_scale(tmp_path: Path) -> None:
     found = page(tmp_path, [{**record, "metrics": moved}]).one("section", id="comparison")
     widths = [float(each.attributes["width"] or "") for each in found.all("rect", class_="range")]
     assert widths[0] == 2 * widths[1]
-    assert [each.text for each in found.all("span", class_="worse")] == ["▼ worse", ""]
+    assert [each.text for each in found.all("table")[0].all("span", class_="worse")] == ["", "▼ worse"]
 
 
 def test_korean(tmp_path: Path) -> None:

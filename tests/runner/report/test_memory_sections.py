@@ -17,6 +17,9 @@ def sweep_page(folder: Path, memories: dict[int, Any]) -> Element:
     for number, memory in enumerate(memories.values()):
         path = folder / str(number) / "summary.json"
         dump(path, {**json.loads(path.read_text(encoding="utf-8")), "memory": memory})
+        run = json.loads(path.with_name("run.json").read_text(encoding="utf-8"))
+        config = {**run.get("config", {}), "evaluation": {"_target_": "plugins.evaluation.memory.MemoryEvaluation"}}
+        dump(path.with_name("run.json"), {**run, "config": config})
     report.write_sweep(folder)
     return page(folder)
 

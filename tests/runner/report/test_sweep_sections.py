@@ -26,15 +26,17 @@ def test_every_run_against_the_baseline_and_the_best(tmp_path: Path) -> None:
     assert "The same in all of these runs: Recall@10." in found.text
     head, group, *rows = found.one("table").rows()
     assert head == [
-        "Run", "Value", "Verdict", "Difference", "p (Holm)", "Detectable", "From the best", "Within noise of the best",
+        "Run", "k", "Value", "Difference", "p (Holm)", "Detectable", "Verdict", "From the best",
+        "Within noise of the best",
     ]  # fmt: skip
     assert group == ["Faithfulness (n=40)"]
-    assert rows[0] == ["k=3", "0.5000", "baseline", "", "", "", "−0.3000", "no"]
-    assert rows[1][:3] == ["k=5", "0.8000", "▲ better"]
+    assert rows[0] == ["0", "3", "0.5000", "", "", "", "baseline", "−0.3000", "no"]
+    assert rows[1][:3] == ["1", "5", "0.8000"]
     assert rows[1][3].startswith("+0.3000")
-    assert rows[1][6:] == ["", "yes"]
-    assert rows[2][:3] == ["k=10", "0.5100", "inconclusive"]
-    assert [each.text for each in found.all("strong")] == ["0.8000", "+0.3000", "+0.0100"]
+    assert rows[1][6:] == ["better", "", "yes"]
+    assert rows[2][:3] == ["2", "10", "0.5100"]
+    assert rows[2][6] == "inconclusive"
+    assert [each.text for each in found.all("span", class_="better")] == ["", "better", "yes"]
 
 
 def test_bars_of_one_metric_have_one_scale(tmp_path: Path) -> None:
@@ -50,7 +52,7 @@ def test_runs_on_the_front_stand_out(tmp_path: Path) -> None:
     found = page(tmp_path / "s", {3: HIGH, 5: LOW}).one("section", id="front")
     table = found.one("table")
     assert table.rows()[0][:2] == ["Run", "k"]
-    assert [each.text for each in table.all("strong")] == ["0"]
+    assert [each.text for each in table.all("span", class_="better")] == ["0"]
     assert [cells[-1] for cells in table.rows()[1:]] == ["–", "k=3"]
     assert "Pareto front over" in found.all("p")[0].text
 
