@@ -6,7 +6,7 @@ from omegaconf import OmegaConf
 
 from runner.config.compose import Cell
 from runner.errors import ConfigError, Problem
-from runner.run.preflight import preflight
+from runner.run.preflight import preflight, receivers
 
 
 @dataclass
@@ -84,4 +84,6 @@ def test_the_gravest_exit_code_counts() -> None:
 
 
 def test_a_component_with_a_bug_is_left_to_its_run() -> None:
-    preflight([cell("Broken"), cell("Needs", missing="")])
+    cells = [cell("Broken"), cell("Refused"), cell("Needs", missing="")]
+    preflight(cells[:1] + cells[2:])
+    assert receivers(cells) == []
