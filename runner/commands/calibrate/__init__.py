@@ -45,6 +45,7 @@ from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.metrics.judged import ANSWER_METRICS
 from runner.run.folders import is_locked
+from runner.run.preflight import announce
 from runner.run.run import selected
 from runner.system import terminal
 from runner.system.folder import RunFolder, legible, open_run
@@ -75,6 +76,7 @@ def main(argv: Sequence[str]) -> int:
     labels = _selected(labels, options)
     cfg.out = str(_folder(cfg, labels, words))
     built = build(cfg.judge)
+    announce(cfg, built, cfg.report.language)
     settings = Settings(labels.scale, *own.thresholds, options.seed)
     return _show(calibrate(Calibration(cfg, options, built, labels, settings, tuple(argv), own.wanted.names, run)), cfg)
 
