@@ -127,7 +127,10 @@ def test_novelty_in_a_redis_is_that_in_memory(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["dataset=demo"], "dataset: holds no traces; dataset=traces does"),
+        (
+            ["dataset=demo"],
+            "dataset._target_: expected Traces, with the methods read; plugins.dataset.demo",
+        ),
         (["dataset.traces=no.jsonl"], "dataset.traces: file not found: no.jsonl"),
         (["novelty.ttl_ms=5"], "novelty.ttl_ms: counts the time between traces: it needs novelty.order=time"),
         (["profile=finanse"], "profile: no choice 'finanse'; did you mean 'finance'?"),
