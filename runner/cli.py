@@ -104,8 +104,7 @@ def run(words: Sequence[str]) -> int:
 def _help(words: Sequence[str]) -> int:
     """Of everything, or of each GROUP=CHOICE."""
     from runner.config import arguments
-    from runner.config.choice_manual import choice_manual
-    from runner.config.manual import manual
+    from runner.config.help import choice_manual, manual
 
     folders, asked = arguments.taken(words, arguments.CONFIG_FOLDER)
     arguments.check_folders(folders)

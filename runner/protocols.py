@@ -1,19 +1,13 @@
-"""What a component must offer. A component is any class that fits; nothing here is inherited from.
+"""What a component must offer, and what it may. A component is any class that fits; nothing here is inherited from.
 
 `__init__` of a component takes keyword-only arguments of YAML types (or other components), does no
 I/O, and is the schema of its YAML file. It may use `Annotated[int, Field(ge=1)]` for ranges.
 
-A tokenizer, embedder, retriever, generator or judge may have `provenance`, a mapping of JSON values: what its results
-depend on besides its settings (the version of a library, the address of a server).
-
-A retriever with an attribute `reference`, a name, is no system but what systems are held against: it may look at the
-labels, its runs are marked, and no contexts that came with a question take the place of what it found.
+What a component may offer besides the methods of its protocol stands in OPTIONAL, each with an example. The program
+reads such an attribute by `offered`, and warns of an attribute whose name comes close to one of them.
 
 What comes out of a component is checked (runner.config.doors): an answer of another form than its protocol has is an
-error that names it, as is whatever it raises that is no RunnerError. A retriever with a true attribute `foreign_ids`
-may return ids that the corpus does not have.
-
-A component may name in `idle` the components that it takes, so that its sisters can be swept with it, and does not use.
+error that names it, as is whatever it raises that is no RunnerError.
 """
 
 from __future__ import annotations
@@ -47,15 +41,97 @@ from runner.text.chunking import Passage
 
 @runtime_checkable
 class Preflight(Protocol):
-    """A component that needs something which can be looked for before any run starts: a file, a key."""
+    """A component that needs something which can be looked for before any run starts: a file, a key.
+
+    class FileDataset:
+        def preflight(self) -> Sequence[Problem]:
+            return [] if self.path.exists() else [Problem("dataset.path", f"no file {self.path}")]
+    """
 
     def preflight(self) -> Sequence[Problem]:
         """Everything that is missing, by the key of the setting that asks for it. Asks no network and reads
         no file to its end: it is called for every run of a sweep, on the machine that starts it."""
 
 
+@runtime_checkable
+class Versioned(Protocol):
+    """A component whose results depend on more than its settings: the version of a library, the address of a server.
+    Where it changes, what was ranked, judged and answered with it is made again.
+
+        class BertEmbedder:
+            @property
+            def provenance(self) -> Mapping[str, Any]:
+                return {"sentence-transformers": version("sentence-transformers"), "server": self.base_url}
+    """
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """JSON values."""
+
+
+@runtime_checkable
+class OutsideIdentity(Protocol):
+    """A component whose settings change no result, such as prices: it is no part of any identity.
+
+    class PriceList:
+        not_in_identity = True
+    """
+
+    not_in_identity: bool
+
+
+@runtime_checkable
+class Idling(Protocol):
+    """A component that takes components which it does not use, so that its sisters can be swept with it.
+
+    class NoMemory:
+        idle = ("store", "summariser")
+
+        def __init__(self, *, store: MemoryStore, summariser: Summariser) -> None: ...
+    """
+
+    @property
+    def idle(self) -> Sequence[str]:
+        """Names of arguments."""
+
+
+@runtime_checkable
+class Baseline(Protocol):
+    """A generator, judge or summariser that works by simple rules and is there to be beaten: reports say so.
+
+    class FirstSentence:
+        baseline = True
+    """
+
+    baseline: bool
+
+
+@runtime_checkable
+class Caching(Protocol):
+    """A retriever or suggester that may ask a model, perhaps a paid one, and remembers what it said.
+
+    class ModelRetriever:
+        caches = True  # False where nothing is remembered, so that every search is live and free
+    """
+
+    @property
+    def caches(self) -> bool: ...
+
+
+@runtime_checkable
+class Concurrent(Protocol):
+    """A component that asks a model, with several questions under way at once, each in a thread of its own.
+
+    class AskingReranker:
+        concurrency = 8  # without it, questions go one after the other
+    """
+
+    @property
+    def concurrency(self) -> int: ...
+
+
 class MadeOfData(Protocol):
-    """A component whose results hang on files that lie beside its module: prompts, lists of words, weights.
+    """A component whose results depend on files that lie beside its module: prompts, lists of words, weights.
 
         class PoliteJudge:
             data_files = ("prompts", "greetings.txt")
@@ -119,14 +195,48 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class CachedEmbedder(Embedder, Protocol):
-    """An embedder that asks a model, perhaps a paid one, and remembers what it said. It may have `is_rehearsed`:
-    true while some of its vectors are made up, of any length, to tell what it would ask."""
+    """An embedder that asks a model, perhaps a paid one, and remembers what it said.
+
+    class ServerEmbedder:
+        def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
+            return [(kind, text) in self.vectors for text in texts]
+
+        def warm_up(self) -> None:
+            self.client.connect()
+    """
 
     def is_cached(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> list[bool]:
         """Which texts would be answered from memory."""
 
     def warm_up(self) -> None:
         """Load what a first text would load. Pays nothing and remembers nothing."""
+
+
+@runtime_checkable
+class Vectorless(Protocol):
+    """An embedder that may have no vectors to give; nothing is compared by it then.
+
+    class NoEmbedder:
+        has_vectors = False
+    """
+
+    @property
+    def has_vectors(self) -> bool: ...
+
+
+@runtime_checkable
+class Rehearsing(Protocol):
+    """An embedder or agent that counts what a run would ask of models.
+
+    class ServerEmbedder:
+        @property
+        def is_rehearsed(self) -> bool:
+            return self.model.is_rehearsed
+    """
+
+    @property
+    def is_rehearsed(self) -> bool:
+        """True while some of the vectors are made up, of any length."""
 
 
 class Retriever(Protocol):
@@ -140,7 +250,17 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class CachedRetriever(Retriever, Protocol):
-    """A retriever that may ask a model, perhaps a paid one, and remember what it said."""
+    """A retriever that may ask a model, perhaps a paid one, and remember what it said.
+
+    class ServerRetriever:
+        caches = True
+
+        def is_cached(self, queries: Sequence[Query]) -> list[bool]:
+            return [query.text in self.replies for query in queries]
+
+        def warm_up(self) -> None:
+            self.client.connect()
+    """
 
     @property
     def caches(self) -> bool:
@@ -153,13 +273,37 @@ class CachedRetriever(Retriever, Protocol):
         """Load what a first search would load. Pays nothing and remembers nothing."""
 
 
+@runtime_checkable
+class Reference(Protocol):
+    """A retriever that is no system but what systems are held against. It may look at the labels, its runs are
+    marked, and no contexts that came with a question take the place of what it found.
+
+        class Oracle:
+            reference = "gold"  # the name by which reports call it
+    """
+
+    @property
+    def reference(self) -> str: ...
+
+
+@runtime_checkable
+class Foreign(Protocol):
+    """A retriever that may return ids which the corpus does not have.
+
+    class GivenRanking:
+        foreign_ids = True
+    """
+
+    @property
+    def foreign_ids(self) -> bool: ...
+
+
 class Generator(Protocol):
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer: ...
 
 
 class Judge(Protocol):
-    """`on_failure`: whether a judgement that failed counts as 0 or not at all. A judge with a true attribute
-    `health` judges control items beside the cases (runner.llm.health)."""
+    """`on_failure`: whether a judgement that failed counts as 0 or not at all."""
 
     on_failure: Literal["zero", "exclude"]
 
@@ -171,6 +315,19 @@ class Judge(Protocol):
         (question, answer); both with language (ko, en, or None to be told from the question) and, in a
         conversation, history (Sequence[Turn] before the question). Others: runner/llm/rubrics.
         """
+
+
+@runtime_checkable
+class HealthChecked(Protocol):
+    """A judge that judges control items beside the cases, whose right answers are known (runner.llm.health).
+
+    class ServerJudge:
+        def __init__(self, *, health: bool = True) -> None:
+            self.health = health
+    """
+
+    @property
+    def health(self) -> bool: ...
 
 
 CaseT = TypeVar("CaseT")
@@ -229,7 +386,12 @@ class Measuring(Protocol):
 
 @runtime_checkable
 class JudgeChecking(Protocol):
-    """An evaluation that finds out whether its judge can be trusted."""
+    """An evaluation that finds out whether its judge can be trusted.
+
+    class Tone:
+        async def check_judge(self) -> Mapping[str, Any]:
+            return {"judge_health": await check_health(self.judge_, ["tone"])}
+    """
 
     async def check_judge(self) -> Mapping[str, Any]:
         """Facts for the report. Called once for each run, after `prepare`; it may cost requests to models."""
@@ -238,7 +400,16 @@ class JudgeChecking(Protocol):
 @runtime_checkable
 class Rejudging(Protocol):
     """An evaluation that judges a case which was run in an earlier command without running it again, and asks only for
-    the judgements that are missing. Cases of other evaluations are run again, with the stored replies of models."""
+    the judgements that are missing. Cases of other evaluations are run again, with the stored replies of models.
+
+        class Tone:
+            async def restored(self, case: Query, row: Mapping[str, Any]) -> ToneOutput | None:
+                return ToneOutput(row["output"]["answer"]) if row["output"] else None
+
+            async def judge_missing(self, case: Query, output: ToneOutput, judgements: MutableMapping) -> None:
+                if "tone" not in judgements:
+                    judgements["tone"] = await self.judge_.judge("tone", {"answer": output.answer})
+    """
 
     async def restored(self, case: Any, row: Mapping[str, Any]) -> Any | None:
         """What `run` had returned when this row of per_item.jsonl was written; None where the row does not tell, so
@@ -250,18 +421,44 @@ class Rejudging(Protocol):
 
 @runtime_checkable
 class Opened(Protocol):
-    """An evaluation that holds something open, from before `prepare` until after the last case."""
+    """An evaluation that holds something open, from before `prepare` until after the last case.
+
+    class Chat:
+        @asynccontextmanager
+        async def opened(self) -> AsyncIterator[None]:
+            async with self.store.opened():
+                yield
+    """
 
     def opened(self) -> AbstractAsyncContextManager[None]: ...
 
 
 @runtime_checkable
 class Summing(Protocol):
-    """An evaluation with more to tell of all its cases together than means and counts."""
+    """An evaluation with more to tell of all its cases together than means and counts.
+
+    class Tone:
+        def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+            return {"longest_answer": max(len(row["output"]["answer"]) for row in rows)}
+    """
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """More for summary.json, from the rows of per_item.jsonl in case order. `timing` holds nothing but more
         stages of `latency`."""
+
+
+@runtime_checkable
+class Projecting(Protocol):
+    """An evaluation that knows how many requests a user causes, for the cost of a month (runner.llm.projection).
+
+    class Chat:
+        def __init__(self, *, projection: Projection) -> None:
+            self.projection = projection
+    """
+
+    @property
+    def projection(self) -> Any:
+        """A runner.llm.projection.Projection, or None."""
 
 
 class Tracking(Protocol):
@@ -287,3 +484,35 @@ class Output(Protocol):
         latency of the case. Without any, the run as a whole is timed; name all stages or none."""
 
     def record(self) -> Mapping[str, Any]: ...
+
+
+# --- what a component may offer ---------------------------------------------------------------------
+
+ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurrent, MadeOfData)  # of every component
+OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
+    Retriever: (CachedRetriever, Reference, Foreign),
+    Embedder: (CachedEmbedder, Vectorless, Rehearsing),
+    Judge: (HealthChecked,),
+    Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
+}
+# What holds of a component that does not have the attribute.
+ABSENT: Mapping[str, Any] = {
+    "provenance": {},
+    "not_in_identity": False,
+    "idle": (),
+    "baseline": False,
+    "caches": False,
+    "concurrency": 1,
+    "has_vectors": True,
+    "is_rehearsed": False,
+    "foreign_ids": False,
+    "health": False,
+    "projection": None,
+}
+
+
+def offered(component: object, name: str) -> Any:
+    """An optional attribute of a component, or what holds where it has none. Raises KeyError for a name that is not
+    in ABSENT."""
+    absent = ABSENT[name]
+    return getattr(component, name, absent)

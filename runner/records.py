@@ -20,8 +20,8 @@ Stopped = Literal["sufficient", "calls_spent", "nothing_new", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What a reranker made of the candidates so far. `ranked`: their ids, best first, without repeats; those it left
-    out are of no use. `confidence` 0..1. `sufficient` None: it only orders."""
+    """A reranker's judgement of the candidates so far. `ranked`: the ids of useful candidates, best first, without
+    repeats. `sufficient`: whether they answer the question; None for a reranker that only orders. `confidence` 0..1."""
 
     ranked: tuple[str, ...]
     sufficient: bool | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Shelf(Protocol):
@@ -29,5 +29,17 @@ class Lined:
 
 
 class Reading:
+    """An evaluation by its methods; no test runs it."""
+
     def __init__(self, *, notebook: Notebook) -> None:
         self.notebook = notebook
+
+    def load(self) -> Any: ...
+
+    async def prepare(self, cases: Any, workspace: Any) -> Any: ...
+
+    async def run(self, case: Any) -> Any: ...
+
+    async def judge(self, case: Any, output: Any) -> Any: ...
+
+    def score(self, case: Any, output: Any, judgements: Any) -> Any: ...

@@ -52,10 +52,10 @@ def imports(node: ast.AST) -> Iterator[str]:
 
 def test_the_rooms_are_those_of_the_map() -> None:
     folder = ROOT / "runner"
-    rooms = {path.stem for path in folder.iterdir() if path.name not in ("__pycache__", "py.typed")}
-    assert rooms - {"__init__"} == {room for tier in tiers() for room in tier}
-    assert len([path for path in folder.iterdir() if path.is_dir() and path.name != "__pycache__"]) <= 14
-    assert len(list(folder.glob("*.py"))) <= 6
+    folders = {path.relative_to(folder).parts[0] for path in folder.glob("*/**/*.py")}  # not what git left behind
+    files = {path.stem for path in folder.glob("*.py")}
+    assert folders | files - {"__init__"} == {room for tier in tiers() for room in tier}
+    assert (len(folders) <= 14, len(files) <= 6) == (True, True)
 
 
 def test_runner_imports_downwards_and_no_plugin() -> None:
@@ -120,6 +120,34 @@ def test_files_and_terminal_are_written_through_one_door() -> None:
     writing = [each for each in lines if WRITES.search(each[1]) and not SCRATCH.search(each[1])]
     assert [each for each in writing if each[0] not in OWN_FILES] == []
     assert [each for each in lines if PRINTS.search(each[1]) and each[0] not in OWN_PRINTS] == []
+
+
+ASKED = re.compile(r"(?:getattr|hasattr)\(.+?, \"(\w+)\"")
+ASKING = {"runner.protocols", "runner.config.doors", "runner.metrics.catalogue", "runner.system.sources"}
+
+
+def test_what_a_component_may_offer_is_asked_through_its_protocol() -> None:
+    """By `isinstance` or runner.protocols.offered; of rooms below runner.protocols one function each asks."""
+    protocols = tree(ROOT / "runner" / "protocols.py")
+    names = {
+        child.name if isinstance(child, ast.FunctionDef) else child.target.id
+        for node in protocols.body
+        if isinstance(node, ast.ClassDef)
+        for child in node.body
+        if isinstance(child, ast.FunctionDef)
+        or (isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name))
+    }
+    asked = [(name_of(path), name) for path in MODULES for name in ASKED.findall(path.read_text(encoding="utf-8"))]
+    assert [each for each in asked if each[1] in names and each[0] not in ASKING] == []
+
+
+PRIVATE = re.compile(r"hydra\._internal|\._(get_full_key|get_node|parse_overrides\w*)\(|hydra\.config_loader = ")
+
+
+def test_what_is_private_to_hydra_stands_in_one_module() -> None:
+    lines = [(name_of(path), line) for path in MODULES for line in path.read_text(encoding="utf-8").splitlines()]
+    offenders = [(name, line) for name, line in lines if PRIVATE.search(line)]
+    assert {name for name, _ in offenders} == {"runner.config.hydra_internals"}, offenders
 
 
 def test_functions_stay_readable() -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import COMMANDS, main
-from runner.config.manual import manual
+from runner.config.help import manual
 from runner.domains.traces import score_trace
 from runner.domains.traces.reading import trace_of
 from tests import readme

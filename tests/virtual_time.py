@@ -35,4 +35,4 @@ class _Selector(selectors.SelectSelector):
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run.run(coroutine)
+        return runner.run(coroutine)

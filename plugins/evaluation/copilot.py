@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -12,6 +12,8 @@ from pydantic import Field
 from runner.data.gold import check_gold
 from runner.data.identity import gold_fingerprint, queries_fingerprint, slices_fingerprint
 from runner.data.problems import ProblemLog
+from runner.domains.agent import report as agent_report
+from runner.domains.memory import report as memory_report
 from runner.domains.memory.context import BuiltContext, ContextBuilder
 from runner.domains.memory.copilot import (
     answer_record,
@@ -38,7 +40,7 @@ from runner.metrics.agent import AgentSums
 from runner.metrics.answers import answer_matches
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
-from runner.protocols import Generator, Judge, Workspace
+from runner.protocols import Generator, Judge, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -52,9 +54,12 @@ from runner.records import (
     answer_of,
     timings_of,
 )
+from runner.report.blocks import Fact, Section
+from runner.report.document import Document
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
+from runner.words.wording import Wording
 
 ANSWERED = ("faithfulness", "answer_relevancy")
 MEMORY = "memory"
@@ -91,6 +96,18 @@ class Copilot:
     what was found. A message of the retriever in place of an answer stands: always (`fallback: confidence`), or where
     the generator finds no answer in what is remembered either (`unanswered`)."""
 
+    sweep_sections = staticmethod(memory_report.sweep_sections)
+
+    @staticmethod
+    def sections(document: Document) -> Iterator[Section | None]:
+        yield from memory_report.sections(document)
+        yield from agent_report.sections(document)
+
+    @staticmethod
+    def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+        yield from memory_report.case_facts(row, say)
+        yield from agent_report.case_facts(row, say)
+
     def __init__(
         self,
         *,
@@ -125,8 +142,8 @@ class Copilot:
         _check_notes(queries, self.retrieval.corpus)
         check_gold(((None, query) for query in queries), self.retrieval.corpus, "scenario", log, field="notes")
         parts = {"judge": self.judge_, "generator": self.generator}
-        asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
-        models = [getattr(part, "provenance", {}) for part in (self.retrieval.retriever, self.memory)]
+        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
+        models = [offered(part, "provenance") for part in (self.retrieval.retriever, self.memory)]
         identity = {
             **{name: found.identity[name] for name in ("documents", "corpus")},
             "conversations": fingerprint([words_of(conversation) for conversation in conversations]),
@@ -164,7 +181,7 @@ class Copilot:
         return replace(preparation, facts={**preparation.facts, "conversations": counts})
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not getattr(self.judge_, "health", False):
+        if not offered(self.judge_, "health"):
             return {}
         return {"judge_health": await check_health(self.judge_, (*ANSWERED, MEMORY))}
 

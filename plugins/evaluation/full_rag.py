@@ -9,6 +9,7 @@ from typing import Annotated, Any, cast
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
+from runner.domains.agent import report as agent_report
 from runner.errors import EvaluationError, FallsShortError
 from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
@@ -17,7 +18,7 @@ from runner.metrics.answers import answer_matches, exact_match, token_f1
 from runner.metrics.judged import ANSWER_METRICS, judged
 from runner.metrics.metric import Metric
 from runner.metrics.required import shortfall
-from runner.protocols import Generator, Judge, Workspace
+from runner.protocols import Generator, Judge, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -83,6 +84,9 @@ class FullRag:
     """Metrics of retrieval as in `retrieval_only`, and of the answer: faithfulness, answer relevancy and,
     where answers are known, exact match and token F1. `require` ends the run before any answer is generated."""
 
+    sections = staticmethod(agent_report.sections)
+    case_facts = staticmethod(agent_report.case_facts)
+
     def __init__(
         self,
         *,
@@ -99,7 +103,7 @@ class FullRag:
         """Rows of another model, server or prompt are told apart by `judge` and `generator` of the identity."""
         found = self.retrieval.load()
         parts = {"judge": self.judge_, "generator": self.generator}
-        asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
+        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
         return replace(found, identity={**found.identity, **asked})
 
     @property
@@ -112,7 +116,7 @@ class FullRag:
         return preparation
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not getattr(self.judge_, "health", False):
+        if not offered(self.judge_, "health"):
             return {}
         return {"judge_health": await check_health(self.judge_, RUBRICS)}
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.data.identity import documents_fingerprint
+from runner.domains.links import report
 from runner.domains.links.acceptance import acceptance_of
 from runner.domains.links.link_cases import LinkCase, LinkData, LinkPlaces
 from runner.domains.links.link_texts import sentence_around
@@ -19,7 +20,7 @@ from runner.llm.health import check_health
 from runner.llm.metering import by_role, charge, metered
 from runner.metrics import links, ranking
 from runner.metrics.links import acceptance, first_rank, link_metrics, novelty
-from runner.protocols import Judge, Workspace
+from runner.protocols import Judge, Workspace, offered
 from runner.records import CaseSet, Judgement, Judgements, Preparation, RoleCost, Scores, Timing
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
@@ -64,6 +65,9 @@ class LinkEvaluation:
         *links.METRICS,
     )
 
+    sections = staticmethod(report.sections)
+    case_facts = staticmethod(report.case_facts)
+
     def __init__(
         self,
         *,
@@ -99,7 +103,7 @@ class LinkEvaluation:
             "queries": fingerprint([[case.id, case.note, case.anchor, case.start, case.end] for case in data.cases]),
             "gold": fingerprint(sorted([case.id, case.gold] for case in data.cases)),
             "slices": fingerprint([[case.language, *case.tags] for case in data.cases]),
-            **{name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()},
+            **{name: fingerprint(offered(part, "provenance")) for name, part in parts.items()},
         }
         return CaseSet(data.cases, data.problems, identity)
 
@@ -107,7 +111,7 @@ class LinkEvaluation:
         """Where suggestions cost requests, all are asked for here, many at a time."""
         with stopwatch() as watch:
             index = await in_thread(self.suggester.index, self.data.vault, workspace)
-        if getattr(self.suggester, "caches", False):
+        if offered(self.suggester, "caches"):
             for start in range(0, len(cases), AHEAD):
                 batch = cases[start : start + AHEAD]
                 places, ids = [self.place(case) for case in batch], [case.id for case in batch]
@@ -120,7 +124,7 @@ class LinkEvaluation:
         return Preparation({"vault": counted, "suggester": dict(index)}, {"index_s": round(watch.ms / 1000, 3)})
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not (self.judge_reason and getattr(self.judge_, "health", False)):
+        if not (self.judge_reason and offered(self.judge_, "health")):
             return {}
         return {"judge_health": await check_health(self.judge_, [RUBRIC])}
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
+from runner.domains.memory import report
 from runner.domains.memory.context import BuiltContext, ContextBuilder
 from runner.domains.memory.probing import ProbeCase, Seen, guard, reference
 from runner.domains.memory.protocols import Memory, Scenarios
@@ -26,7 +27,7 @@ from runner.metrics.answers import answer_matches
 from runner.metrics.memory import LostAt, lost_at
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
-from runner.protocols import Generator, Judge, Workspace
+from runner.protocols import Generator, Judge, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -105,6 +106,10 @@ class RestoredProbe:
 class MemoryEvaluation:
     """One case is one probe. Strategies share the generator, its prompt and the budgets of the context."""
 
+    sections = staticmethod(report.sections)
+    sweep_sections = staticmethod(report.sweep_sections)
+    case_facts = staticmethod(report.case_facts)
+
     def __init__(
         self,
         *,
@@ -125,7 +130,7 @@ class MemoryEvaluation:
         conversations, problems = self.scenario.load()
         self._conversations = {conversation.id: conversation for conversation in conversations}
         parts = {"judge": self.judge_, "generator": self.generator, "models": self.memory}
-        asked = {name: fingerprint(getattr(part, "provenance", {})) for name, part in parts.items()}
+        asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
         weighed = {"memory_weights": fingerprint(self.weights)}
         return CaseSet(tuple(_cases(conversations)), tuple(problems), {**_identity(conversations), **asked, **weighed})
 
@@ -158,7 +163,7 @@ class MemoryEvaluation:
         return Preparation({"conversations": {"n": len(turns), "turns": sum(turns), "probes": len(cases)}})
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not getattr(self.judge_, "health", False):
+        if not offered(self.judge_, "health"):
             return {}
         return {"judge_health": await check_health(self.judge_, [RUBRIC])}
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runner.domains.agent import report as agent_report
 from runner.metrics.judged import ANSWER_METRICS
 from runner.metrics.metric import Metric
 from runner.protocols import Workspace
@@ -31,6 +32,9 @@ class RetrievalOutput:
 
 class RetrievalOnly:
     """Ranks the corpus for every query; no generator, no judge."""
+
+    sections = staticmethod(agent_report.sections)
+    case_facts = staticmethod(agent_report.case_facts)
 
     def __init__(self, *, retrieval: Retrieval) -> None:
         self.retrieval = retrieval

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from runner.domains.traces import report
 from runner.domains.traces.protocols import Novelty, Traces
 from runner.domains.traces.records import Trace, TraceScore
 from runner.domains.traces.scoring import dimensions_of, scored
@@ -14,7 +15,7 @@ from runner.domains.traces.sums import sums
 from runner.errors import ConfigError, Problem
 from runner.metrics.profile import DEFAULT, Profile, ProfileChoice
 from runner.metrics.trace import DIMENSIONS, METRICS
-from runner.protocols import Workspace
+from runner.protocols import Workspace, offered
 from runner.records import CaseSet, Judgements, Preparation, Scores, Timing
 from runner.system.store import fingerprint
 from runner.text.language import detect_language
@@ -72,6 +73,10 @@ class TraceQuality:
 
     metrics = METRICS
 
+    sections = staticmethod(report.sections)
+    sweep_sections = staticmethod(report.sweep_sections)
+    case_facts = staticmethod(report.case_facts)
+
     def __init__(
         self, *, dataset: Traces, profile: ProfileChoice, profiles: dict[str, Profile], novelty: Novelty
     ) -> None:
@@ -86,7 +91,7 @@ class TraceQuality:
     def load(self) -> CaseSet[TraceCase]:
         found = _Cases()
         self._traces, problems = self.dataset.read(found.add)
-        embedder = {"embedder": fingerprint(getattr(self.novelty, "provenance", {}))}
+        embedder = {"embedder": fingerprint(offered(self.novelty, "provenance"))}
         weights = {domain: self.profile.among(self.profiles, domain).weights for domain in sorted(found.domains)}
         identity = {**found.identity, **embedder, "trace_weights": fingerprint(weights)}
         return CaseSet(found.cases, problems, identity)

@@ -19,4 +19,4 @@ class GivenGenerator:
             raise EvaluationError(
                 f"query {query.id}: answer: missing, and generator=given needs it in the queries file"
             )
-        return Answer(text, refused=not text.strip() or is_refusal(text), citations=citations(text))
+        return Answer(text, refused=not text.strip() or is_refusal(text, query.text), citations=citations(text))

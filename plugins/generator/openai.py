@@ -25,7 +25,7 @@ class OpenaiGenerator:
     """Numbered contexts, what was said before or is remembered of it, and the question reach the model as fenced data
     in one user message.
 
-    The answer is the text as it came. It counts as refused when it is nothing but a refusal, or when the
+    The answer is the text as it came. It counts as refused when it opens as a refusal, or when the
     server says that the model refused. Without any context it refuses, in the language of the question,
     without asking, unless the question is one of a conversation. An answer that reaches `max_tokens` is kept
     and marked. `prompt`: a name, or a file; None: `memory` for questions of a conversation, `copilot` for those that
@@ -68,7 +68,7 @@ class OpenaiGenerator:
         if reply.refusal:
             return Answer(reply.refusal, refused=True)
         text = reply.text.strip()
-        return Answer(text, is_refusal(text), citations(text), cut_off=reply.finish_reason == "length")
+        return Answer(text, is_refusal(text, query.text), citations(text), cut_off=reply.finish_reason == "length")
 
     def request(self, query: Query, contexts: Sequence[Context]) -> ChatRequest:
         language = _language(query)

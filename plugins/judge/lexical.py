@@ -162,7 +162,7 @@ class LexicalJudge:
 
     def _answer_relevancy(self, fields: Mapping[str, Any]) -> Judgement:
         answer, words = str(fields["answer"]), _words_of(fields)
-        if is_refusal(answer):
+        if is_refusal(answer, str(fields["question"])):
             return Judgement(0.0, words["refusal"])
         found = relevancy(str(fields["question"]), without_citations(answer))
         reasons = [words["topic"].format(found.topic)]

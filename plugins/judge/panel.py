@@ -10,7 +10,7 @@ from pydantic import Field
 
 from runner.llm import graded
 from runner.llm.votes import Combine, combined, gathered
-from runner.protocols import Judge
+from runner.protocols import Judge, offered
 from runner.records import Judgement
 
 
@@ -39,7 +39,7 @@ class PanelJudge:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {name: getattr(judge, "provenance", {}) for name, judge in self.judges.items()}
+        return {name: offered(judge, "provenance") for name, judge in self.judges.items()}
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
         judgements = await gathered({name: judge.judge(rubric, fields) for name, judge in self.judges.items()})

@@ -12,7 +12,7 @@ from runner.domains.traces.past import Order, Past, moment_ms
 from runner.domains.traces.records import Trace
 from runner.errors import Problem
 from runner.metrics.trace import UNKNOWN_NOVELTY
-from runner.protocols import Embedder, Workspace
+from runner.protocols import Embedder, Workspace, offered
 
 
 class LocalNovelty:
@@ -36,7 +36,7 @@ class LocalNovelty:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"embedder": getattr(self.embedder, "provenance", {})}
+        return {"embedder": offered(self.embedder, "provenance")}
 
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
         if not self._past.has_vectors:

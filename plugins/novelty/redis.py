@@ -18,7 +18,7 @@ from runner.domains.traces.records import Trace
 from runner.domains.traces.shared_cache import MARK, SharedPlace, SharedVectorCache
 from runner.errors import Problem
 from runner.metrics.trace import UNKNOWN_NOVELTY
-from runner.protocols import CachedEmbedder, Embedder, Workspace
+from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
 from runner.system.store import fingerprint
 
 FULL = "raise its maxmemory, with maxmemory-policy noeviction"
@@ -57,7 +57,7 @@ class RedisNovelty:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"embedder": getattr(self.embedder, "provenance", {})}
+        return {"embedder": offered(self.embedder, "provenance")}
 
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
         """Raises StopRunError where the server cannot be used, and InputError for vectors that do not fit."""

@@ -20,7 +20,7 @@ from runner.domains.agent.shelf import Collection, Shelf
 from runner.domains.agent.toolbox import Toolbox
 from runner.errors import ComponentError, InputError, RunnerError, StopRunError
 from runner.llm.metering import asking_for
-from runner.protocols import CachedRetriever, Retriever, Workspace
+from runner.protocols import CachedRetriever, Concurrent, Retriever, Workspace, offered
 from runner.records import Corpus, Query, Ranking, Trajectory
 from runner.text.language import Language
 
@@ -103,7 +103,7 @@ class AgenticRetriever:
     @property
     def provenance(self) -> Mapping[str, Any]:
         parts = {"base": self.base, "agent": self.agent, "reranker": self.reranker}
-        return {name: getattr(part, "provenance", {}) for name, part in parts.items()}
+        return {name: offered(part, "provenance") for name, part in parts.items()}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Once: the collections get copies of `base` as it is before."""
@@ -130,11 +130,11 @@ class AgenticRetriever:
 
     @property
     def concurrency(self) -> int:
-        return max(getattr(part, "concurrency", 1) for part in (self.agent, self.reranker))
+        return max(int(offered(part, "concurrency")) for part in (self.agent, self.reranker))
 
     @property
     def caches(self) -> bool:
-        asks = any(hasattr(part, "concurrency") for part in (self.agent, self.reranker))
+        asks = any(isinstance(part, Concurrent) for part in (self.agent, self.reranker))
         return asks or (isinstance(self.base, CachedRetriever) and self.base.caches)
 
     def is_cached(self, queries: Sequence[Query]) -> list[bool]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
-from runner.protocols import CachedRetriever, Retriever, Workspace
+from runner.protocols import CachedRetriever, Retriever, Workspace, offered
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 
@@ -53,7 +53,7 @@ class HybridRetriever:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {name: getattr(leg, "provenance", {}) for name, leg in self.legs.items()}
+        return {name: offered(leg, "provenance") for name, leg in self.legs.items()}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         facts = {name: dict(leg.index(corpus, workspace)) for name, leg in self.legs.items()}

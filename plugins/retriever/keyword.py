@@ -18,7 +18,7 @@ from pydantic import Field
 from runner.domains.links.graph_rerank import GraphRerank
 from runner.domains.links.store import NoteStore
 from runner.errors import CorpusError
-from runner.protocols import Tokenizer, Workspace
+from runner.protocols import Tokenizer, Workspace, offered
 from runner.records import Corpus, Query, Ranking
 from runner.system.store import fingerprint
 from runner.text.ordering import best, byte_ranks
@@ -60,7 +60,7 @@ class KeywordRetriever:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"bm25s": version("bm25s"), "tokenizer": getattr(self.tokenizer, "provenance", {})}
+        return {"bm25s": version("bm25s"), "tokenizer": offered(self.tokenizer, "provenance")}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""
@@ -89,7 +89,7 @@ class KeywordRetriever:
 
     def _remembering(self, workspace: Workspace) -> Tokenize:
         store = NoteStore(workspace.root, cold=workspace.cold, reads=workspace.stored)
-        identity = fingerprint([workspace.identity(self.tokenizer), getattr(self.tokenizer, "provenance", {})])
+        identity = fingerprint([workspace.identity(self.tokenizer), offered(self.tokenizer, "provenance")])
         return partial(store.terms, self.tokenizer, identity)
 
     def _build(self, folder: Path, corpus: Corpus, tokenize: Tokenize) -> None:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
 from runner.errors import CorpusError, Problem, StopRunError
-from runner.protocols import CachedEmbedder, Embedder, Workspace
+from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
 from runner.records import Corpus, Query, Ranking
 from runner.text.ordering import best, byte_ranks
 from runner.text.passages import passages
@@ -55,13 +55,13 @@ class SemanticRetriever:
         self.graph = GraphRerank(graph_rerank, graph_weight)
 
     def preflight(self) -> list[Problem]:
-        if getattr(self.embedder, "has_vectors", True):
+        if offered(self.embedder, "has_vectors"):
             return []
         return [Problem("embedder", "none makes no vectors, and this retriever needs them; choose another embedder")]
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return {"faiss": version("faiss-cpu"), "embedder": getattr(self.embedder, "provenance", {})}
+        return {"faiss": version("faiss-cpu"), "embedder": offered(self.embedder, "provenance")}
 
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Raises CorpusError for a corpus without chunks."""
@@ -98,7 +98,7 @@ class SemanticRetriever:
     def _fitted(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Vectors that are made up, or of blank texts, at the length of those in the index. Raises StopRunError for
         others."""
-        if getattr(self.embedder, "is_rehearsed", False) or not vectors.any():
+        if offered(self.embedder, "is_rehearsed") or not vectors.any():
             return np.resize(vectors, (len(vectors), self._index.d))
         name = self.provenance["embedder"].get("model", type(self.embedder).__name__)
         raise StopRunError(

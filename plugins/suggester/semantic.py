@@ -12,7 +12,7 @@ from pydantic import Field
 from runner.domains.links.link_texts import LinkText, link_texts, with_link_texts
 from runner.domains.links.reasons import n_shared, of_link, of_text
 from runner.domains.links.suggesting import Place, Suggestions, Vault, ordered
-from runner.protocols import CachedRetriever, Retriever, Workspace
+from runner.protocols import CachedRetriever, Retriever, Workspace, offered
 from runner.records import Query, Ranking
 
 ANCHOR = 2  # times that the anchor stands in what is searched for, beside its place in the context
@@ -38,7 +38,7 @@ class SemanticSuggester:
 
     @property
     def provenance(self) -> Mapping[str, Any]:
-        return dict(getattr(self.retriever, "provenance", {}))
+        return dict(offered(self.retriever, "provenance"))
 
     @property
     def caches(self) -> bool:

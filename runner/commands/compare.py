@@ -27,11 +27,9 @@ from runner.compare.regression import Regression
 from runner.compare.sides import Finder
 from runner.compare.snapshot import write_bytes
 from runner.errors import ConfigError, InputError, did_you_mean
-from runner.report.comparison import write
+from runner.report.comparison import panels, write, write_comparison
 from runner.report.comparison_junit import no_place_for_junit, write_junit
-from runner.report.comparison_panels import comparison_panels
 from runner.report.comparison_words import Record
-from runner.report.html import write_comparison
 from runner.run.comparing import why
 from runner.system import terminal
 from runner.system.writing import from_here
@@ -63,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
         options.junit.parent.mkdir(parents=True, exist_ok=True)
         write_junit(options.junit, records, say)
     for record in records:
-        terminal.show(*comparison_panels(record, say))
+        terminal.show(*panels(record, say))
     terminal.note(say("compare.report", path=from_here(folder)))
     for record in records:
         if record["exit_code"]:

@@ -1,4 +1,4 @@
-"""Count what a command would ask of models: requests, tokens and USD, per role and run. Asks nothing.
+"""Count what a command would ask of models: requests, tokens and USD, per role and run. Calls no model.
 
 Takes the words of a run: `python -m runner plan +experiment=full_rag k=3,5,10 generator=openai judge=openai`.
 Data are loaded, indexed and ranked as the run would do it; nothing of it is kept.

@@ -41,7 +41,7 @@ def show(folder: Path) -> None:
     if not opened.summary:
         reason = opened.run.get("error_message") or "it did not finish"
         raise InputError(f"{folder}: the run has no results ({opened.run.get('status')}: {reason})")
-    terminal.show(*report.panels(opened.run, opened.summary), *report.comparison_view(folder, opened.run))
+    terminal.show(*report.panels(opened), *report.comparison_view(folder, opened.run))
 
 
 def _show_tracked(run_id: str, uri: str | None) -> None:

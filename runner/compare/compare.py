@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from runner.compare import comparability, expense
 from runner.compare.anchoring import Anchored
 from runner.compare.comparability import Reason, comparable_pairs
-from runner.compare.configs import Setting, config_difference
 from runner.compare.differences import Difference, PairedRuns
 from runner.compare.expense import Expense
 from runner.compare.flips import Flips, flips_of
@@ -17,11 +17,12 @@ from runner.compare.pairing import Pairing
 from runner.compare.regression import Regression, margins_of
 from runner.compare.sides import Side
 from runner.compare.slices import slices_of
-from runner.compare.snapshots import Bools
+from runner.compare.snapshots import Bools, Snapshot
 from runner.compare.texts import with_texts
 from runner.compare.verdicts import ALPHA, Overall, Role, Verdict, adjusted, main_metrics, overall, verdict
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import Paired
+from runner.tracking.entry import NOT_PARAMS, flat
 
 ROLES: tuple[Role, ...] = ("main", "other", "leg")
 
@@ -219,3 +220,39 @@ class _Numbers:
             SliceRow(dimension, value, self._compared(difference, numbers, p_holm, margin))
             for (dimension, value, difference, numbers), p_holm in zip(scored, chances, strict=True)
         ]
+
+
+# --- what was set differently ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that is not the same in both, as text; None where a run does not have it."""
+
+    key: str
+    baseline: str | None
+    candidate: str | None
+
+
+def config_difference(baseline: Snapshot, candidate: Snapshot) -> list[Setting]:
+    """Chosen components first, then settings by dotted key: what was evaluated, not where results went or what
+    they cost."""
+    one, other = _choices(baseline), _choices(candidate)
+    choices = _differing(one, other)
+    settings = _differing(_settings(baseline.config), _settings(candidate.config))
+    told = {f"{choice.key}._target_" for choice in choices}
+    return [*choices, *(setting for setting in settings if setting.key not in told)]
+
+
+def _differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[Setting]:
+    keys = dict.fromkeys([*one, *other])
+    return [Setting(key, one.get(key), other.get(key)) for key in keys if one.get(key) != other.get(key)]
+
+
+def _choices(snapshot: Snapshot) -> dict[str, str]:
+    choices = snapshot.run.get("choices") or {}
+    return {str(name): str(choice) for name, choice in choices.items() if name not in (*NOT_PARAMS, "experiment")}
+
+
+def _settings(config: Mapping[str, Any]) -> dict[str, str]:
+    return dict(flat({name: value for name, value in config.items() if name not in NOT_PARAMS}, config))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from runner.config.hydra_internals import repository
 from runner.errors import Problem, did_you_mean
 from runner.system.metadata import without_credentials
 
@@ -42,10 +43,10 @@ def _all_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
 def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
     from hydra.core.object_type import ObjectType
 
-    _, repository = loader._parse_overrides_and_create_caching_repo("config", list(search_path))
+    files = repository(loader, search_path)
 
     def options(group: str, kind: ObjectType) -> list[str]:
-        return list(repository.get_group_options(group, kind))
+        return list(files.get_group_options(group, kind))
 
     names = options("", ObjectType.GROUP)
     nested = [f"{name}/{inner}" for name in names for inner in options(name, ObjectType.GROUP)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import typing
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,12 +18,16 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from runner.config.doors import BY_KEY, made, missing_methods, open_doors
-from runner.config.schema import Schema, current, load, misfit, schema_of
+from runner.config.hydra_internals import key_of, written
+from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
+from runner.protocols import offered
+from runner.system import terminal
 from runner.system.redaction import as_it_is, marked, marking
 from runner.system.sources import code_digest, data_digest, data_files, modules_of
 from runner.system.store import fingerprint
+from runner.words.wording import LANGUAGES, supported
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -63,7 +68,7 @@ class Walk(Generic[T]):
 
     def component(self, node: DictConfig) -> T:
         if id(node) not in self.memo:
-            key = str(node._get_full_key(None))
+            key = key_of(node)
             with as_it_is():
                 target = str(OmegaConf.select(node, "_target_"))
             arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
@@ -73,16 +78,16 @@ class Walk(Generic[T]):
 
     def _item(self, parent: DictConfig | ListConfig, name: Any) -> Any:
         if OmegaConf.is_interpolation(parent, name):
-            raw = str(parent._get_node(name)._value())  # type: ignore[union-attr]
+            raw = str(written(parent, name))
             if option := OPTION.fullmatch(raw):
-                self.aliases[parent._get_full_key(name)] = option.group(1)
+                self.aliases[key_of(parent, name)] = option.group(1)
         try:
             return self._value(parent[name])
         except MissingMandatoryValue:
-            key = parent._get_full_key(name)
+            key = key_of(parent, name)
             self.problems.append(Problem(key, f"a value is required; give one with {key}=VALUE"))
         except OmegaConfBaseException as error:
-            self.problems.append(Problem(parent._get_full_key(name), str(error).splitlines()[0]))
+            self.problems.append(Problem(key_of(parent, name), str(error).splitlines()[0]))
         return None
 
     def _value(self, value: Any) -> Any:
@@ -125,6 +130,34 @@ def check(*nodes: DictConfig) -> list[Problem]:
         wanted = (load(ROOTS[root.key]),) if root.key in ROOTS else ()
         problems += filter(None, [root.problem(wanted)])
     return [Problem(_as_typed(problem.key, walk.aliases), problem.message) for problem in problems]
+
+
+def note_misspelt(nodes: Sequence[DictConfig], language: object) -> None:
+    """A line on stderr for each attribute of a component that looks like a misspelt optional one."""
+    found = dict.fromkeys(line for node in nodes for line in misspelt_attributes(node))
+    for target, name, near in found:
+        terminal.note(LANGUAGES[supported(language)]("progress.misspelt", target=target, name=name, near=near))
+
+
+def misspelt_attributes(node: DictConfig) -> list[tuple[str, str, str]]:
+    """(`_target_`, attribute, optional attribute that its name comes close to) of the components that `node` reaches,
+    which has passed `check`."""
+    targets: dict[str, str] = {}
+    roles: dict[str, set[type]] = defaultdict(set)
+
+    def visit(key: str, target: str, arguments: dict[str, Any]) -> Component:
+        targets[key] = current(target)
+        for name, role in schema_of(target).roles.items():
+            for part in _held(arguments.get(name)):
+                roles[part.key].add(role)
+        return Component(key, load(target))
+
+    Walk(visit).component(node)
+    return [
+        (target, name, near)
+        for key, target in targets.items()
+        for name, near in misspelt(load(target), schema_of(target).model.model_fields, roles[key]).items()
+    ]
 
 
 def keys(node: DictConfig) -> set[str]:
@@ -197,7 +230,7 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
     """Node id -> hash, for everything that `node` reaches."""
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> str:
-        if getattr(load(target), "not_in_identity", False):
+        if offered(load(target), "not_in_identity"):
             return ""
         kept = {
             name: value for name, value in arguments.items() if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY

@@ -13,8 +13,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
 from runner.config.choices import group_problem, known_groups, nested_problem, of_all_jobs
+from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.frozen import Frozen, unfolded
+from runner.config.hydra_internals import SWEEPER
 from runner.config.options import RunOptions, experiment_name, problems_of, reached, run_fingerprint
 from runner.config.provider_files import placed
 from runner.config.references import chosen, reference_overrides
@@ -28,7 +30,6 @@ from runner.system.store import fingerprint
 watch()
 
 OPEN = ("provider.",)  # mappings in which any name may stand
-SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
 PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
 NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
 
@@ -95,6 +96,8 @@ def plan_of(line: arguments.Line) -> Plan:
             name: replace(compose_cells(changed, main, vet)[1][0], swept=chosen(name))
             for name, changed in reference_overrides(cells[0].cfg, cells[0].overrides).items()
         }
+    nodes = [cell.cfg.evaluation for cell in (*cells, *references.values())]
+    note_misspelt(nodes, cells[0].cfg.report.language)
     is_sweep = line.multirun or any(map(arguments.is_sweep, overrides)) or bool(references)
     return Plan(cells, overrides, is_sweep, frozen, references)
 

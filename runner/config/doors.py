@@ -55,17 +55,6 @@ LARGEST = sys.float_info.max
 LOGGED = 20  # different errors of components of which a run keeps the traceback
 LARGEST_SHOWN = 60  # characters of a value in a message
 
-# What a protocol lets a component offer besides its own methods.
-OPTIONAL: Mapping[type, tuple[type, ...]] = {
-    protocols.Retriever: (protocols.CachedRetriever,),
-    protocols.Embedder: (protocols.CachedEmbedder,),
-    protocols.Evaluation: (
-        protocols.JudgeChecking,
-        protocols.Opened,
-        protocols.Rejudging,
-        protocols.Summing,
-    ),
-}
 # By config key, of what stands at the root of a configuration or is taken by something that names no protocol.
 BY_KEY: Mapping[str, type] = {
     "evaluation": protocols.Evaluation,
@@ -258,7 +247,7 @@ def _own_methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
 @functools.cache
 def _methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
     """With those that it lets a component offer."""
-    offered = [_own_methods(each) for each in OPTIONAL.get(protocol, ())]
+    offered = [_own_methods(each) for each in protocols.OPTIONAL.get(protocol, ())]
     return {name: method for each in (*offered, _own_methods(protocol)) for name, method in each.items()}
 
 
@@ -495,7 +484,7 @@ def _rankings(door: Door, retriever: Any, rankings: Any, queries: Sequence[Query
     if len(rankings) != len(queries):
         raise door.wrong(f"returned {len(rankings)} rankings for {len(queries)} queries")
     known = door.state.get(("corpus", id(retriever)))
-    if known is not None and (not known.documents or getattr(retriever, "foreign_ids", False)):
+    if known is not None and (not known.documents or protocols.offered(retriever, "foreign_ids")):
         known = None
     of = [f"query {query.id}: " for query in queries] if len(queries) > 1 else [""]
     checked = [_ranking(door, *each, known) for each in zip(rankings, of, strict=False)]
@@ -622,7 +611,7 @@ def _vectors(door: Door, embedder: Any, vectors: Any, texts: Sequence[str], *_: 
         raise door.wrong(f"{expected}, got an array of shape {list(vectors.shape)}")
     if vectors.dtype.kind != "f":
         raise door.wrong(f"{expected}, got an array of {vectors.dtype}")
-    if getattr(embedder, "is_rehearsed", False) or not len(vectors):
+    if protocols.offered(embedder, "is_rehearsed") or not len(vectors):
         return vectors
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
     _check_lengths(door, vectors)

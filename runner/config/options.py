@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from runner import __version__
 from runner.config.components import NOT_A_MAPPING, check, got, identity, keys, violation
+from runner.config.hydra_internals import node_of
 from runner.errors import ConfigError, Problem, did_you_mean, not_a_mapping
 from runner.llm.names import name_problem
 from runner.llm.settings import Price, Prices, ProviderSettings
@@ -113,7 +114,7 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
     problems = _option_problems(cfg)
     if not _is_component(cfg, "evaluation"):
         return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
-    problems += check(*(_node(cfg, name) for name in _names(cfg) if _is_component(cfg, name)))
+    problems += check(*(node_of(cfg, name) for name in _names(cfg) if _is_component(cfg, name)))
     problems += _model_problems(cfg)
     problems += _beyond(OmegaConf.to_container(cfg))
     return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]
@@ -132,7 +133,7 @@ def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
 def _model_problems(cfg: DictConfig) -> list[Problem]:
     """Names of models that `evaluation` reaches: their provider exists, and `deterministic` wants a dated name."""
     problems = []
-    providers = _node(cfg, "provider")
+    providers = node_of(cfg, "provider")
     if not isinstance(providers, DictConfig):  # which is a problem of its own
         return []
     for key in sorted(keys(cfg.evaluation)):
@@ -197,12 +198,8 @@ def _names(cfg: DictConfig) -> list[str]:
     return [str(name) for name in cfg if name != "hydra"]
 
 
-def _node(cfg: DictConfig, name: str) -> Any:
-    return cfg._get_node(name)
-
-
 def _is_component(cfg: DictConfig, name: str) -> bool:
-    node = _node(cfg, name)
+    node = node_of(cfg, name)
     return isinstance(node, DictConfig) and not node._is_none() and "_target_" in node
 
 
@@ -250,12 +247,12 @@ def _settings(loc: Sequence[str | int]) -> list[str]:
 
 def _unknown(cfg: DictConfig, name: str) -> Problem:
     used = [key for key in _names(cfg) if _is_component(cfg, key) and key not in NOT_PARTS]
-    if not OmegaConf.is_config(_node(cfg, name)):
+    if not OmegaConf.is_config(node_of(cfg, name)):
         if name in NOT_PARTS:
             return Problem(name, "expected a component (a mapping with _target_)")
         known = [*RunOptions.model_fields, *used, "evaluation", "tracking", "regression", "profile", "experiment"]
         return Problem(name, f"unknown option{did_you_mean(name, known)}")
-    if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(OmegaConf.to_container(_node(cfg, "evaluation"))):
+    if _is_component(cfg, "evaluation") and f"${{{name}}}" in str(OmegaConf.to_container(node_of(cfg, "evaluation"))):
         return Problem(name, "expected a component (a mapping with _target_)")
     near = did_you_mean(name, [*used, "report", "budget", "provider"]) if name not in PARTS else ""
     if "did you mean" in near:
@@ -270,5 +267,5 @@ def experiment_name(choices: Mapping[str, str], cfg: DictConfig) -> str:
 
 def evaluation_name(cfg: DictConfig) -> str:
     """Its module, named as the choice of conf/evaluation is for those that come with the program."""
-    parts = str(_node(cfg, "evaluation")._target_).split(".") if _is_component(cfg, "evaluation") else []
+    parts = str(node_of(cfg, "evaluation")._target_).split(".") if _is_component(cfg, "evaluation") else []
     return parts[-2] if len(parts) > 1 else "the evaluation"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from runner.config.hydra_internals import repository
 from runner.errors import Problem
 from runner.llm.settings import ProviderSettings
 
@@ -39,10 +39,9 @@ def _files(search_path: Sequence[str]) -> Iterator[str]:
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.object_type import ObjectType
 
-    loader: Any = GlobalHydra.instance().config_loader()
-    _, repository = loader._parse_overrides_and_create_caching_repo("config", list(search_path))
-    for name in repository.get_group_options(GROUP, ObjectType.CONFIG):
-        file = repository.load_config(f"{GROUP}/{name}")
+    choices = repository(GlobalHydra.instance().config_loader(), search_path)
+    for name in choices.get_group_options(GROUP, ObjectType.CONFIG):
+        file = choices.load_config(f"{GROUP}/{name}")
         if file.header["package"] is None:
             path = f"{file.path.removeprefix('file://')}/{GROUP}/{name}.yaml"
             yield f"{path}: its first line has to be `# @package {GROUP}.{name}`, which says whose settings these are"

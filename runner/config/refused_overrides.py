@@ -10,6 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
 from runner.config.components import PROVIDERS
+from runner.config.hydra_internals import node_of
 from runner.errors import Problem, did_you_mean, not_a_mapping
 from runner.system.metadata import without_credentials
 
@@ -32,7 +33,7 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def refused(groups: Sequence[str], values: Sequence[str]) -> list[Problem]:
-    """Of `values`, which do not compose upon `groups`, or of those, which do not compose themselves."""
+    """The overrides that make composing fail: among `values`, or, where `groups` alone do not compose, among these."""
     from hydra.errors import HydraException
 
     try:
@@ -84,7 +85,7 @@ def _misplaced(override: str, cfg: DictConfig) -> Problem | None:
             return Problem(key, f"there is nothing of this name to take out{did_you_mean(name, _names(node))}")
         if not isinstance(node, DictConfig | ListConfig) or (isinstance(node, DictConfig) and name not in node):
             return None
-        node = node._get_node(int(name)) if isinstance(node, ListConfig) else node._get_node(name)
+        node = node_of(node, int(name) if isinstance(node, ListConfig) else name)
     if parsed.is_delete():
         return None if parsed.value() in (None, "") else Problem(key, f"expected ~{key}, without a value")
     return _misshapen(key, node, parsed.value())

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import get_protocol_members
 
+from runner import protocols
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+
+ALIKE = 0.85  # of difflib: `provenence` and `provenance` are .9, `cached` and `caches` .83
 
 # What records of version 0.1 call classes that stand elsewhere now.
 MOVED = {
@@ -86,6 +91,32 @@ def _misfit(cls: type, wanted: type) -> str | None:
     if not missing:
         return None
     return f"expected {wanted.__name__}, with the methods {', '.join(methods)}; {name} has no {', '.join(missing)}"
+
+
+def misspelt(cls: type, settings: Collection[str], roles: Iterable[type]) -> dict[str, str]:
+    """Public attributes of a class -> the optional attribute (runner.protocols) whose name each comes close to, and
+    which the class does not have. Names of its settings, and of the protocols that it fits, are its own."""
+    fitting = {*roles, *(role for role in protocols.OPTIONAL if _misfit(cls, role) is None)}
+    own = {*settings, *(name for role in fitting for name in get_protocol_members(role))}
+    optional = [*protocols.ANY, *(each for role in fitting for each in protocols.OPTIONAL.get(role, ()))]
+    known = {name for each in (*optional, *fitting) for name in get_protocol_members(each)}
+    there = _public_names(cls) | {*settings}
+    found: dict[str, str] = {}
+    for name in sorted(there - own - known):
+        if near := difflib.get_close_matches(name, known - there, n=1, cutoff=ALIKE):
+            found[name] = near[0]
+    return found
+
+
+def _public_names(cls: type) -> set[str]:
+    """Attributes that a class and those that it is made from name, but for those of Python and of protocols."""
+    bases = [
+        base
+        for base in inspect.getmro(cls)
+        if base.__module__.partition(".")[0] not in sys.stdlib_module_names and not _is_protocol(base)
+    ]
+    names = {name for base in bases for name in (*vars(base), *inspect.get_annotations(base))}
+    return {name for name in names if not name.startswith("_")}
 
 
 @cache

@@ -10,7 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
 from runner.config.choices import choice_problem, known_groups, nested_problem
-from runner.config.components import check
+from runner.config.components import check, note_misspelt
 from runner.config.compose import initialized
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.provider_files import placed
@@ -44,6 +44,7 @@ def settings_of(command: str, words: Sequence[str], root: str) -> DictConfig:
     found = {problem.key: problem for problem in reversed(problems)}
     if found:
         raise ConfigError(list(found.values())[::-1])
+    note_misspelt([cfg[root]], cfg.get("language"))
     return cfg
 
 

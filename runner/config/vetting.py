@@ -22,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from runner.config import arguments
 from runner.config.choices import ENTRY_POINTS
 from runner.config.frozen import CONF, Frozen, read_mapping
+from runner.config.hydra_internals import key_of, node_of, written
 from runner.config.schema import load
 from runner.errors import InputError
 from runner.system import terminal
@@ -309,6 +310,18 @@ def is_installed(target: str) -> bool:
     return any(target.startswith(f"{package}.") for package in _installed())
 
 
+def installed_class(target: str) -> type | None:
+    """The class behind a `_target_` of a file that somebody else may have written; None, and nothing is imported, where
+    it is of another package. None too where it is not there."""
+    if not is_installed(target):
+        return None
+    try:
+        cls: type = load(target)
+    except (ImportError, AttributeError, TypeError):
+        return None
+    return cls if is_installed(f"{cls.__module__}.{cls.__name__}") else None
+
+
 @cache
 def _installed() -> frozenset[str]:
     return frozenset(
@@ -329,7 +342,7 @@ def strange_component(node: DictConfig, typed: Mapping[str, str]) -> list[Strang
     """Of a component in a file that somebody else may have written, such as that of a run, with what was typed."""
     known = own((), ())
     texts = known.texts | set(typed.values()) | {_alike(text) for text in typed.values()}
-    found = _in_mapping(node, str(node._get_full_key(None)), replace(known, texts=texts))
+    found = _in_mapping(node, key_of(node), replace(known, texts=texts))
     return [part for part in found if not part.what.startswith("'sqlite:")]  # nothing leaves the machine
 
 
@@ -342,8 +355,8 @@ def _value(parent: DictConfig | ListConfig, place: Any) -> Any:
 
 
 def _raw(parent: DictConfig | ListConfig, place: Any) -> Any:
-    node: Any = parent._get_node(place)
-    return OmegaConf.to_container(node) if OmegaConf.is_config(node) else node._value()
+    node: Any = node_of(parent, place)
+    return OmegaConf.to_container(node) if OmegaConf.is_config(node) else written(parent, place)
 
 
 def _shown(value: Any) -> str:

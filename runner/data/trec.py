@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from runner.data.fields import Fields, clean
 from runner.data.files import read_text
 from runner.data.jsonl import read_jsonl
 from runner.data.problems import ProblemLog, why_empty
+from runner.data.trec_runs import judgements
 from runner.errors import DataError
 
 _TOPIC = re.compile(r"<(top|topic)\b([^>]*)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 _NUMBER = re.compile(r"number\s*=\s*[\"']([^\"']*)[\"']", re.IGNORECASE)
 _LABELS = {"num": "Number:", "title": "Topic:", "desc": "Description:", "narr": "Narrative:"}
 _FIELD = re.compile(r"<(\w+)>(.*?)(?=<\w+>|</|\Z)", re.DOTALL)
-HEADER = ("query-id", "corpus-id", "score")  # of qrels with three columns, as BEIR has them
-THREE_COLUMNS = ("query", "document", "grade")
-FOUR_COLUMNS = ("query", "iteration", "document", "grade")
-COMMENT = "#"  # with which lines begin that trec_eval passes over
+REPEATED = "'{document}' is judged {first} and {grade} for topic '{query}'; the first one counts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,37 +99,26 @@ def _content(name: str, text: str) -> str:
 
 
 def read_qrels(path: str, key: str, log: ProblemLog) -> dict[str, Judged]:
-    """Judgements by topic id: `query iteration document grade` a line, or three columns under a header. As trec_eval
-    does, it passes over comments and what follows the last column.
+    """Judgements by topic id, of lines as runner.data.trec_runs has them.
 
     A bad line and a second, different grade of a document are errors and left out.
     Raises DataError when the file cannot be read or holds no usable judgement.
     """
-    judged: dict[str, Judged] = {}
-    columns: tuple[str, ...] | None = None
-    for line, content in enumerate(read_text(path, key, DataError).split("\n"), 1):
-        values = content.split()
-        if not values or values[0].startswith(COMMENT):
-            continue
-        is_header = tuple(values) == HEADER
-        columns = columns or (THREE_COLUMNS if is_header else FOUR_COLUMNS)
-        if not is_header:
-            _read_judgement(values, columns, Fields({}, path, line, log), judged)
+
+    def refuse(number: int, column: str, message: str) -> None:
+        log.error(path, message, number, column or None)
+
+    lines = read_text(path, key, DataError).encode().split(b"\n")
+    qrels, first_lines = judgements(lines, refuse, REPEATED)
     log.stop_if_strict()
-    if not judged:
+    if not qrels:
         raise DataError(f"{key}: no judgements in {path}{why_empty(log, path)}")
-    return judged
+    return {_text(query): Judged(_by_text(grades), first_lines[query]) for query, grades in qrels.items()}
 
 
-def _read_judgement(values: list[str], columns: tuple[str, ...], fields: Fields, judged: dict[str, Judged]) -> None:
-    row = dict(zip(columns, values, strict=False))
-    if len(values) < len(columns):
-        fields.error("", f"expected {len(columns)} columns ({' '.join(columns)}), found {len(values)}")
-    elif not re.fullmatch(r"[-+]?\d{1,9}", row["grade"], re.ASCII):
-        fields.error("grade", f"expected a whole number, found '{row['grade']}'")
-    else:
-        topic, document, grade = clean(row["query"]), clean(row["document"]), int(row["grade"])
-        first = judged.setdefault(topic, Judged({}, fields.line)).grades.setdefault(document, grade)
-        if first != grade:
-            message = f"'{document}' is judged {first} and {grade} for topic '{topic}'; the first one counts"
-            fields.error("grade", message)
+def _by_text(grades: Mapping[bytes, int]) -> dict[str, int]:
+    return {_text(document): grade for document, grade in grades.items()}
+
+
+def _text(id: bytes) -> str:
+    return clean(id.decode())

@@ -17,22 +17,29 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import NoReturn
 
-from runner.data.trec import COMMENT, FOUR_COLUMNS, HEADER, THREE_COLUMNS
 from runner.errors import DataError
+from runner.records import DataProblem
 
 Qrels = dict[bytes, dict[bytes, int]]
 Run = dict[bytes, dict[bytes, float]]
+Rows = Sequence[Sequence[bytes]]
+Refuse = Callable[[int, str, str], None]  # gets line number, column and message; a line that it lets pass is left out
 
+THREE_COLUMNS = ("query", "document", "grade")  # of qrels under a header, as BEIR has them
+FOUR_COLUMNS = ("query", "iteration", "document", "grade")
 RUN_COLUMNS = ("query", "Q0", "document", "rank", "score", "tag")
+REPEATED = "'{document}' for query '{query}' is judged {first} in an earlier line, here {grade}"
 
-_HEADER = [name.encode() for name in HEADER]
+_HEADER = [b"query-id", b"corpus-id", b"score"]
+_COMMENT = b"#"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUERY = itemgetter(slice(1))  # a list of one column, or of none for a blank line
 _GRADE = re.compile(rb"[-+]?\d{1,9}")
@@ -41,22 +48,12 @@ _SCORE = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Consecutive lines of one query, the first of them line `number` of the file."""
+    """Consecutive sound lines of one query: their numbers, documents, and grades or scores."""
 
-    path: Path
-    number: int
     query: bytes
+    numbers: Sequence[int]
     documents: Sequence[bytes]
-    values: Sequence[bytes]
-
-    def check(self, is_valid: Callable[[bytes], object], field: str, expected: str) -> None:
-        """Raises DataError for the first value that is not valid."""
-        if not all(map(is_valid, self.values)):
-            place, value = next((place, value) for place, value in enumerate(self.values) if not is_valid(value))
-            self.refuse(place, f"{field}: expected {expected}, found '{_shown(value)}'")
-
-    def refuse(self, place: int, message: str) -> NoReturn:
-        raise DataError(f"{self.path}:{self.number + place}: {message}")
+    values: Sequence[float]
 
 
 def read_qrels(path: Path) -> Qrels:
@@ -65,108 +62,157 @@ def read_qrels(path: Path) -> Qrels:
     A judgement may be repeated. Two different grades of a document raise DataError, as does a line that
     is not of the form.
     """
+    with _opened(path) as lines:
+        return judgements(lines, _raising(path))[0]
+
+
+def judgements(lines: Iterable[bytes], refuse: Refuse, repeated: str = REPEATED) -> tuple[Qrels, dict[bytes, int]]:
+    """Grades by query and document, and the number of the first line of each query. `repeated`: the message for a
+    second, different grade, which does not count."""
     qrels: Qrels = {}
-    for stretch in _stretches(path, FOUR_COLUMNS, "grade"):
-        stretch.check(_GRADE.fullmatch, "grade", "a whole number")
-        grades = list(map(int, stretch.values))
+    first_lines: dict[bytes, int] = {}
+    for stretch in _stretches(lines, FOUR_COLUMNS, refuse):
+        grades: Sequence[int] = stretch.values  # type: ignore[assignment]
         judged = dict(zip(stretch.documents, grades, strict=True))
         if stretch.query in qrels or len(judged) < len(grades):
             judged = qrels.get(stretch.query, {})
-            _add(judged, stretch, grades)
+            for number, document, grade in zip(stretch.numbers, stretch.documents, grades, strict=True):
+                if (first := judged.setdefault(document, grade)) != grade:
+                    ids = {"document": _shown(document), "query": _shown(stretch.query)}
+                    refuse(number, "grade", repeated.format(**ids, first=first, grade=grade))
         qrels[stretch.query] = judged
-    return qrels
-
-
-def _add(judged: dict[bytes, int], stretch: _Stretch, grades: Sequence[int]) -> None:
-    for place, (document, grade) in enumerate(zip(stretch.documents, grades, strict=True)):
-        if judged.setdefault(document, grade) != grade:
-            pair = f"'{_shown(document)}' for query '{_shown(stretch.query)}'"
-            stretch.refuse(place, f"grade: {pair} is judged {judged[document]} in an earlier line, here {grade}")
+        first_lines.setdefault(stretch.query, stretch.numbers[0])
+    return qrels, first_lines
 
 
 def read_run(path: Path) -> Run:
-    """Scores of the documents returned for each query; a document listed twice has its best score."""
+    """Scores of the documents returned for each query; a document listed twice has its best score. Raises DataError
+    for a line that is not of the form."""
     run: Run = {}
-    for stretch in _stretches(path, RUN_COLUMNS, "score"):
-        values = _finite(stretch)
-        scores = dict(zip(stretch.documents, values, strict=True))
-        if stretch.query in run or len(scores) < len(values):
-            scores = run.get(stretch.query, {})
-            for document, score in zip(stretch.documents, values, strict=True):
-                scores[document] = max(score, scores.get(document, score))
-        run[stretch.query] = scores
+    with _opened(path) as lines:
+        for stretch in _stretches(lines, RUN_COLUMNS, _raising(path)):
+            scores = dict(zip(stretch.documents, stretch.values, strict=True))
+            if stretch.query in run or len(scores) < len(stretch.values):
+                scores = run.get(stretch.query, {})
+                for document, score in zip(stretch.documents, stretch.values, strict=True):
+                    scores[document] = max(score, scores.get(document, score))
+            run[stretch.query] = scores
     return run
 
 
-def _finite(stretch: _Stretch) -> list[float]:
+@contextmanager
+def _opened(path: Path) -> Iterator[Iterable[bytes]]:
+    """The lines of a file, without its byte order mark. Raises DataError where it cannot be read."""
     try:
-        scores = list(map(float, stretch.values))
+        with path.open("rb") as file:
+            if file.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
+                file.read(len(_BYTE_ORDER_MARK))
+            yield file
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _raising(path: Path) -> Refuse:
+    def refuse(number: int, column: str, message: str) -> NoReturn:
+        raise DataError(str(DataProblem("error", str(path), message, number, column)))
+
+    return refuse
+
+
+# --- the form of a line -------------------------------------------------------------------------------
+
+
+def _stretches(lines: Iterable[bytes], columns: Sequence[str], refuse: Refuse) -> Iterator[_Stretch]:
+    number, is_first = 1, True
+    for query, group in groupby(map(bytes.split, lines), _QUERY):
+        rows: Rows = list(group)
+        numbers: Sequence[int] = range(number, number + len(rows))
+        number += len(rows)
+        if not query or query[0].startswith(_COMMENT):
+            continue
+        if is_first and rows[0] == _HEADER and columns == FOUR_COLUMNS:
+            columns = THREE_COLUMNS
+        if rows[0] == _HEADER and columns == THREE_COLUMNS:  # joined files have it more than once
+            rows, numbers = rows[1:], numbers[1:]
+        is_first = False
+        read = _read(rows, columns)
+        if read is None:
+            sound = [place for place, row in enumerate(rows) if not _refused(row, numbers[place], columns, refuse)]
+            rows, numbers = [rows[place] for place in sound], [numbers[place] for place in sound]
+            read = _read(rows, columns)
+        if rows and read is not None:
+            yield _Stretch(_nfc(query[0]), numbers, *read)
+
+
+def _read(rows: Rows, columns: Sequence[str]) -> tuple[Sequence[bytes], Sequence[float]] | None:
+    """Documents and values of rows of one query; None where a row is not of the form (`_refused` tells which)."""
+    by_name = dict(zip(columns, zip(*rows, strict=False), strict=False))
+    if len(by_name) < len(columns):
+        return None
+    if "rank" in columns and max(map(len, rows)) > len(columns) and not all(_has_rank(row, columns) for row in rows):
+        return None
+    values = _grades(by_name["grade"]) if "grade" in columns else _scores(by_name["score"])
+    documents = by_name["document"]
+    if values is None:
+        return None
+    if rows[0][0].isascii() and b"".join(documents).isascii():
+        return documents, values
+    return (list(map(_nfc, documents)), values) if all(map(_is_utf8, (rows[0][0], *documents))) else None
+
+
+def _refused(row: Sequence[bytes], number: int, columns: Sequence[str], refuse: Refuse) -> bool:
+    """Whether a line is not of the form; `refuse` was told why."""
+    if len(row) < len(columns):
+        refuse(number, "", f"expected {len(columns)} columns ({' '.join(columns)}), found {len(row)}")
+        return True
+    named = dict(zip(columns, row, strict=False))
+    if "rank" in columns and not _has_rank(row, columns):
+        found = f"'{_shown(named['rank'])}' (of {len(row)} columns the first {len(columns)} count)"
+        refuse(number, "rank", f"expected a whole number, found {found}")
+    elif "grade" in columns and not _GRADE.fullmatch(named["grade"]):
+        refuse(number, "grade", f"expected a whole number, found '{_shown(named['grade'])}'")
+    elif "score" in columns and not _is_score(named["score"]):
+        refuse(number, "score", f"expected a finite number, found '{_shown(named['score'])}'")
+    elif wrong := [id for id in (named["query"], named["document"]) if not _is_utf8(id)]:
+        refuse(number, "", f"the id '{_shown(wrong[0])}' is not UTF-8")
+    else:
+        return False
+    return True
+
+
+def _grades(values: Sequence[bytes]) -> list[int] | None:
+    return list(map(int, values)) if all(map(_GRADE.fullmatch, values)) else None
+
+
+def _scores(values: Sequence[bytes]) -> list[float] | None:
+    try:
+        scores = list(map(float, values))
     except ValueError:
-        scores = [math.nan]
-    if not all(map(math.isfinite, scores)) or b"_" in b"".join(stretch.values):  # Python reads 1_0 as 10
-        stretch.check(_is_score, "score", "a finite number")
-    return scores
+        return None
+    if b"_" in b"".join(values):  # Python reads 1_0 as 10
+        return None
+    return scores if all(map(math.isfinite, scores)) else None
 
 
 def _is_score(value: bytes) -> bool:
     return bool(_SCORE.fullmatch(value)) and math.isfinite(float(value))
 
 
-def _stretches(path: Path, columns: Sequence[str], value: str) -> Iterator[_Stretch]:
-    number, is_first = 1, True
+def _has_rank(row: Sequence[bytes], columns: Sequence[str]) -> bool:
+    """Looked at in lines with more columns only: a blank inside an id would else make a score of a rank."""
+    return len(row) <= len(columns) or bool(_GRADE.fullmatch(row[columns.index("rank")]))
+
+
+def _is_utf8(id: bytes) -> bool:
     try:
-        with path.open("rb") as file:
-            if file.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
-                file.read(len(_BYTE_ORDER_MARK))
-            for query, group in groupby(map(bytes.split, file), _QUERY):
-                lines = list(group)
-                if query and not query[0].startswith(COMMENT.encode()):
-                    if is_first and columns == FOUR_COLUMNS and lines[0] == _HEADER:
-                        columns, lines, number = THREE_COLUMNS, lines[1:], number + 1
-                    is_first = False
-                    if lines:
-                        each = _columns(path, number, lines, columns)
-                        ids = _composed(path, number, query[0], each["document"])
-                        yield _Stretch(path, number, *ids, each[value])
-                number += len(lines)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _columns(
-    path: Path, number: int, lines: Sequence[Sequence[bytes]], names: Sequence[str]
-) -> Mapping[str, Sequence[bytes]]:
-    """By name. Raises DataError for the first line that lacks one."""
-    each = list(zip(*lines, strict=False))
-    if len(each) < len(names):
-        place, found = next((place, len(line)) for place, line in enumerate(lines) if len(line) < len(names))
-        raise DataError(f"{path}:{number + place}: expected {len(names)} columns ({' '.join(names)}), found {found}")
-    if "rank" in names and max(map(len, lines)) > len(names):
-        _check_ranks(path, number, lines, names)
-    return dict(zip(names, each, strict=False))
-
-
-def _check_ranks(path: Path, number: int, lines: Sequence[Sequence[bytes]], names: Sequence[str]) -> None:
-    """Of lines with more columns: a blank inside an id would else make a score of a rank."""
-    at = names.index("rank")
-    for place, line in enumerate(lines):
-        if len(line) > len(names) and not _GRADE.fullmatch(line[at]):
-            rank = f"rank: expected a whole number, found '{_shown(line[at])}'"
-            raise DataError(f"{path}:{number + place}: {rank} (of {len(line)} columns the first 6 count)")
-
-
-def _composed(path: Path, number: int, query: bytes, documents: Sequence[bytes]) -> tuple[bytes, Sequence[bytes]]:
-    """Ids in NFC. Raises DataError where one is not UTF-8."""
-    if query.isascii() and b"".join(documents).isascii():
-        return query, documents
-    return _nfc(path, number, query), [_nfc(path, number + place, id) for place, id in enumerate(documents)]
-
-
-def _nfc(path: Path, number: int, id: bytes) -> bytes:
-    try:
-        return unicodedata.normalize("NFC", id.decode()).encode()
+        id.decode()
     except UnicodeDecodeError:
-        raise DataError(f"{path}:{number}: the id '{_shown(id)}' is not UTF-8") from None
+        return False
+    return True
+
+
+def _nfc(id: bytes) -> bytes:
+    return id if id.isascii() else unicodedata.normalize("NFC", id.decode()).encode()
 
 
 def _shown(value: bytes) -> str:

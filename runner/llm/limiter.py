@@ -61,8 +61,8 @@ class Limiter:
         self._changed.set()
 
     def release(self, ticket: int, ending: Ending, *, retry_after_s: float | None = None) -> None:
-        """`answered` makes room for more. `throttled`: the server said that it was one too many; what was sent
-        before it was heard to say so is part of the same crowd, and cuts no further."""
+        """End a request. `answered` raises the limit a little. `throttled` (the server refused it as one too many)
+        halves the limit, once for all requests that were sent before the refusal arrived."""
         self.in_flight -= 1
         self._came_back(ticket)
         if ending == "answered":

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMappi
 from typing import Any
 
 from runner.errors import ComponentError, EvaluationError, InputError, StopRunError, unexpected
+from runner.llm.metering import charge, metering
 from runner.protocols import Judge
 from runner.records import Judgement
 
@@ -29,11 +30,15 @@ async def judge_missing(
     judge: Judge, asked: Mapping[str, Mapping[str, Any]], judgements: MutableMapping[str, Judgement]
 ) -> None:
     """Add the judgement by each rubric that is not there, as it comes: `asked` has the fields of all, in the order that
-    the judgements get. What is wrong with one of them is raised when the others are there."""
+    the judgements get. What is wrong with one of them is raised when the others are there. What a judgement that
+    failed came to is spent, but no cost of the case, which is the same however often it is asked again."""
     errors: list[Exception] = []
     for rubric in [rubric for rubric in asked if rubric not in judgements]:
         try:
-            judgements[rubric] = await judge.judge(rubric, asked[rubric])
+            with metering(alone=True) as meter:
+                judgement = judgements[rubric] = await judge.judge(rubric, asked[rubric])
+            if judgement.score is not None and not judgement.error:
+                charge(meter.by_role)
         except (StopRunError, InputError):
             raise
         except Exception as error:  # of a judge from elsewhere, too

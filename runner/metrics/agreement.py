@@ -1,6 +1,10 @@
-"""Whether several raters, or a judge and people, say the same of the same cases.
+"""Whether raters, a judge and people, or two measurements agree on the same cases: agreement and correlation.
 
 Votes are float64 [n_cases, n_raters], NaN where a rater said nothing.
+
+`weights` of a correlation, float64 [..., n], are how often each of n cases counts, in as many samples at once as there
+are leading dimensions; a case of weight 2 counts as two equal cases. Values are float64 [n], or [..., n] where they
+differ between samples. A correlation is NaN in a sample in which one of the measurements does not vary.
 """
 
 from __future__ import annotations
@@ -15,7 +19,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-_ROUNDING = 1e-12  # of a sum of squares: what is left of equal values once their mean is taken out
+# Of a sum of squares: what is left of equal values once their mean is taken out.
+_ROUNDING = 1e-12  # of votes
+_NO_VARIANCE = 1e-20  # of measurements
+DIGITS = 12  # of a correlation of ranks, so that equal orders have exactly 1
+Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 
 def krippendorff_alpha(votes: Floats) -> float | None:
@@ -112,3 +120,123 @@ def confusion(judged: Floats, human: Floats, judge_from: float, human_from: floa
 
 def reaches(values: Floats, threshold: float) -> NDArray[np.bool_]:
     return np.asarray(values >= threshold - 1e-9)
+
+
+# --- correlation ------------------------------------------------------------------------------------
+
+
+def pearson(x: Floats, y: Floats) -> float | None:
+    """None where one of the measurements does not vary."""
+    return defined(pearsons(x, y, np.ones(len(x))))
+
+
+def spearman(x: Floats, y: Floats) -> float | None:
+    """Pearson of ranks; equal values share the mean of their ranks. None where one does not vary."""
+    return defined(spearmans(x, y, np.ones(len(x))))
+
+
+def defined(value: Floats) -> float | None:
+    """A number, None for NaN."""
+    return None if math.isnan(value) else float(value)
+
+
+def pearsons(x: Floats, y: Floats, weights: Floats) -> Floats:
+    return within_groups(x, y, np.zeros(np.shape(weights)[-1], dtype=np.intp), weights)
+
+
+def spearmans(x: Floats, y: Floats, weights: Floats) -> Floats:
+    return pearsons(ranks(x, weights), ranks(y, weights), weights)
+
+
+def within_groups(x: Floats, y: Floats, groups: Codes, weights: Floats) -> Floats:
+    """Pearson of what is left when each value is taken from the mean of its group: whether the measurements
+    agree on cases of one group, whatever they say of the groups.
+
+    groups   numbers from 0, one a case
+    """
+    members = (groups[:, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
+    left, right = _from_mean(x, members, weights), _from_mean(y, members, weights)
+    varies = (_sum(weights, left**2) > _NO_VARIANCE * _sum(weights, x**2)) & (
+        _sum(weights, right**2) > _NO_VARIANCE * _sum(weights, y**2)
+    )
+    scale = np.sqrt(_sum(weights, left**2)) * np.sqrt(_sum(weights, right**2))
+    found = np.full(np.shape(varies), np.nan)
+    np.divide(_sum(weights, left * right), scale, out=found, where=varies)
+    return np.asarray(np.clip(found, -1.0, 1.0))
+
+
+def ranks_within(values: Floats, groups: Codes, weights: Floats) -> Floats:
+    """Ranks among the values of the same group."""
+    found = np.empty(np.shape(weights))
+    for group in range(int(groups.max(initial=-1)) + 1):
+        at = groups == group
+        found[..., at] = ranks(values[at], weights[..., at])
+    return found
+
+
+def ranks(values: Floats, weights: Floats) -> Floats:
+    """From 1 for the least; equal values share the mean of their ranks. float64 [n], [..., n] -> [..., n]"""
+    if len(values) == 0:
+        return np.zeros(np.shape(weights))
+    order = np.argsort(values, kind="stable")
+    is_first = np.concatenate([[True], np.diff(values[order]) != 0])
+    counts = np.add.reduceat(weights[..., order], np.flatnonzero(is_first), axis=-1)
+    place = np.empty(len(values), dtype=np.intp)
+    place[order] = np.cumsum(is_first) - 1
+    return np.asarray((np.cumsum(counts, axis=-1) - (counts - 1) / 2)[..., place])
+
+
+def _from_mean(values: Floats, members: Floats, weights: Floats) -> Floats:
+    totals = weights @ members
+    means = ((weights * values) @ members) / np.where(totals > 0, totals, 1.0)
+    return np.asarray(values - means @ members.T)
+
+
+def _sum(weights: Floats, values: Floats) -> Floats:
+    return np.asarray((weights * values).sum(axis=-1))
+
+
+# --- agreement of two orders of the same things -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RankAgreement:
+    """Coefficients with their 95 % intervals; None where one of the orders has no differences, and where there are
+    too few things for an interval."""
+
+    n: int
+    spearman: float | None
+    spearman_low: float | None
+    spearman_high: float | None
+    kendall: float | None
+    kendall_low: float | None
+    kendall_high: float | None
+
+
+def rank_agreement(x: Floats, y: Floats) -> RankAgreement:
+    rho, tau = spearman(x, y), kendall(x, y)
+    rho = None if rho is None else round(rho, DIGITS)
+    return RankAgreement(len(x), rho, *interval(rho, len(x), "spearman"), tau, *interval(tau, len(x), "kendall"))
+
+
+def kendall(x: Floats, y: Floats) -> float | None:
+    """Kendall's tau-b, which counts for ties (Kendall, The treatment of ties in ranking problems, Biometrika 33,
+    1945). None where one of the measurements does not vary."""
+    from scipy.stats import kendalltau
+
+    if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None
+    return round(float(kendalltau(x, y).statistic), DIGITS)
+
+
+def interval(value: float | None, n: int, kind: Literal["spearman", "kendall"]) -> tuple[float | None, float | None]:
+    """By Fisher's transformation with the variance of Bonett and Wright (Sample size requirements for estimating
+    Pearson, Kendall and Spearman correlations, Psychometrika 65, 2000). Needs 5 things; a coefficient of 1 or -1 is
+    an interval by itself."""
+    if value is None or n < 5:
+        return None, None
+    if abs(value) == 1:
+        return value, value
+    variance = (1 + value**2 / 2) / (n - 3) if kind == "spearman" else 0.437 / (n - 4)
+    middle, half = math.atanh(value), Z * math.sqrt(variance)
+    return math.tanh(middle - half), math.tanh(middle + half)

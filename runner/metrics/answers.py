@@ -36,8 +36,8 @@ METRICS = (
         better="higher",
         label={"en": "Exact Match", "ko": "정확 일치 (EM)"},
         meaning={
-            "en": "Share of answers that are a known answer and nothing else; a whole sentence is not.",
-            "ko": "알려진 답과 똑같은 답변의 비율(온전한 문장은 해당하지 않음)",
+            "en": "Share of answers that consist of a known answer only; a full sentence does not count.",
+            "ko": "알려진 정답만으로 이루어진 답변의 비율(완전한 문장은 해당하지 않음)",
         },
         grades=Grades(),
         main=True,
@@ -51,8 +51,8 @@ METRICS = (
         better="higher",
         label={"en": "Token F1", "ko": "토큰 F1"},
         meaning={
-            "en": "Words shared with the closest known answer; a whole sentence has many others.",
-            "ko": "가장 가까운 알려진 답과 겹치는 단어(온전한 문장에는 다른 단어가 많음)",
+            "en": "Word overlap with the closest known answer; the other words of a full sentence lower it.",
+            "ko": "가장 가까운 알려진 정답과 단어가 겹치는 정도(완전한 문장으로 답하면 낮아짐)",
         },
         grades=Grades(),
         main=True,

@@ -12,7 +12,7 @@ METRICS = (
         better="higher",
         label={"en": "Unanswerable Precision", "ko": "답변 불가 Precision"},
         meaning={
-            "en": "Of the questions called unanswerable, the share that are.",
+            "en": "Share of the questions predicted unanswerable that are unanswerable.",
             "ko": "답변 불가로 본 질문 중 실제로 답이 없는 비율",
         },
         grades=Grades(),
@@ -25,7 +25,7 @@ METRICS = (
         better="higher",
         label={"en": "Unanswerable Recall", "ko": "답변 불가 Recall"},
         meaning={
-            "en": "Of the unanswerable questions, the share that were called so.",
+            "en": "Share of the unanswerable questions that were predicted unanswerable.",
             "ko": "답이 없는 질문 중 답변 불가로 본 비율",
         },
         grades=Grades(),

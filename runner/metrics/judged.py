@@ -19,13 +19,13 @@ ANSWER_METRICS = (
         short={"en": "Faithfulness", "ko": "충실도"},
         grades=Grades(
             {
-                "excellent": {"en": "Answers rest on the context.", "ko": "답변이 컨텍스트에 충실하게 근거함"},
+                "excellent": {"en": "Answers are grounded in the context.", "ko": "답변이 컨텍스트에 충실하게 근거함"},
                 "good": {
-                    "en": "Answers mostly rest on the context, with some uncertain claims.",
+                    "en": "Answers are mostly grounded in the context, with some uncertain claims.",
                     "ko": "대체로 근거하나 일부 불확실한 주장 포함",
                 },
                 "fair": {
-                    "en": "Much of the answers does not rest on the context.",
+                    "en": "Large parts of the answers are not grounded in the context.",
                     "ko": "상당 부분이 컨텍스트에 근거하지 않음",
                 },
                 "needs_work": {"en": "Serious hallucination.", "ko": "심각한 환각 문제"},
@@ -69,7 +69,10 @@ MEMORY_METRICS = (
         better="higher",
         label={"en": "Memory Quality (0-100)", "ko": "메모리 품질 (0-100)"},
         meaning={
-            "en": "The four below, weighted, noise turned round; an empty memory has the points for no noise.",
+            "en": (
+                "Weighted sum of the four scores below, with noise inverted; "
+                "an empty memory gets only the points for no noise."
+            ),
             "ko": "아래 네 점수의 가중합(노이즈는 뒤집어 계산). 빈 메모리는 노이즈가 없는 몫만 받음",
         },
         range=(0.0, 100.0),

@@ -33,7 +33,7 @@ METRICS = (
         better="higher",
         label={"en": "Facts Up to Date", "ko": "사실 최신율"},
         meaning={
-            "en": "Share of probes after a change whose context shows all that is true and nothing that no longer is.",
+            "en": "Share of probes after a change whose context shows every current fact and no outdated one.",
             "ko": "사실이 바뀐 뒤의 질문 중 컨텍스트에 지금 맞는 것만 모두 보이는 비율",
         },
         grades=Grades(),
@@ -46,7 +46,7 @@ METRICS = (
         better="higher",
         label={"en": "Summary Up to Date", "ko": "요약 최신율"},
         meaning={
-            "en": "Share of changed facts of which summary and entities hold the new value and no earlier one.",
+            "en": "Share of changed facts for which summary and entities hold the new value and no earlier one.",
             "ko": "바뀐 사실 중 요약과 엔티티에 새 값만 있고 옛 값은 없는 비율",
         },
         grades=Grades(),
@@ -59,7 +59,7 @@ METRICS = (
         better="lower",
         label={"en": "Stale Facts Present", "ko": "낡은 사실 잔존율"},
         meaning={
-            "en": "Share of the facts no longer true that the context still shows; lower is better.",
+            "en": "Share of outdated facts that the context still shows; lower is better.",
             "ko": "이제 맞지 않는 사실 중 컨텍스트에 아직 보이는 비율(낮을수록 좋음)",
         },
         shown=frozenset({"sweeps", "cases"}),
@@ -71,7 +71,7 @@ METRICS = (
         better="higher",
         label={"en": "Evidence Recall", "ko": "근거 Recall"},
         meaning={
-            "en": "Share of the turns with the answer that the context holds themselves, not in a summary.",
+            "en": "Share of the turns with the answer that are in the context themselves, not only in a summary.",
             "ko": "답이 담긴 턴 중 요약이 아니라 턴 그대로 컨텍스트에 있는 비율",
         },
         grades=Grades(),
@@ -85,7 +85,7 @@ METRICS = (
         better="lower",
         label={"en": "Leakage Between Tenants", "ko": "테넌트 간 누출"},
         meaning={
-            "en": "Share of probes where a text of another tenant shows; lower is better.",
+            "en": "Share of probes in which text of another tenant appears; lower is better.",
             "ko": "다른 테넌트의 내용이 보인 질문의 비율(낮을수록 좋음)",
         },
         shown=frozenset({"cases"}),
@@ -108,7 +108,7 @@ METRICS = (
         better="lower",
         label={"en": "Stale Facts in Answer", "ko": "답변 속 낡은 사실"},
         meaning={
-            "en": "Share of the facts no longer true that the answer still gives; lower is better.",
+            "en": "Share of outdated facts that the answer still gives; lower is better.",
             "ko": "이제 맞지 않는 사실 중 답변에 아직 나온 비율(낮을수록 좋음)",
         },
         shown=frozenset(),

@@ -14,15 +14,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.metrics import ndcg
-from runner.metrics.average_precision import AVERAGE_PRECISION
-from runner.metrics.hit_rate import HIT_RATE
+from runner.metrics.measure import (
+    AVERAGE_PRECISION,
+    HIT_RATE,
+    NDCG,
+    PRECISION,
+    RECALL,
+    RECIPROCAL_RANK,
+    discounted,
+)
 from runner.metrics.metric import Grades, Metric
-from runner.metrics.precision import PRECISION
-from runner.metrics.recall import RECALL
-from runner.metrics.reciprocal_rank import RECIPROCAL_RANK
 
-MEASURES = (PRECISION, RECALL, HIT_RATE, ndcg.NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK)
+MEASURES = (PRECISION, RECALL, HIT_RATE, NDCG, AVERAGE_PRECISION, RECIPROCAL_RANK)
 
 METRICS = (
     Metric(
@@ -117,7 +120,7 @@ def ranking_metrics(
     hits = _hits(ranked_ids, relevance, depth)
     within = [sum(rank <= k for _, rank, _ in hits) for k in cutoffs]
     totals = [list(accumulate((measure.gain(*hit) for hit in hits), initial=0.0)) for measure in MEASURES]
-    dcg = list(accumulate(ndcg.gain(rank, rank, grade) for rank, grade in enumerate(best[:depth], 1)))
+    dcg = list(accumulate(discounted(rank, rank, grade) for rank, grade in enumerate(best[:depth], 1)))
     values = (
         float(total[count] / measure.norm(k, len(best), dcg[min(k, len(dcg)) - 1]))
         for k, count in zip(cutoffs, within, strict=True)
@@ -180,5 +183,5 @@ def _cumulative_gain(grades: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
     if grades.shape[1] == 0:
         return np.zeros((len(grades), 1))
     ranks = np.arange(1, grades.shape[1] + 1)
-    dcg: NDArray[np.float64] = np.cumsum(ndcg.gain(ranks, ranks, np.maximum(grades, 0)), axis=1)
+    dcg: NDArray[np.float64] = np.cumsum(discounted(ranks, ranks, np.maximum(grades, 0)), axis=1)
     return dcg

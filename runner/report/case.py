@@ -1,86 +1,243 @@
-"""One case on the terminal, with everything that is known of it."""
+"""Everything that is known of one case, and the cases of a run that went worst."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 from runner.report import metric
+from runner.report.blocks import (
+    FILES,
+    MARKDOWN,
+    PAGE,
+    TERMINAL,
+    CaseFacts,
+    Fact,
+    Item,
+    Media,
+    Note,
+    Section,
+)
 from runner.report.document import Document
-from runner.report.worst_section import facts_of
+from runner.report.markdown import shorten
+from runner.report.metric import label
+from runner.report.terminal import renderables
+from runner.report.worst import lost_at, scores, worst_cases
 from runner.system.folder import open_run
 from runner.words.wording import Wording
 
-WIDTH = 100
+COUNT = 10  # worst cases
+RANKS = 10  # documents in one line
+WIDTH = 100  # of the view of one case
+LINES: Media = MARKDOWN | TERMINAL
+
+Row = Mapping[str, Any]  # of per_item.jsonl
+
+
+def worst(document: Document) -> Section | None:
+    say, rows = document.say, worst_cases(document.folder.rows(), COUNT, document.say.catalogue)
+    if not rows:
+        done = any(True for _ in document.folder.rows())
+        return Section("", say("head.worst", count=COUNT), [Note(say("worst.none"))], MARKDOWN) if done else None
+    cases = [
+        Section("", f"{number}. {shorten(_title(row, say), 200)}", [CaseFacts(facts_in(document, row))])
+        for number, row in enumerate(rows, start=1)
+    ]
+    has_relevance = any(hit.get("relevance") is not None for row in rows for hit in _output(row).get("retrieved") or ())
+    order = " ".join([say("worst.order"), *[say("worst.relevance")] * has_relevance])
+    return Section("", say("head.worst", count=len(rows)), [Note(order), *cases], MARKDOWN)
 
 
 def case_view(folder: Path) -> RenderableType:
-    """The case that a run folder holds, or the first of several."""
+    """The case that a run folder holds, or the first of several, for the terminal."""
     document = Document.of(open_run(folder))
     row = next(document.folder.rows(), None)
     if row is None:
         return Text(document.say("metrics.none"))
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(overflow="fold")  # rich would cut wide letters that do not fit with an ellipsis
-    say = document.say
-    parts = (history(row, say), facts_of(row, document.k, say), _contexts(row, say), judgements(row, say))
-    for name, text in (fact for part in parts for fact in part):
-        table.add_row(Text(name), Text(text))
-    status = say.name("status", str(row.get("status")))
-    return Panel(Group(table), title=Text(f"{row.get('id')} ({status})"), width=WIDTH)
+    status = document.say.name("status", str(row.get("status")))
+    shown = renderables([CaseFacts(facts_in(document, row))])
+    return Panel(Group(*shown), title=Text(f"{row.get('id')} ({status})"), width=WIDTH)
 
 
-def _output(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _title(row: Row, say: Wording) -> str:
+    stage = lost_at(row)
+    if not stage and row.get("status") == "ok":
+        return str(row.get("id"))
+    return f"{row.get('id')}: {say.name('lost_at', stage) if stage else say.name('status', str(row.get('status')))}"
+
+
+def _output(row: Row) -> Mapping[str, Any]:
     output = row.get("output")
     return output if isinstance(output, Mapping) else {}
 
 
-def history(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+# --- facts ----------------------------------------------------------------------------------------
+
+
+def facts_in(document: Document, row: Row) -> list[Fact]:
+    return facts_of(row, document.k, document.say, document.offer.case_facts)
+
+
+def facts_of(
+    row: Row, k: int | None, say: Wording, own: Callable[[Row, Wording], Iterable[Fact]] | None = None
+) -> list[Fact]:
+    """From what was asked to what judges said of the answer. `own`: facts that the evaluation brings."""
+    theirs = list(own(row, say)) if own is not None else []
+    instead = {fact.key: fact for fact in theirs if fact.key}
+    facts: list[Fact] = []
+    for key, tell in TELLING.items():
+        facts += [instead.pop(key)] if key in instead else tell(row, k, say)
+        facts += [fact for fact in theirs if not fact.key and fact.after == key]
+    facts += [*instead.values(), *(fact for fact in theirs if not fact.key and fact.after not in TELLING)]
+    return [fact for fact in facts if fact.text or fact.items or fact.lead]
+
+
+def _history(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     """The turns before the question, oldest first."""
     turns = _output(row).get("history") or ()
-    said = [(turn["role"], turn["text"]) if isinstance(turn, Mapping) else tuple(turn) for turn in turns]
-    lines = (f"{say.name('turn', str(role))}: {text}" for role, text in said)
-    if said:
-        yield say("case.history"), "\n".join(lines)
+    pairs = [(turn["role"], turn["text"]) if isinstance(turn, Mapping) else tuple(turn) for turn in turns]
+    text = "\n".join(f"{say.name('turn', str(role))}: {text}" for role, text in pairs)
+    yield Fact(say("case.history"), text, media=PAGE | TERMINAL)
 
 
-def _contexts(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+def _question(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    yield Fact(say("worst.question"), str(_output(row).get("query") or ""), size="question")
+
+
+def _expected(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    output = _output(row)
+    if output.get("query"):
+        ids = ", ".join(map(str, output.get("expected") or ())) or say("none")
+        text = ids if output.get("answerable", True) else say("worst.expected_nothing")
+        yield Fact(say("worst.expected"), text)
+
+
+def _known(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    yield Fact(say("worst.known"), " / ".join(map(str, _output(row).get("answers") or ())), size="answer")
+
+
+def _retrieved(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    """The best documents, the expected ones marked."""
+    output = _output(row)
+    if "retrieved" not in output:
+        return
+    gold = set(output.get("expected") or ())
+    items = [
+        Item(
+            str(hit.get("id")),
+            lead=f"{rank}.",
+            title=str(hit.get("title") or ""),
+            value=hit.get("relevance"),
+            mark="expected" if hit.get("id") in gold else "",
+            note=f"({say('worst.linked')})" if hit.get("linked") else "",
+            text=str(hit.get("reason") or ""),
+        )
+        for rank, hit in enumerate(output["retrieved"] or (), start=1)
+    ]
+    text = "" if items else say("worst.retrieved_nothing")
+    most = min(k or RANKS, RANKS)
+    yield Fact(say("worst.retrieved"), text, items, size="reason", most=most, long_title=say("html.retrieved", k=k))
+
+
+def _answer(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    output = _output(row)
+    if output.get("answer") is not None:
+        refused = f"{say('worst.refused')} " if output.get("refused") else ""
+        text = f"{refused}{output['answer']}" or " "  # an empty answer is one too
+        yield Fact(say("worst.answer"), text, size="answer")
+
+
+def _citations(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    wrong = _output(row).get("citations_out_of_range") or ()
+    text = "; ".join(say("case.cites_nothing_there", number=number) for number in wrong)
+    yield Fact(say("case.citations"), text, media=PAGE | TERMINAL)
+
+
+def _why(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    stage = lost_at(row)
+    yield Fact(say("worst.why"), say.name("lost_at", stage) if stage else "")
+
+
+def _scores(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    words = (
+        f"{label(name, k, say)} {say('worst.not_scored') if value is None else f'{value:.2f}'}"
+        for name, value in scores(row, say.catalogue).items()
+    )
+    yield Fact(say("worst.scores"), ", ".join(words))
+
+
+def _judges(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    for rubric, judgement in (row.get("judgements") or {}).items():
+        title = say("worst.judge", rubric=metric.rubric(rubric, say))
+        score = "" if judgement.get("score") is None else f"{judgement['score']:.2f}"
+        text = str(judgement.get("error") or judgement.get("reasoning") or "")
+        media = FILES | TERMINAL if text else PAGE
+        yield Fact(title, text, size="reason", lead=score, media=media)
+
+
+def _error(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
+    yield Fact(say("worst.error"), str(row.get("error") or ""), size="reason")
+
+
+def _contexts(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     """What was remembered beside the documents, which alone have numbers that an answer may cite."""
     output = _output(row)
-    for context in output.get("remembered") or ():
-        yield str(context.get("id")), str(context.get("text", ""))
-    for number, context in enumerate(output.get("contexts") or (), start=1):
-        yield f"[{number}] {context.get('id')}", str(context.get("text", ""))
-    for number in output.get("citations_out_of_range") or ():
-        yield say("case.citations"), say("case.cites_nothing_there", number=number)
+    cited = set(output.get("citations") or ())
+    remembered = [
+        Item(str(context.get("id")), text=str(context.get("text", ""))) for context in output.get("remembered") or ()
+    ]
+    given = [
+        Item(
+            str(context.get("id")),
+            lead=f"[{number}]",
+            title=str(context.get("title") or ""),
+            mark="cited" if number in cited else "",
+            text=str(context.get("text", "")),
+        )
+        for number, context in enumerate(output.get("contexts") or (), start=1)
+    ]
+    yield Fact("", "", remembered, size="context", media=TERMINAL)
+    yield Fact(say("html.contexts"), "", given, size="context", media=PAGE | TERMINAL)
 
 
-def judgements(row: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
+# --- what judges left behind ----------------------------------------------------------------------
+
+
+def _judgements(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     """Each vote, each claim with its verdict, and whatever else a judge has left."""
     for rubric, judgement in (row.get("judgements") or {}).items():
         for name, value in (judgement.get("details") or {}).items():
-            title = f"{metric.rubric(rubric, say)}, {_title(name, say)}"
-            if name == "votes":
-                yield title, ", ".join(f"{label}: {_vote(score, say)}" for label, score in value.items())
-            elif name == "scores":
+            title = f"{metric.rubric(rubric, say)}, {_detail_title(name, say)}"
+            if name == "scores":
                 for criterion, entry in value.items():
-                    yield f"{title}, {say.name('criterion', criterion)}", _graded(entry, say)
-            elif name == "failures":
-                yield title, "\n".join(f"{label}: {error}" for label, error in value.items())
+                    yield _detail(f"{title}, {say.name('criterion', criterion)}", [_graded(entry, say)])
             else:
-                said = value is not None and value is not False
-                for item in value if isinstance(value, list) else [value] if said else []:
-                    yield title, say.name("asked", str(item)) if name == "kind" else _shown(item, say)
+                yield _detail(title, _detail_texts(name, value, say))
 
 
-def _title(name: str, say: Wording) -> str:
+def _detail(title: str, texts: Sequence[str]) -> Fact:
+    """Several stand in a list."""
+    media = PAGE | TERMINAL
+    if len(texts) == 1:
+        return Fact(title, texts[0], size="detail", media=media)
+    return Fact(title, items=[Item(text, lead="–") for text in texts], size="detail", media=media)
+
+
+def _detail_texts(name: str, value: Any, say: Wording) -> list[str]:
+    if name == "votes":
+        return [", ".join(f"{judge}: {_vote(score, say)}" for judge, score in value.items())]
+    if name == "failures":
+        return ["\n".join(f"{judge}: {error}" for judge, error in value.items())]
+    values = value if isinstance(value, list) else [] if value is None or value is False else [value]
+    return [say.name("asked", str(item)) if name == "kind" else _shown(item, say) for item in values]
+
+
+def _detail_title(name: str, say: Wording) -> str:
     """`first/claims` are the claims as the judge `first` of a panel took them."""
     judge, _, kind = name.rpartition("/")
     return f"{say.name('detail', kind)} ({judge})" if judge else say.name("detail", kind)
@@ -113,11 +270,28 @@ def _shown(item: Any, say: Wording) -> str:
 
 def _listed(item: Mapping[str, Any], say: Wording) -> str:
     """`score: 0.5, missing: refund, parcel`"""
-    told = {name: value for name, value in item.items() if value not in (None, [], "")}
-    return ", ".join(f"{say.name('detail', name)}: {_plain(value)}" for name, value in told.items())
+    known = {name: value for name, value in item.items() if value not in (None, [], "")}
+    return ", ".join(f"{say.name('detail', name)}: {_plain(value)}" for name, value in known.items())
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+TELLING: Mapping[str, Callable[[Row, int | None, Wording], Iterable[Fact]]] = {
+    "history": _history,
+    "question": _question,
+    "expected": _expected,
+    "known": _known,
+    "retrieved": _retrieved,
+    "answer": _answer,
+    "citations": _citations,
+    "why": _why,
+    "scores": _scores,
+    "judges": _judges,
+    "error": _error,
+    "contexts": _contexts,
+    "judgements": _judgements,
+}  # by the keys that facts of an evaluation may have, in the order in which they stand

@@ -1,59 +1,395 @@
-"""compare.md: what a comparison of runs amounts to, and why."""
+"""What a comparison of runs amounts to, and why: compare.md, its page, the terminal, and its part of a run's report.
+
+`record` is compare.json (runner.compare.record).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from runner.report import comparison_metrics
-from runner.report import comparison_sections as sections
-from runner.report.comparison_flips import flips
-from runner.report.comparison_words import Record, gate_lines, headline, own, warnings
-from runner.report.document import section
-from runner.report.markdown import bold, escape, table
-from runner.report.summary import replace_text
-from runner.words.wording import Wording
+from rich.console import RenderableType
 
-SECTIONS: tuple[Callable[[Record, Wording], str], ...] = (
-    sections.head,
-    comparison_metrics.main_metrics,
-    sections.gate,
-    sections.runs,
-    sections.differences,
-    flips,
-    sections.slices,
-    sections.expense,
-    comparison_metrics.yes_no,
-    comparison_metrics.other_metrics,
-    sections.not_comparable,
-    sections.reading,
+from runner.report import metric
+from runner.report.blocks import (
+    MARKDOWN,
+    PAGE,
+    TERMINAL,
+    Block,
+    Cell,
+    Mark,
+    Note,
+    Points,
+    Section,
+    Table,
+    Warnings,
+    section,
 )
+from runner.report.comparison_flips import flips, right
+from runner.report.comparison_metrics import main, secondary, table, yes_no
+from runner.report.comparison_words import (
+    MARKS,
+    NAMED,
+    Record,
+    amount,
+    chance,
+    differs,
+    expense_name,
+    gate_lines,
+    headline,
+    interval,
+    k_of,
+    listed,
+    of_role,
+    own,
+    plain,
+    reason_text,
+    rule_name,
+    signed,
+    warnings,
+)
+from runner.report.markdown import Markdown, markdown
+from runner.report.page import FILE, write_page
+from runner.report.terminal import renderables
+from runner.system.metadata import read_json
+from runner.system.writing import replacing
+from runner.words.wording import Wording, wording_of
+
+SETTINGS = 30  # differing settings shown
+SLICES = 15  # values of a dimension shown
+CASES = 20  # ids of cases named
+SIDES = ("baseline", "candidate")
+ROUNDING = 1e-9  # as for the rules themselves
+RULE_HEADERS = ("rule", "baseline", "candidate", "loss", "allowed", "p", "result")
+TOLD = ("flips", "compared", "settings", "expense")  # on a page by themselves, not below the verdict
+
+
+# --- where it is shown ----------------------------------------------------------------------------
 
 
 def write(path: Path, records: Sequence[Record], say: Wording) -> None:
-    """One comparison, or several with the same baseline. A reader sees the old file or the new one."""
-    replace_text(path, render(records, say))
+    """compare.md: one comparison, or several with the same baseline. A reader sees the old file or the new one."""
+    with replacing(path) as scratch:
+        scratch.write_text(render(records, say), encoding="utf-8")
 
 
 def render(records: Sequence[Record], say: Wording) -> str:
-    texts = [_render(record, say) for record in records]
-    return "\n\n".join([_overview(records, say), *texts] if len(records) > 1 else texts) + "\n"
+    heads = [_overview(records, say)] if len(records) > 1 else []
+    parts = [_beside(head(record, say), sections(record, say)) for record in records]
+    return markdown([*heads, *parts], level=1) + "\n"
 
 
-def _render(record: Record, say: Wording) -> str:
-    found = [each(record, own(say, record)) for each in SECTIONS]
-    return "\n\n".join(text for text in found if text)
+def _beside(head: Section, below: Sequence[Section]) -> Section:
+    return replace(head, blocks=[*head.blocks, *below])
 
 
-def _overview(records: Sequence[Record], say: Wording) -> str:
-    rows = [
-        (record["candidate"]["label"], bold(say.name("verdict", record["verdict"])), _told(record, own(say, record)))
-        for record in records
+def write_comparison(folder: Path, records: Sequence[Record], say: Wording) -> None:
+    """report.html of one comparison, or several with the same baseline. The same records give the same bytes."""
+    if len(records) == 1:
+        title = replace(head(records[0], say), blocks=[])
+        write_page(folder / FILE, say, [title, *of_page(records[0], say)])
+        return
+    overview = _overview(records, say)
+    below = [each for number, record in enumerate(records) for each in _numbered(number, record, say)]
+    write_page(folder / FILE, say, [replace(overview, blocks=[]), *overview.blocks, *below])
+
+
+def _numbered(number: int, record: Record, say: Wording) -> Iterator[Section]:
+    """The sections of one comparison beside others, each under the name of its candidate."""
+    label = record["candidate"]["label"]
+    for place, each in enumerate(of_page(record, say)):
+        title = f"{each.title}: {label}" if place else label
+        yield replace(each, id=f"{each.id}-{number}", title=title)
+
+
+def panels(record: Record, say: Wording) -> list[RenderableType]:
+    """For the terminal."""
+    return renderables(_in_short(record, own(say, record)), dense=True)
+
+
+def comparison_view(folder: Path, run: Mapping[str, Any]) -> list[RenderableType]:
+    """For the terminal, of the comparison in a run folder, in the language of the run; nothing where there is none."""
+    record = read_json(folder / "compare.json")
+    return [] if record is None else panels(record, wording_of(run))
+
+
+def of_run(record: Record, say: Wording) -> list[Section]:
+    """Sections of the report of a run that was compared with a baseline: summary.md has what compare.md begins
+    with."""
+    first, *rest = of_page(record, say)
+    shown = ("main", "verdict")
+    blocks = [b if not isinstance(b, Section) or b.id in shown else replace(b, media=PAGE) for b in first.blocks]
+    full = Note(own(say, record)("compare.full"), media=MARKDOWN)
+    return [replace(first, blocks=[*blocks, full]), *(replace(each, media=PAGE) for each in rest)]
+
+
+def of_page(record: Record, say: Wording) -> list[Section]:
+    """The verdict with the numbers that it rests on, the questions that changed sides, and what was compared."""
+    by_id = {each.id: each for each in sections(record, say)}
+    verdict = Section(
+        "comparison",
+        own(say, record)("head.compare", baseline=record["baseline"]["label"]),
+        [*head(record, say).blocks, *(each for id, each in by_id.items() if id not in TOLD)],
+    )
+    compared = by_id["compared"]
+    besides = [by_id[id] for id in ("settings", "expense") if id in by_id]
+    return [verdict, by_id["flips"], replace(compared, blocks=[*compared.blocks, *besides])]
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+def head(record: Record, say: Wording) -> Section:
+    say = own(say, record)
+    labels = {side: record[side]["label"] for side in SIDES}
+    return Section("", say("compare.title", **labels), [Warnings(list(_notes(record, say)))])
+
+
+def _notes(record: Record, say: Wording) -> Iterator[Note]:
+    yield from (Note(warning, "alarm") for warning in warnings(record, say))
+    verdict = record["verdict"]
+    yield Note(say.name("verdict", verdict).capitalize() + ".", "strong", verdict=verdict)
+    yield Note(headline(record, say))
+    yield from (Note(line) for line in gate_lines(record, say))
+
+
+def sections(record: Record, say: Wording) -> list[Section]:
+    say = own(say, record)
+    found = (
+        main(record, say),
+        gate(record, say),
+        runs(record, say),
+        differences(record, say),
+        flips(record, say),
+        slices(record, say),
+        expense(record, say),
+        yes_no(record, say),
+        secondary(record, "other", "other", say),
+        secondary(record, "leg", "legs", say),
+        not_comparable(record, say),
+        reading(record, say),
+    )
+    return [each for each in found if each is not None]
+
+
+def _in_short(record: Record, say: Wording) -> Iterator[Block]:
+    """The verdict, the main metrics, what the gate says, how many questions changed sides."""
+    labels = {side: record[side]["label"] for side in SIDES}
+    title = f"{say('compare.panel', **labels)}: {say.name('verdict', record['verdict'])}"
+    entries = of_role(record, "main")
+    fired: Mark = "alarm" if record["gate"]["fired"] else ""
+    blocks: list[Block] = [
+        Note(""),
+        Note(title, "strong", verdict=record["verdict"]),
+        *(Note(line, "alarm") for line in warnings(record, say)),
+        *([table(entries, record, say)] if entries else []),
+        Note(headline(record, say)),
+        *(Note(line, fired) for line in gate_lines(record, say)),
+        *_flips_in_short(record, say),
+        Note(say("compare.pointer"), "quiet"),
+    ]
+    yield from (replace(block, media=TERMINAL) for block in blocks)
+
+
+def _flips_in_short(record: Record, say: Wording) -> Iterator[Note]:
+    found = record["flips"]
+    if found["by"] is None:
+        return
+    counts = [f"{say(f'compare.flips.{kind}')}: {len(found[kind])}" for kind in ("lost", "won")]
+    yield Note(f"{say('compare.head.flips')}: {', '.join(counts)}")
+    if found["lost"] or found["won"]:
+        yield Note(right(record, say), "quiet")
+
+
+def _overview(records: Sequence[Record], say: Wording) -> Section:
+    rows: list[list[str | Cell]] = [
+        [
+            Cell(record["candidate"]["label"], href=f"comparison-{number}", is_data=True),
+            Cell(say.name("verdict", record["verdict"]), "strong", verdict=record["verdict"]),
+            _in_a_line(record, own(say, record)),
+        ]
+        for number, record in enumerate(records)
     ]
     headers = [say("compare.candidate"), say("compare.verdict"), ""]
-    title = escape(say("compare.titles", baseline=records[0]["baseline"]["label"]))
-    return f"# {title}\n\n{section(say('compare.head.overview'), table(headers, rows))}"
+    title = say("compare.head.overview")
+    inner = Section("overview", title, [Table(headers, rows, title, right=())])
+    return Section("", say("compare.titles", baseline=records[0]["baseline"]["label"]), [inner])
 
 
-def _told(record: Record, say: Wording) -> str:
+def _in_a_line(record: Record, say: Wording) -> str:
     return " ".join([*warnings(record, say), headline(record, say), *gate_lines(record, say)])
+
+
+def runs(record: Record, say: Wording) -> Section | None:
+    facts = {
+        "ran.run": "id", "ran.experiment": "experiment", "ran.evaluation": "evaluation_type", "ran.status": "status",
+        "panel.cases": "n_cases", "ran.created": "created_at",
+    }  # fmt: skip
+    sides = [record[side] for side in SIDES]
+    rows = [[say("compare.reference"), *(side["label"] for side in sides)]]
+    rows += [[say(key), *(_fact(side.get(name), key, say) for side in sides)] for key, name in facts.items()]
+    rows.append([say("ran.git"), *(_commit(side.get("git"), say) for side in sides)])
+    headers = [say("head.property"), *(say(f"compare.{side}") for side in SIDES)]
+    pairs = (Note(line) for line in _pairs(record, say))
+    return section("compared", say("compare.head.runs"), Table(headers, rows, right=()), *pairs)
+
+
+def _fact(value: Any, key: str, say: Wording) -> str:
+    if value is None:
+        return say("none")
+    return say.name("status", str(value)) if key == "ran.status" else str(value)
+
+
+def _commit(git: Mapping[str, Any] | None, say: Wording) -> str:
+    if not git:
+        return say("none")
+    commit = str(git.get("commit"))[:12]
+    return say("ran.git_dirty", commit=commit) if git.get("dirty") else commit
+
+
+def _pairs(record: Record, say: Wording) -> Iterator[str]:
+    pairing = record["pairing"]
+    yield say("compare.paired", n=pairing["n_paired"], by_id=pairing["by_id"], by_content=pairing["by_content"])
+    for side in SIDES:
+        if alone := pairing[f"only_{side}"]:
+            cases = listed(alone, say, CASES)
+            yield say("compare.unpaired", n=len(alone), side=say(f"compare.{side}"), cases=cases)
+    for name in ("new_question", "new_gold"):
+        if pairing[name]:
+            yield say(f"compare.{name}", n=len(pairing[name]), cases=listed(pairing[name], say, CASES))
+    if (pairing["anchored"] or {}).get("cases"):
+        yield say("compare.anchored", **pairing["anchored"])
+
+
+def differences(record: Record, say: Wording) -> Section | None:
+    settings, title = record["config_difference"], say("compare.head.differs")
+    if not settings:
+        return section("settings", title, Note(say("compare.differs.none")))
+    rows = [
+        [setting["key"], *(say("none") if setting[side] is None else setting[side] for side in SIDES)]
+        for setting in settings[:SETTINGS]
+    ]
+    headers = [say("compare.setting"), *(say(f"compare.{side}") for side in SIDES)]
+    more = len(settings) - SETTINGS
+    note = Note(say("compare.differs.more", count=more) if more > 0 else "", "quiet")
+    return section("settings", title, Table(headers, rows, title, right=()), note)
+
+
+# --- regression rules -----------------------------------------------------------------------------
+
+
+def gate(record: Record, say: Wording) -> Section | None:
+    rules, cases = record["gate"]["rules"], record["gate"]["cases"]
+    rows = [_result(rule_cells(rule, record, say), rule["status"]) for rule in rules]
+    blank = [say("none")] * (len(RULE_HEADERS) - 2)
+    rows += [
+        _result([say("compare.case", id=case["id"]), *blank, _case_result(case, say)], case["status"]) for case in cases
+    ]
+    title = say("compare.head.gate")
+    shown = Table([say(f"compare.{name}") for name in RULE_HEADERS], rows, title, right=range(1, 6))
+    return section("gate", title, shown, Note(say("compare.gate_explain") if rows else "", "quiet"))
+
+
+def _result(cells: Sequence[str], status: str) -> list[str | Cell]:
+    *rest, result = cells
+    return [*rest, Cell(result, "strong", verdict="worse") if status == "fired" else result]
+
+
+def rule_cells(rule: Record, record: Record, say: Wording) -> tuple[str, ...]:
+    """RULE_HEADERS of one rule."""
+    digits = 1 if rule["metric"].startswith("latency.") else 4
+    percent = rule["relative"]
+    numbers = [say("none") if rule[side] is None else f"{rule[side]:.{digits}f}" for side in SIDES]
+    nothing = "∞" if rule["status"] == "fired" else say("none")
+    loss = nothing if rule["loss"] is None else f"{rule['loss']:.1%}" if percent else f"{rule['loss']:.{digits}f}"
+    allowed = f"{rule['margin']:.1%}" if percent else plain(rule["margin"])
+    if rule["significant"]:
+        allowed = say("compare.significant", margin=allowed)
+    result = say.name("gate", rule["status"])
+    if rule["status"] == "passed" and (rule["loss"] or 0) > rule["margin"] + ROUNDING:
+        result = say("compare.chance")
+    if rule["reasons"] and rule["status"].startswith("not_"):
+        result = f"{result}: {'; '.join(reason_text(reason, say) for reason in rule['reasons'])}"
+    return rule_name(rule, record, say), *numbers, loss.replace("-", "−"), allowed, chance(rule["p_holm"], say), result
+
+
+def _case_result(case: Record, say: Wording) -> str:
+    if case["status"] != "fired":
+        return say(f"compare.case_{case['status']}")
+    lost_at = say.name("lost_at", case["lost_at"]) if case["lost_at"] else say("none")
+    return say("compare.case_before" if case["was_right"] is False else "compare.case_fired", lost_at=lost_at)
+
+
+# --- slices, latency and cost ---------------------------------------------------------------------
+
+
+def slices(record: Record, say: Wording) -> Section | None:
+    """Values of a dimension by the number of their cases; main metrics beside each other."""
+    names = [entry["name"] for entry in of_role(record, "main") if differs(entry)]
+    cells: dict[str, dict[str, dict[str, Record]]] = defaultdict(lambda: defaultdict(dict))
+    for entry in record["slices"]:
+        cells[entry["dimension"]][entry["value"]][entry["name"]] = entry
+    rows: list[list[str | Cell]] = []
+    hidden = 0
+    for dimension, values in cells.items():
+        ordered = sorted(values.items(), key=lambda item: (-_n(item[1]), item[0]))
+        hidden += len(ordered[SLICES:])
+        for value, found in ordered[:SLICES]:
+            shown = [_change(found.get(name), say) for name in names]
+            rows.append([f"{say.name('slice', dimension)}: {value}", str(_n(found)), *shown])
+    if not rows or not names:
+        return None
+    headers = [say("compare.slice"), "n", *(metric.label(name, k_of(record), say) for name in names)]
+    title, more = say("compare.head.slices"), Note(say("compare.slices_more", count=hidden) if hidden else "", "quiet")
+    return section("slices", title, Note(say("compare.slices_explain"), "quiet"), Table(headers, rows, title), more)
+
+
+def _n(found: Mapping[str, Record]) -> int:
+    return max((int(entry["n_paired"]) for entry in found.values()), default=0)
+
+
+def _change(entry: Record | None, say: Wording) -> str | Cell:
+    if entry is None:
+        return say("none")
+    text, verdict = signed(entry["difference"], say, 3), entry["verdict"]
+    return Cell(Markdown(f"{text} {MARKS[verdict]}"), "strong", verdict=verdict) if verdict in MARKS else text
+
+
+def expense(record: Record, say: Wording) -> Section | None:
+    rows = [
+        [
+            expense_name(entry["name"], say),
+            *(amount(entry[side], entry["name"], say) for side in SIDES),
+            amount(entry["difference"], entry["name"], say, sign=True),
+            interval(entry, say, 1),
+            str(entry["n_baseline"]),
+            str(entry["n_candidate"]),
+        ]
+        for entry in [*record["latency"], *record["cost"]]
+    ]
+    headers = [say(f"compare.{name}") for name in ("measure", "baseline", "candidate", "difference")]
+    headers += [say("interval"), *(f"n ({say(f'compare.{side}').lower()})" for side in SIDES)]
+    title, explained = say("compare.head.expense"), Note(say("compare.expense_explain") if rows else "", "quiet")
+    return section("expense", title, Table(headers, rows, title), explained)
+
+
+# --- what is left ---------------------------------------------------------------------------------
+
+
+def not_comparable(record: Record, say: Wording) -> Section | None:
+    grouped: dict[str, list[str]] = defaultdict(list)
+    for entry in record["not_comparable"]:
+        why = "; ".join(reason_text(reason, say) for reason in entry["reasons"])
+        grouped[why].append(metric.label(entry["metric"], None, say))
+    rows = [[why, listed(names, say, 4 * NAMED)] for why, names in grouped.items()]
+    shown = Table([say("compare.why"), say("compare.metrics")], rows, right=())
+    return section("not_comparable", say("compare.head.not_comparable"), shown, folded=True)
+
+
+def reading(record: Record, say: Wording) -> Section | None:
+    values = {"margin": plain(record["margin"]), "alpha": plain(record["alpha"]), "family": record["family"]}
+    lines = [say(f"compare.read.{name}", **values) for name in ("difference", "p", "verdict", "mde")]
+    return section("reading", say("compare.head.reading"), Points(lines), folded=True)

@@ -1,4 +1,4 @@
-"""The section of compare.md about questions that went from right to wrong, and back."""
+"""What a comparison says of the questions that went from right to wrong, and back."""
 
 from __future__ import annotations
 
@@ -6,35 +6,37 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runner.report import metric
+from runner.report.blocks import FILES, MARKDOWN, PAGE, Cell, Facts, Note, Section, Stretch, Table, section
 from runner.report.comparison_words import Record, k_of, listed
-from runner.report.document import section
-from runner.report.markdown import bold, escape, shorten, table
+from runner.report.markdown import shorten
 from runner.words.wording import Wording
 
-SHOWN = {"lost": 15, "won": 10}  # flips shown with everything about them
-NAMED = 40  # flips named beyond those
+SHOWN = {"lost": 15, "won": 10}  # flips that compare.md shows with everything about them
+NAMED = 40  # flips that it names beyond those
+ON_A_PAGE, NAMED_ON_A_PAGE = 50, 100  # the same of a page
 QUESTION, ANSWER, REASON, TITLE = 400, 600, 400, 80  # characters shown
 SIDES = ("baseline", "candidate")
 
 
-def flips(record: Record, say: Wording) -> str:
+def flips(record: Record, say: Wording) -> Section | None:
     found, title = record["flips"], say("compare.head.flips")
     if found["by"] is None:
-        return section(title, escape(say("compare.flips.none")))
-    explained, *notes = notes_of(record, say)
-    blocks = [_counts(found, say), escape(explained), "\n\n".join(map(escape, notes))]
-    return section(title, *blocks, *(_kind(record, kind, say) for kind in ("lost", "won") if found[kind]))
+        return section("flips", title, Note(say("compare.flips.none"), media=MARKDOWN))
+    kinds = (_kind(record, kind, say) for kind in ("lost", "won") if found[kind])
+    return section("flips", title, *_counts(found, say), *_notes(record, say), *kinds)
 
 
-def notes_of(record: Record, say: Wording) -> list[str]:
+def _notes(record: Record, say: Wording) -> Iterator[Note]:
     """What tells right from wrong, and how flips are shown where there are any."""
     found = record["flips"]
     every = [*found["lost"], *found["won"]]
-    notes = [right(record, say)]
-    notes += [say("compare.flips.order")] if every else []
-    notes += [say("compare.flips.noise")] if any(flip["judge_noise"] for flip in every) else []
-    notes += [say("compare.flips.no_texts")] if every and not any(flip["texts"] for flip in every) else []
-    return notes
+    yield Note(right(record, say), "quiet")
+    if every:
+        yield Note(say("compare.flips.order"), "quiet")
+    if any(flip["judge_noise"] for flip in every):
+        yield Note(say("compare.flips.noise"), "quiet")
+    if every and not any(flip["texts"] for flip in every):
+        yield Note(say("compare.flips.no_texts"), "quiet")
 
 
 def right(record: Record, say: Wording) -> str:
@@ -45,24 +47,44 @@ def right(record: Record, say: Wording) -> str:
     return say("compare.flips.by_label")
 
 
-def _counts(found: Mapping[str, Any], say: Wording) -> str:
-    rows = [
-        (say("compare.flips.both_right"), str(found["right_in_both"])),
-        (say("compare.flips.lost"), str(len(found["lost"]))),
-        (say("compare.flips.won"), str(len(found["won"]))),
-        (say("compare.flips.both_wrong"), str(found["wrong_in_both"])),
-    ]
-    return table(["", say("compare.flips.questions")], rows, right=(1,))
+def _counts(found: Mapping[str, Any], say: Wording) -> Iterator[Table]:
+    """A page draws them as parts of all questions."""
+    counts = {
+        "both_right": ("rest", found["right_in_both"]),
+        "lost": ("loss", len(found["lost"])),
+        "won": ("gain", len(found["won"])),
+        "both_wrong": ("whole", found["wrong_in_both"]),
+    }
+    questions = say("compare.flips.questions")
+    rows = [[say(f"compare.flips.{name}"), str(count)] for name, (_, count) in counts.items()]
+    yield Table(["", questions], rows, media=MARKDOWN)
+    total, start = sum(count for _, count in counts.values()) or 1, 0
+    drawn: list[list[str | Cell]] = []
+    for name, (kind, count) in counts.items():
+        bar = Cell("", drawing=Stretch(start / total, count / total, kind))  # type: ignore[arg-type]
+        drawn.append([say(f"compare.flips.{name}"), bar, f"{count:,}", f"{count / total:.1%}"])
+        start += count
+    headers = ["", "", questions, say("diagnosis.share")]
+    yield Table(headers, drawn, say("compare.head.flips"), right=(2, 3), media=PAGE)
 
 
-def _kind(record: Record, kind: str, say: Wording) -> str:
+def _kind(record: Record, kind: str, say: Wording) -> Section | None:
     found = record["flips"][kind]
-    shown, rest = found[: SHOWN[kind]], found[SHOWN[kind] :]
-    blocks = [_flip(number, flip, record, say) for number, flip in enumerate(shown, start=1)]
-    if rest:
-        named = listed([name_of(flip, say) for flip in rest], say, NAMED)
-        blocks.append(escape(f"{say('compare.flips.more', count=len(rest))} {named}"))
-    return section(f"{say(f'compare.flips.{kind}')} ({len(found)})", *blocks, level=3)
+    title = f"{say(f'compare.flips.{kind}')} ({len(found)})"
+    shown = (
+        _flip(number, flip, record, say, in_markdown=number <= SHOWN[kind])
+        for number, flip in enumerate(found[:ON_A_PAGE], start=1)
+    )
+    more = [
+        Note(_more(found[start:], named, say), media=media)
+        for start, named, media in ((SHOWN[kind], NAMED, MARKDOWN), (ON_A_PAGE, NAMED_ON_A_PAGE, PAGE))
+    ]
+    return section("", title, *shown, *more)
+
+
+def _more(rest: list[Record], most: int, say: Wording) -> str:
+    named = listed([name_of(flip, say) for flip in rest], say, most)
+    return f"{say('compare.flips.more', count=len(rest))} {named}" if rest else ""
 
 
 def name_of(flip: Record, say: Wording) -> str:
@@ -70,20 +92,23 @@ def name_of(flip: Record, say: Wording) -> str:
     return f"~ {name}" if flip["judge_noise"] else name
 
 
-def _flip(number: int, flip: Record, record: Record, say: Wording) -> str:
-    facts = [f"- {bold(name)}: {escape(text)}" for name, text in facts_of(flip, record, say) if text]
-    return f"#### {number}. {escape(name_of(flip, say))}\n\n" + "\n".join(facts)
+def _flip(number: int, flip: Record, record: Record, say: Wording, *, in_markdown: bool) -> Section:
+    """A page has it closed to its question."""
+    facts = Facts([(name, text) for name, text in _facts(flip, record, say) if text])
+    question = shorten(str((flip["texts"] or {}).get("question") or ""), QUESTION)
+    media = FILES if in_markdown else PAGE
+    return Section("", name_of(flip, say), [facts], media, folded=True, lead=question or " ", number=number)
 
 
-def facts_of(flip: Record, record: Record, say: Wording) -> Iterator[tuple[str, str]]:
+def _facts(flip: Record, record: Record, say: Wording) -> Iterator[tuple[str, str]]:
     """(name, text) of what changed and what stands behind it."""
     texts = flip["texts"]
     if texts:
         yield say("compare.flip.question"), shorten(str(texts["question"] or ""), QUESTION)
     places = [flip[f"lost_at_{side}"] for side in SIDES]
     if any(places):
-        told = [say.name("lost_at", place) if place else say("none") for place in places]
-        yield say("compare.flip.lost_at"), " → ".join(told)
+        stages = [say.name("lost_at", place) if place else say("none") for place in places]
+        yield say("compare.flip.lost_at"), " → ".join(stages)
     yield say("compare.flip.changes"), _changes(flip["changes"], record, say)
     if texts:
         yield from _behind(texts, say)
@@ -108,8 +133,8 @@ def _behind(texts: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]
     if any(answer is not None for answer in answers.values()):
         for side in SIDES:
             refused = f"{say('worst.refused')} " if texts[side]["refused"] else ""
-            told = refused + shorten(str(answers[side] or ""), ANSWER)
-            yield say("compare.flip.answer", side=say(f"compare.{side}")), told
+            answer = refused + shorten(str(answers[side] or ""), ANSWER)
+            yield say("compare.flip.answer", side=say(f"compare.{side}")), answer
     for side in SIDES:
         if texts[side]["error"]:
             yield say("compare.flip.error", side=say(f"compare.{side}")), shorten(str(texts[side]["error"]), REASON)
@@ -122,9 +147,9 @@ def _behind(texts: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]
         yield say(f"compare.flip.{name}"), "; ".join(_chunk(chunk, say) for chunk in texts[name])
     for rubric, sides in texts["judges"].items():
         for side in SIDES:
-            said = sides[side]
-            told = f"{_number(said['score'], say)}: {shorten(str(said['reason']), REASON)}"
-            yield say("compare.flip.reason", rubric=metric.rubric(rubric, say), side=say(f"compare.{side}")), told
+            judgement = sides[side]
+            reason = f"{_number(judgement['score'], say)}: {shorten(str(judgement['reason']), REASON)}"
+            yield say("compare.flip.reason", rubric=metric.rubric(rubric, say), side=say(f"compare.{side}")), reason
 
 
 def _chunk(chunk: Mapping[str, Any], say: Wording) -> str:

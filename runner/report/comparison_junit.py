@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from runner.report.comparison_sections import RULE_HEADERS, rule_cells
+from runner.report.comparison import RULE_HEADERS, rule_cells
 from runner.report.comparison_words import Record, gate_lines, headline, own, reason_text, rule_name, warnings
 from runner.system.terminal import visible
 from runner.system.writing import no_place_for_a_file, replacing

@@ -55,6 +55,14 @@ def chance(p: float | None, say: Wording) -> Markdown:
     return Markdown("< 0.001" if p < 0.001 else f"{p:.3f}")
 
 
+def amount(value: float | None, name: str, say: Wording, *, sign: bool = False) -> str:
+    """A latency or a cost."""
+    digits = 6 if name.endswith("usd") else 1
+    if value is None:
+        return say("none")
+    return signed(value, say, digits) if sign else Markdown(f"{value:.{digits}f}")
+
+
 def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
     """A difference that is certain, but smaller than what matters, says so. Nothing where nobody said which way the
     metric is better."""

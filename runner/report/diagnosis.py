@@ -158,7 +158,7 @@ def cross(document: Document) -> Section | None:
         say("head.cross"),
         Note(say("cross.explain", high=document.high), "quiet"),
         Table(headers, rows, right=(3,), media=MARKDOWN),
-        Grid((headers[0], headers[1]), _levels(say), cells, corner, say("cross.run"), say("head.cross")),
+        Grid((headers[0], headers[1]), _levels(say), cells, corner, say("cross.run")),
     )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runner.report.reporting import Offer, offer_of, words_of
 from runner.system.folder import RunFolder, case_counts
-from runner.words.wording import Wording, wording_of
+from runner.words.wording import Wording
 
 HIGH = 0.6  # `report.high` of runs that do not say it
 
@@ -23,11 +24,16 @@ class Document:
     @classmethod
     def of(cls, folder: RunFolder) -> Document:
         options = (folder.run.get("config") or {}).get("report") or {}
-        return cls(folder, wording_of(folder.run), float(options.get("high", HIGH)))
+        return cls(folder, words_of(folder.run), float(options.get("high", HIGH)))
 
     @property
     def run(self) -> Mapping[str, Any]:
         return self.folder.run
+
+    @property
+    def offer(self) -> Offer:
+        """What the evaluation of the run brings to its report."""
+        return offer_of(self.run)
 
     @property
     def summary(self) -> Mapping[str, Any]:

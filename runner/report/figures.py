@@ -3,139 +3,138 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.metrics.catalogue import declared_in
-from runner.report import memory_figures, metric, trace_figures, trace_sweep
-from runner.report.drawing import Draw, distances, drawable, drawable_wording, figure_of, finish, line, save
-from runner.system.folder import RunFolder, open_run, read_json
-from runner.words.wording import LANGUAGES, Wording, supported, wording_of
+from runner.report import metric, run
+from runner.report.blocks import FIGURE, Block, Chart, Drawn, Histogram, Matrix, figures
+from runner.report.document import Document
+from runner.report.drawing import Draw, distances, drawable, drawable_wording, figure_of, line, save
+from runner.report.reporting import sections_of_sweep
+from runner.report.summary import report_of
+from runner.report.sweep import read_sweep
+from runner.system.folder import open_run, read_json
+from runner.words.wording import Wording
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_BARS, BARS = 30, 4  # tags, metrics
+APART = 0.6  # of the room of a name, for the lines side by side in it
 
 
 def draw_run(folder: Path, target: Path) -> list[Path]:
-    """Metrics at the fixed cutoffs, bars by tag, histogram of live latencies: those for which there are numbers."""
-    run = open_run(folder)
-    say = drawable_wording(wording_of(run.run))
-    tags = (run.summary.get("slices") or {}).get("tag") or {}
-    figures: dict[str, Draw] = {
-        "metrics_at_cutoffs": lambda: _curves(run.summary.get("metrics") or {}, say),
-        "metrics_by_tag": lambda: _bars(tags, run.summary.get("k"), say),
-        "latency": lambda: _histogram(run, say),
-        "retention": lambda: memory_figures.retention({"": run.summary.get("memory") or {}}, say),
-        "trace_scores": lambda: trace_figures.scores({"": run.summary.get("trace") or {}}, say),
-        "trace_orders": lambda: trace_figures.orders(run.summary.get("trace") or {}, say),
-    }
-    return save(figures, target)
+    """What the report of a run has to draw, and its live latencies."""
+    document = Document.of(open_run(folder))
+    document = replace(document, say=drawable_wording(document.say))
+    latencies = run.latencies(document)
+    return save(drawings_of([*report_of(document, FIGURE), *([latencies] if latencies else [])]), target)
 
 
 def draw_sweep(folder: Path, target: Path) -> list[Path]:
-    """The main metrics against what was swept, with their intervals."""
-    sweep = read_json(folder / "summary.json", "sweep")
-    cells = [cell for cell in sweep.get("cells") or () if cell.get("status") == "completed"]
-    x = x_axis(sweep.get("params") or [], cells)
+    """The main metrics against what was swept, with their intervals, and what its evaluation has to draw."""
+    record = read_json(folder / "summary.json", "sweep")
+    cells = [cell for cell in record.get("cells") or () if cell.get("status") == "completed"]
+    x = x_axis(record.get("params") or [], cells)
     if x is None:
         return []
-    say = drawable_wording(LANGUAGES[supported(sweep.get("language"))].about(declared_in(sweep)))
+    sweep = read_sweep(folder)
+    sweep = replace(sweep, say=drawable_wording(sweep.say))
     name = "".join(character if character.isalnum() else "_" for character in x)
-    figures: dict[str, Draw] = {
-        f"metrics_against_{name}": lambda: _against(x, cells, say),
-        "retention": lambda: memory_figures.retention(_told(cells, "memory"), say),
-        "trace_scores": lambda: trace_figures.scores(_told(cells, "trace"), say),
-        "trace_orders": lambda: trace_figures.orders(trace_sweep.shared(_told(cells, "trace")), say),
-    }
-    return save(figures, target)
+    against: dict[str, Draw] = {f"metrics_against_{name}": lambda: _against(x, cells, sweep.say)}
+    return save(against | drawings_of(sections_of_sweep(sweep)), target)
 
 
-def _told(cells: Iterable[Mapping[str, Any]], part: str) -> dict[str, Mapping[str, Any]]:
-    """A part of the summaries of runs, by what was swept."""
-    found = {" ".join(f"{name}={value}" for name, value in cell["params"].items()): cell.get(part) for cell in cells}
-    return {drawable(name): told for name, told in found.items() if told}
+def drawings_of(blocks: Iterable[Block]) -> dict[str, Draw]:
+    """By name; charts of one name are panels of one figure."""
+    found: dict[str, list[Drawn]] = {}
+    for block in figures(blocks):
+        found.setdefault(block.name, []).append(block)
+    return {name: partial(drawn, same) for name, same in found.items()}
 
 
 # --- one figure each ------------------------------------------------------------------------------
 
 
-def _curves(metrics: Mapping[str, Any], say: Wording) -> Figure | None:
-    cutoffs = metric.cutoffs(metrics)
-    names = [
-        name
-        for name in say.catalogue.in_order(metric.families(metrics, say))
-        if metric.scored(metrics, [f"{name}_at_{cutoff}" for cutoff in cutoffs]) and _is_headline(name, say)
-    ]
-    if not names:
-        return None
-    figure, (axes,) = figure_of(1)
-    for name in names:
-        line(
-            axes,
-            cutoffs,
-            [metric.value_of(metrics, f"{name}_at_{cutoff}") for cutoff in cutoffs],
-            metric.label(name, None, say),
-        )
-    axes.set_xscale("log")
-    axes.set_xticks(cutoffs, labels=[str(cutoff) for cutoff in cutoffs])
-    axes.minorticks_off()
-    axes.set_xlabel(say("cutoffs.cutoff"))
-    finish(axes)
+def drawn(blocks: Sequence[Drawn]) -> Figure:
+    first, charts = blocks[0], [block for block in blocks if isinstance(block, Chart)]
+    if isinstance(first, Matrix):
+        return _matrix(first)
+    if isinstance(first, Histogram):
+        return _histogram(first)
+    sideways = any(chart.sideways for chart in charts)
+    height = 1.2 + 0.3 * len(charts[0].places) if sideways else 3.6
+    figure, panels = figure_of(len(charts), height=height, sharey=sideways)
+    for axes, chart in zip(panels, charts, strict=True):
+        (_bars if chart.sideways else _lines)(axes, chart)
+    if charts[0].y:
+        panels[0].set_ylabel(drawable(charts[0].y))
+    if len(charts[-1].lines) > 1:
+        figure.legend(*panels[-1].get_legend_handles_labels(), loc="outside right upper", frameon=False, fontsize=8)
     return figure
 
 
-def _is_headline(name: str, say: Wording) -> bool:
-    record = say.catalogue.variant(name).metric
-    return record is not None and record.headline is not None
+def _lines(axes: Axes, chart: Chart) -> None:
+    """Numbers stand where they are on a logarithmic axis, names side by side; lines over names that are no order stand
+    beside each other."""
+    numbers = [place for place in chart.places if isinstance(place, int | float)]
+    is_number = len(numbers) == len(chart.places)
+    at = numbers if is_number else list(range(len(chart.places)))
+    beside = not is_number and not chart.connected
+    for number, (name, values) in enumerate(chart.lines.items()):
+        shift = APART * ((number + 0.5) / len(chart.lines) - 0.5) if beside else 0
+        known = [(place + shift, value) for place, value in zip(at, values, strict=True) if value is not None]
+        style = "" if beside else "-"
+        line(axes, [place for place, _ in known], [value for _, value in known], drawable(name), style)
+    if is_number:
+        axes.set_xscale("log")
+        axes.minorticks_off()
+    axes.set_xticks(at, labels=[drawable(str(place)) for place in chart.places])
+    axes.set_xlabel(drawable(chart.x))
+    axes.set_ylim(-0.02, 1.02)
+    axes.grid(alpha=0.3)
 
 
-def _bars(tags: Mapping[str, Any], k: int | None, say: Wording) -> Figure | None:
-    there = dict.fromkeys(value.name for group in tags.values() for value in metric.scored(group, group))
-    names = say.catalogue.headlines(there)[:BARS]
-    if not names:
-        return None
-    largest = sorted(tags, key=lambda tag: (-metric.value_of(tags[tag], names[0]).n, tag))[:MAX_BARS][::-1]
-    figure, panels = figure_of(len(names), height=1.2 + 0.3 * len(largest), sharey=True)
-    for axes, name in zip(panels, names, strict=True):
-        values = [metric.value_of(tags[tag], name) for tag in largest]
-        axes.barh(range(len(largest)), [value.value or 0.0 for value in values], color="#9ecae1")
-        scored = [(y, value) for y, value in enumerate(values) if value.value is not None]
-        low, high = distances([value for _, value in scored])
-        x, y = [value.value or 0.0 for _, value in scored], [y for y, _ in scored]
-        axes.errorbar(x, y, xerr=[low, high], fmt="none", ecolor="#333333", capsize=2)
-        axes.set_title(metric.label(name, k, say), fontsize=10)
-        if say.catalogue.variant(name).is_share:
-            axes.set_xlim(0, 1)
-    counts = [metric.value_of(tags[tag], names[0]).n for tag in largest]
-    labels = [f"{drawable(tag)} (n={n})" for tag, n in zip(largest, counts, strict=True)]
-    panels[0].set_yticks(range(len(largest)), labels=labels)
+def _bars(axes: Axes, chart: Chart) -> None:
+    """The first place stands on top."""
+    (values,) = chart.lines.values()
+    rows = [(y, value) for y, value in enumerate(reversed(values)) if value is not None and value.value is not None]
+    ys, widths = [y for y, _ in rows], [value.value or 0.0 for _, value in rows]
+    axes.barh(ys, widths, color="#9ecae1")
+    low, high = distances([value for _, value in rows])
+    axes.errorbar(widths, ys, xerr=[low, high], fmt="none", ecolor="#333333", capsize=2)
+    axes.set_title(drawable(chart.x), fontsize=10)
+    axes.set_yticks(range(len(values)), labels=[drawable(str(place)) for place in reversed(chart.places)])
+    if all(0 <= width <= 1 for width in widths):
+        axes.set_xlim(0, 1)
+
+
+def _matrix(block: Matrix) -> Figure:
+    """The numbers in their fields."""
+    figure, (axes,) = figure_of(1, height=4.4)
+    shown = [[float("nan") if value is None else value for value in row] for row in block.values]
+    least = min(0.0, *(value for row in block.values for value in row if value))
+    image = axes.imshow(shown, cmap="Blues", vmin=least, vmax=1)
+    for y, row in enumerate(block.values):
+        for x, value in enumerate(row):
+            if value is not None:
+                colour = "white" if value > 0.6 else "black"
+                axes.text(x, y, f"{value:.3f}", ha="center", va="center", color=colour, fontsize=8)
+    labels = [drawable(str(name)) for name in block.names]
+    axes.set_xticks(range(len(labels)), labels=labels, rotation=30, ha="right")
+    axes.set_yticks(range(len(labels)), labels=labels)
+    figure.colorbar(image, ax=axes, label=block.label)
     return figure
 
 
-def _histogram(run: RunFolder, say: Wording) -> Figure | None:
-    """Live retrievals; where there is none, whole cases as in runner.metrics.aggregate.latency."""
-    import numpy as np
-
-    stages: dict[str, list[float]] = {"retrieval": [], "case": []}
-    for row in run.rows():
-        timings = row.get("timings") or {}
-        timing = timings.get("retrieval") or {}
-        if timing.get("live") and timing.get("ms") is not None:
-            stages["retrieval"].append(timing["ms"])
-        is_live = row.get("status") == "ok" and all(each.get("live", True) for each in timings.values())
-        if is_live and row.get("latency_ms") is not None:
-            stages["case"].append(row["latency_ms"])
-    stage = "retrieval" if stages["retrieval"] else "case"
-    if not stages[stage]:
-        return None
+def _histogram(block: Histogram) -> Figure:
     figure, (axes,) = figure_of(1)
-    axes.hist(stages[stage], bins=min(50, max(5, len(stages[stage]) // 5)), color="#9ecae1")
-    for share, style in ((50, "-"), (95, "--")):
-        value = float(np.percentile(stages[stage], share))
-        axes.axvline(value, color="#333333", linestyle=style, label=f"p{share} {value:.1f} ms")
-    axes.set_xlabel(f"{say('head.latency')}, {say.name('stage', stage)} (ms), n={len(stages[stage])}")
+    axes.hist(block.values, bins=min(50, max(5, len(block.values) // 5)), color="#9ecae1")
+    for (name, value), style in zip(block.marks.items(), ("-", "--"), strict=False):
+        axes.axvline(value, color="#333333", linestyle=style, label=f"{name} {value:.1f} ms")
+    axes.set_xlabel(drawable(block.x))
     axes.legend(frameon=False)
     return figure
 

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from runner.report.blocks import Block, Cell, Code, Facts, Matrix, Note, Section, Steps, Table, Warnings, in_medium
+from runner.report.blocks import (
+    Block,
+    CaseFacts,
+    Cell,
+    Code,
+    Fact,
+    Facts,
+    Item,
+    Matrix,
+    Note,
+    Points,
+    Section,
+    Size,
+    Steps,
+    Table,
+    Warnings,
+    in_medium,
+)
 from runner.system.terminal import visible
 
 # An underscore inside a word is harmless.
 _PUNCTUATION = re.compile(r"([\\`*\[\]|~#$]|(?<![^\W_])_|_(?![^\W_]))")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _SPACE = re.compile(r"\s+")
+LIMITS: Mapping[Size, int] = {"question": 400, "answer": 600, "reason": 400}  # characters of a text of a case
+TITLE = 60  # characters of the title of a document
 _AT_LINE_START = re.compile(r"^([-+=:]|\d+(?=[.)](?:\s|$)))")
 _INTERVAL = re.compile(r"\\\[([-+−]?[\d.,]+%?, [-+−]?[\d.,]+%?)\\\]")  # two numbers name no link
 
@@ -30,22 +49,71 @@ def markdown(blocks: Iterable[Block], level: int = 2) -> str:
 def _shown(block: Block, level: int) -> Iterator[str]:
     match block:
         case Section(title=title, blocks=blocks):
-            yield f"{'#' * level} {escape(title)}"
+            number = "" if block.number is None else f"{block.number}. "
+            yield f"{'#' * level} {number}{_inside(title)}"
             yield markdown(blocks, level + 1)
-        case Note(text=text, mark=mark):
-            yield bold(text) if mark in ("strong", "alarm") else escape(text)
+        case Note():
+            yield _note(block)
         case Warnings(notes=notes):
-            yield quote(bold(note.text) if note.mark == "alarm" else note.text for note in notes)
+            yield quote(bold(note.text) if note.mark in ("strong", "alarm") else note.text for note in notes)
         case Steps(items=items):
             yield numbered(items)
+        case Points(items=items, mark=mark):
+            yield "\n".join(f"- {bold(item) if mark else escape(item)}" for item in items)
         case Table(headers=headers, rows=rows):
             yield table(headers, [[_cell(cell) for cell in row] for row in rows], sorted(block.numbers))
         case Matrix():
             yield from _shown(block.table(), level)
         case Facts(pairs=pairs, headers=headers):
-            yield table(headers, pairs)
+            yield table(headers, pairs) if any(headers) else _pairs(pairs)
+        case _:
+            yield from _text(block)
+
+
+def _text(block: Block) -> Iterator[str]:
+    match block:
         case Code(text=text, language=language):
             yield code_block(text, language)
+        case CaseFacts(facts=facts):
+            yield "\n".join(_fact(fact) for fact in facts if "markdown" in fact.media)
+
+
+def _fact(fact: Fact) -> str:
+    """An item of a list; one of several lines holds a list of them."""
+    lines = lines_of(fact)
+    if len(lines) < 2:
+        return f"- {bold(fact.title)}: {escape(' '.join(lines))}"
+    return "\n".join([f"- {bold(fact.title)}:", *(f"  - {escape(line)}" for line in lines)])
+
+
+def lines_of(fact: Fact) -> list[str]:
+    """A fact of a case as text: no more of it than lines have room for."""
+    if not fact.items:
+        limit = LIMITS.get(fact.size)
+        return [shorten(fact.text, limit)] if limit else fact.text.split("\n")
+    if fact.most:
+        return ["; ".join(map(_in_line, fact.items[: fact.most]))]
+    return [shorten(_line(item), LIMITS["answer"]) for item in fact.items]
+
+
+def _in_line(item: Item) -> str:
+    """`1. doc-1 ✓ Title (0.91)`"""
+    tick = " ✓" if item.mark == "expected" else ""
+    title = f" {shorten(item.title, TITLE)}" if item.title else ""
+    return f"{item.lead} {item.name}{tick}{title}" + ("" if item.value is None else f" ({item.value:.2f})")
+
+
+def _line(item: Item) -> str:
+    return f"{item.lead} {item.name} → {item.text}." if item.text else item.name
+
+
+def _note(note: Note) -> str:
+    text = bold(note.text) if note.mark in ("strong", "alarm") else escape(note.text)
+    return f"{bold(note.lead)}: {text}" if note.lead else text
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"- {bold(name)}: {escape(text)}" for name, text in pairs)
 
 
 def _cell(cell: str | Cell) -> str:
@@ -62,9 +130,13 @@ def escape(text: str) -> Markdown:
     """
     if isinstance(text, Markdown):
         return text
+    return Markdown(_AT_LINE_START.sub(_no_block, _inside(text)))
+
+
+def _inside(text: str) -> str:
+    """As `escape` does it, of what does not begin a line: the text of a heading."""
     line = "".join(visible(character) for character in _SPACE.sub(" ", text).strip())
-    line = _INTERVAL.sub(r"[\1]", _PUNCTUATION.sub(r"\\\1", line.translate(_ENTITIES)))
-    return Markdown(_AT_LINE_START.sub(_no_block, line))
+    return _INTERVAL.sub(r"[\1]", _PUNCTUATION.sub(r"\\\1", line.translate(_ENTITIES)))
 
 
 def shorten(text: str, limit: int) -> str:

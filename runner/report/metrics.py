@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.metrics.metric import GROUPS, Group
+from runner.metrics.metric import GROUPS
 from runner.report import metric
-from runner.report.blocks import Block, Cell, Note, Section, Table, section
+from runner.report.blocks import FIGURE, TERMINAL, Block, Cell, Chart, Note, Section, Table, section
 from runner.report.document import Document
 from runner.report.metric import Value, four, interval, label
 from runner.words.wording import Wording
 
 MAX_SLICES = 30
-TITLES: Mapping[Group, str] = {
-    "memory": "memory.title",
-    "traces": "trace.title",
-    "answers": "panel.generation",
-    "unanswerable": "answerability.title",
-}  # of the groups that stand by themselves; the others stand under html.retrieval
+LEG_METRICS = 2  # of each leg in the terminal
+MAX_BARS, BARS = 30, 4  # tags and metrics of a figure
 
 
 def metrics(document: Document) -> Section:
@@ -61,7 +57,8 @@ def _groups(values: Sequence[Value], say: Wording) -> list[tuple[str, int]]:
     """Titles with the number of rows below them."""
     titles: list[tuple[str, int]] = []
     for value in values:
-        title = say(TITLES.get(metric.group_of(say.catalogue.variant(value.name)), "html.retrieval"))
+        group = metric.group_of(say.catalogue.variant(value.name))
+        title = say.texts.get(f"group.{group}") or say("html.retrieval")
         count = titles.pop()[1] if titles and titles[-1][0] == title else 0
         titles.append((title, count + 1))
     return titles
@@ -77,6 +74,34 @@ def _notes(values: Sequence[Value], say: Wording) -> Iterator[Note]:
         yield Note(note, "quiet")
     if any(value.partly_scored for value in values):
         yield Note(say("metrics.unscored" if _counted(values) else "metrics.excluded"), "quiet")
+
+
+def results(document: Document) -> Table | Note:
+    """Of the terminal: whatever has no table of its own there, and the headlines of legs."""
+    say, found = document.say, document.metrics
+    legs = metric.legs(found)
+    names = [name for name in say.catalogue.headlines(found) if any(f"{leg}/{name}" in found for leg in legs)]
+    shown = [*metric.result_names(found, say), *(f"{leg}/{name}" for leg in legs for name in names[:LEG_METRICS])]
+    return rows_of(document, shown) or Note(say("metrics.none"), media=TERMINAL)
+
+
+def generation(document: Document) -> Table | None:
+    """Of the terminal: what was measured of answers."""
+    return rows_of(document, metric.of_groups(document.metrics, document.say, "answers"))
+
+
+def rows_of(document: Document, names: Sequence[str]) -> Table | None:
+    """Metric, value, interval, scored / applicable; for the terminal. None where none of them applies."""
+    rows: list[list[str | Cell]] = [
+        [
+            f"{label(value.name, document.k, document.say)}:",
+            Cell(four(value.value, document.say), "strong"),
+            Cell(interval(value.low, value.high), "quiet"),
+            Cell(f"{value.n_scored}/{value.n}", "alarm" if value.partly_scored else "quiet"),
+        ]
+        for value in metric.values(document.metrics, names)
+    ]
+    return Table([""] * 4, rows, right=(1, 2, 3), media=TERMINAL) if rows else None
 
 
 # --- legs and cutoffs -----------------------------------------------------------------------------
@@ -100,9 +125,10 @@ def _legs(document: Document) -> Section | None:
     names = [name for name in _of_legs(document) if metric.scored(found, [f"{leg}/{name}" for leg in legs])]
     prefixes = ["", *(f"{leg}/" for leg in legs)]
     rows = [[label(name, document.k, say), *(_cell(document, prefix + name) for prefix in prefixes)] for name in names]
-    added = {"no_graph": "graph", "base": "agent"}.get(legs[0], "") if len(legs) == 1 else ""  # to a single ranking
-    headers = [say("metrics.metric"), say(f"legs.{added or 'fusion'}"), *(say.name("leg", leg) for leg in legs)]
-    title = say(f"head.{added}" if added else "head.legs")
+    alone = f".{legs[0]}" if len(legs) == 1 else ""  # what was added to a single ranking has words of its own
+    fusion = say.texts.get(f"legs.fusion{alone}") or say("legs.fusion")
+    headers = [say("metrics.metric"), fusion, *(say.name("leg", leg) for leg in legs)]
+    title = say.texts.get(f"head.legs{alone}") or say("head.legs")
     return section("", title, Table(headers, rows, title, narrow=True))
 
 
@@ -122,7 +148,23 @@ def _cutoffs(document: Document) -> Section | None:
     ]
     rows = [[str(cutoff), *(_cell(document, f"{name}_at_{cutoff}") for name in names)] for cutoff in cutoffs]
     headers = [say("cutoffs.cutoff"), *(label(name, None, say) for name in names)]
-    return section("", say("head.cutoffs"), Table(headers, rows, right=range(len(headers)), narrow=True))
+    table = Table(headers, rows, right=range(len(headers)), narrow=True)
+    return section("", say("head.cutoffs"), table, _curves(document, cutoffs))
+
+
+def _curves(document: Document, cutoffs: Sequence[int]) -> Chart:
+    say, found = document.say, document.metrics
+    names = [name for name in say.catalogue.in_order(metric.families(found, say)) if _is_headline(name, say)]
+    lines = {name: [metric.value_of(found, f"{name}_at_{cutoff}") for cutoff in cutoffs] for name in names}
+    shown = {
+        label(name, None, say): values for name, values in lines.items() if any(v.value is not None for v in values)
+    }
+    return Chart("metrics_at_cutoffs", say("cutoffs.cutoff"), cutoffs if shown else (), shown, media=FIGURE)
+
+
+def _is_headline(name: str, say: Wording) -> bool:
+    record = say.catalogue.variant(name).metric
+    return record is not None and record.headline is not None
 
 
 def _cell(document: Document, name: str) -> str:
@@ -137,7 +179,26 @@ def slices(document: Document) -> Section | None:
     tables = [
         block for dimension, groups in metric.slices(document.summary) for block in _slice(document, dimension, groups)
     ]
-    return section("slices", say("head.slices"), Note(say("slices.explain"), "quiet"), *tables) if tables else None
+    tags = (document.summary.get("slices") or {}).get("tag") or {}
+    charts = _by_tag(document, tags)
+    return (
+        section("slices", say("head.slices"), Note(say("slices.explain"), "quiet"), *tables, *charts)
+        if tables
+        else None
+    )
+
+
+def _by_tag(document: Document, tags: Mapping[str, Any]) -> Iterator[Chart]:
+    """The largest tags, as a figure for each headline."""
+    say, catalogue = document.say, document.say.catalogue
+    scored = dict.fromkeys(value.name for group in tags.values() for value in metric.scored(group, group))
+    names = catalogue.headlines(scored)[:BARS]
+    largest = sorted(tags, key=lambda tag: (-metric.value_of(tags[tag], names[0]).n if names else 0, tag))[:MAX_BARS]
+    places = [f"{tag} (n={metric.value_of(tags[tag], names[0]).n})" for tag in largest] if names else []
+    for name in names:
+        values = [metric.value_of(tags[tag], name) for tag in largest]
+        title = label(name, document.k, say)
+        yield Chart("metrics_by_tag", title, places, {title: values}, sideways=True, media=FIGURE)
 
 
 def _slice(document: Document, dimension: str, groups: Mapping[str, Any]) -> Iterator[Block]:

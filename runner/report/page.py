@@ -1,10 +1,17 @@
-"""Blocks as HTML: one page that needs no server and asks for nothing."""
+"""Blocks as HTML: one page that needs no server and asks for nothing.
+
+All that is known of a case is a list of (title, body) there, which a template and the script of the page show alike. A
+body is a text or a list of (mark, lead, head, text or None), where a mark of 1 makes the head stand out and the lead (a
+rank, a number) stands before it.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from runner.report import drawings
-from runner.report.blocks import Block, Cell, Section, Table, in_medium
+from runner.report.blocks import Block, Cases, Cell, Fact, Item, Section, Size, Table, in_medium
 from runner.system.terminal import visible
 from runner.system.writing import replacing
 from runner.words.wording import Wording
@@ -25,13 +32,22 @@ FILE = "report.html"
 # Whatever gets past the escaping finds scripts, styles, images and requests of every kind forbidden.
 POLICY = "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'"
 _IN_SCRIPT = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}  # each stands in strings only
+_LANGUAGE = re.compile(r"[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8})*")
+# Characters of a text of a case, of the name of a document, items of one list.
+LIMITS: Mapping[Size, int] = {
+    "question": 3000, "answer": 3000, "whole": 3000, "context": 1500, "reason": 1000, "detail": 1000
+}  # fmt: skip
+NAME, ITEMS = 200, 30
 
 
-def write_page(path: Path, say: Wording, blocks: Iterable[Block], data: Mapping[str, Any] | None = None) -> None:
-    """`blocks`: the head of the page, then its sections. `data` is what the script reads, in parts that are encoded one
-    at a time. Atomic: a reader sees the old file or the new one. The same blocks give the same bytes."""
+def write_page(path: Path, say: Wording, blocks: Iterable[Block]) -> None:
+    """`blocks`: the head of the page, then its sections. Atomic: a reader sees the old file or the new one. The same
+    blocks give the same bytes."""
+    head, *sections = blocks
+    assert isinstance(head, Section)  # noqa: S101  what it is called with
+    head = replace(head, blocks=tuple(in_medium(head.blocks, "html")))
     with replacing(path) as scratch, scratch.open("wb") as file:
-        for part in _parts(say, tuple(in_medium(blocks, "html")), data or {}):
+        for part in _parts(say, head, tuple(in_medium(sections, "html"))):
             file.write(part)
 
 
@@ -41,17 +57,18 @@ def html(blocks: Iterable[Block], level: int = 2) -> str:
     return str(module.shown(tuple(in_medium(blocks, "html")), level))
 
 
-def _parts(say: Wording, blocks: Sequence[Block], data: Mapping[str, Any]) -> Iterator[bytes]:
+def _parts(say: Wording, head: Section, sections: Sequence[Block]) -> Iterator[bytes]:
+    """The data of the script are encoded in parts."""
     style, script = _asset("page.css"), _asset("page.js")
-    head, *sections = blocks
-    assert isinstance(head, Section)  # noqa: S101  what write_page is called with
     page = environment().get_template("page.html.j2")
     policy = POLICY.format(style=_digest(style), script=_digest(script))
     text = page.render(say=say, head=head, sections=sections, style=style, policy=policy)
     yield f"{text}\n".encode()
-    if data:
+    for cases in (block for part in sections if isinstance(part, Section) for block in part.blocks):
+        if not isinstance(cases, Cases):
+            continue
         yield b'<script type="application/json" id="data">'
-        yield from _json(data)
+        yield from _json(cases.data)
         yield b"</script>\n"
     yield f"<script>{script}</script>\n</body>\n</html>\n".encode()
 
@@ -68,19 +85,59 @@ def environment() -> Environment:
         kind_of=lambda block: type(block).__name__,
         as_cell=lambda cell: cell if isinstance(cell, Cell) else Cell(cell),
         grouped=_grouped,
+        details=details,
+        wide=drawings.WIDE,
+        narrow=drawings.NARROW,
         **{name: getattr(drawings, name) for name in ("span_of", "ends_of", "plotted", "corners", "px")},
     )
     return made
 
 
 def _clean(value: Any) -> Any:
-    """Control, surrogate and invisible direction characters become U+FFFD; line ends are line feeds."""
-    if not isinstance(value, str) or hasattr(value, "__html__"):
-        return value
-    if value.replace("\n", " ").replace("\t", " ").isprintable():
-        return value
-    lines = value.replace("\r\n", "\n").replace("\r", "\n")
+    return value if not isinstance(value, str) or hasattr(value, "__html__") else clean(value)
+
+
+def clean(text: str, limit: int | None = None) -> str:
+    """At most `limit` characters, as a page can show them: control, surrogate and invisible direction characters become
+    U+FFFD; line ends are line feeds."""
+    if limit is not None and len(text) > limit:
+        text = f"{text[: limit - 1].rstrip()}…"
+    if text.replace("\n", " ").replace("\t", " ").isprintable():
+        return text
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(character if character in "\n\t" else visible(character) for character in lines)
+
+
+def language_tag(language: str | None) -> str | None:
+    """What a case calls its language, where that is fit for the attribute `lang`."""
+    return language if language and _LANGUAGE.fullmatch(language) else None
+
+
+# --- all that is known of a case ------------------------------------------------------------------
+
+
+def details(facts: Iterable[Fact]) -> list[tuple[str, Any]]:
+    """Texts stand before lists, which are long."""
+    shown = sorted((fact for fact in facts if "html" in fact.media), key=lambda fact: bool(fact.items))
+    return [(fact.long_title or fact.title, _body(fact)) for fact in shown]
+
+
+def _body(fact: Fact) -> Any:
+    if fact.items:
+        return [_item(item, fact) for item in fact.items[:ITEMS]]
+    return clean(": ".join(filter(None, [fact.lead, clean(fact.text, LIMITS[fact.size])])))
+
+
+def _item(item: Item, fact: Fact) -> tuple[int, str, str, str | None]:
+    relevance = "" if item.value is None else f" {item.value:.2f}"
+    tick = " ✓" if item.mark == "expected" else ""
+    named = fact.most or fact.size == "context"
+    head = clean(f"{item.name} {item.title}".strip(), NAME if named else LIMITS[fact.size])
+    text = clean(item.text, LIMITS[fact.size]) if item.text else None
+    return int(bool(item.mark)), f"{item.lead}{relevance}{tick}", f"{head} {clean(item.note)}".strip(), text
+
+
+# --- templates ------------------------------------------------------------------------------------
 
 
 def _grouped(table: Table) -> Iterator[tuple[str, Sequence[Sequence[str | Cell]]]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runner.config.arguments import command_of
-from runner.report import usage
+from runner.report import metric, usage
 from runner.report.blocks import (
     EVERYWHERE,
     MARKDOWN,
@@ -16,6 +16,7 @@ from runner.report.blocks import (
     Cell,
     Code,
     Facts,
+    Histogram,
     Note,
     Section,
     Stretch,
@@ -24,6 +25,7 @@ from runner.report.blocks import (
     section,
 )
 from runner.report.document import Document
+from runner.report.metrics import rows_of
 from runner.report.trust import warnings
 from runner.system.folder import case_counts, identities
 from runner.words.wording import Wording
@@ -83,6 +85,8 @@ def notes(document: Document) -> Iterator[Note]:
         yield Note(say("note.goes_on"))
     for warning in warnings(document.summary, say):
         yield Note(warning, "alarm")
+    if document.offer.missing:
+        yield Note(say("note.no_sections", name=document.offer.missing))
     baselines = (document.summary.get("facts") or {}).get("baselines")
     if baselines:
         yield Note(say("baselines", names=", ".join(baselines)))
@@ -218,8 +222,9 @@ def unanswerable(document: Document) -> Section | None:
         [say(f"answerability.{name}"), *(f"{counts.get(cell, 0):,}" for cell in row)] for name, row in cells.items()
     ]
     called = "" if document.min_score is None else say("answerability.called", min_score=document.min_score)
-    title = say("answerability.title")
-    return section("unanswerable", title, Table(headers, rows, media=EVERYWHERE, narrow=True), Note(called, "quiet"))
+    title, table = say("answerability.title"), Table(headers, rows, media=EVERYWHERE, narrow=True)
+    measured = rows_of(document, metric.of_groups(document.metrics, say, "unanswerable"))
+    return section("unanswerable", title, measured, table, Note(called, "quiet"))
 
 
 # --- how fast it was ------------------------------------------------------------------------------
@@ -238,6 +243,28 @@ def latency(document: Document) -> Section | None:
     ]
     headers = [say("latency.stage"), "p50 (ms)", "p95 (ms)", "n", say("latency.note")]
     return section("latency", say("head.latency"), Table(headers, rows, right=(1, 2, 3)))
+
+
+def latencies(document: Document) -> Histogram | None:
+    """A figure of live retrievals; where there is none, of whole cases as in runner.metrics.aggregate.latency."""
+    import numpy as np
+
+    stages: dict[str, list[float]] = {"retrieval": [], "case": []}
+    for row in document.folder.rows():
+        timings = row.get("timings") or {}
+        timing = timings.get("retrieval") or {}
+        if timing.get("live") and timing.get("ms") is not None:
+            stages["retrieval"].append(timing["ms"])
+        is_live = row.get("status") == "ok" and all(each.get("live", True) for each in timings.values())
+        if is_live and row.get("latency_ms") is not None:
+            stages["case"].append(row["latency_ms"])
+    stage = "retrieval" if stages["retrieval"] else "case"
+    values = stages[stage]
+    if not values:
+        return None
+    x = f"{document.say('head.latency')}, {document.say.name('stage', stage)} (ms), n={len(values)}"
+    marks = {f"p{share}": float(np.percentile(values, share)) for share in (50, 95)}
+    return Histogram("latency", x, values, marks)
 
 
 def latency_stages(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

@@ -1,63 +1,84 @@
-"""summary.md of one run."""
+"""The report of one run: assembled once, and written as summary.md and report.html."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from runner.report import (
-    agent_section,
-    comparison_section,
-    diagnosis_section,
-    judge_section,
-    links_section,
-    memory_section,
-    metric_sections,
-    models_section,
-    run_sections,
-    trace_section,
-    worst_section,
-)
+from runner.report import case, cases, comparison, cost, diagnosis, judge, metrics, run
+from runner.report.blocks import FILES, MARKDOWN, Media, Section
 from runner.report.document import Document
+from runner.report.markdown import markdown
+from runner.report.page import FILE, write_page
 from runner.system.folder import open_run
+from runner.system.metadata import read_json
 from runner.system.writing import replacing
 
-SECTIONS: tuple[Callable[[Document], str], ...] = (
-    run_sections.head,
-    metric_sections.main,
-    comparison_section.comparison,
-    memory_section.memory,
-    trace_section.traces,
-    agent_section.agent,
-    links_section.links,
-    metric_sections.legs,
-    metric_sections.cutoffs,
-    diagnosis_section.pattern,
-    diagnosis_section.cross,
-    metric_sections.slices,
-    run_sections.lost,
-    run_sections.unanswerable,
-    judge_section.citations,
-    judge_section.judge,
-    models_section.cost,
-    run_sections.latency,
-    run_sections.index,
-    run_sections.problems,
-    worst_section.worst,
-)
+AFTER: tuple[Callable[[Document], Section | None], ...] = (
+    diagnosis.pattern,
+    diagnosis.cross,
+    metrics.slices,
+    run.failures_by_stage,
+    run.unanswerable,
+    judge.citations,
+    judge.judge,
+    cost.cost,
+    run.latency,
+    run.index,
+    run.problems,
+)  # what every run has, behind its metrics and what its evaluation brings
+
+
+def report_of(document: Document, wanted: Media = FILES) -> list[Section]:
+    """The head, then the sections in the order of reading. What is long and of one medium only is made where that is
+    among the `wanted`."""
+    found = [run.head(document), metrics.metrics(document), *_comparison(document, wanted)]
+    found += _filled(document.offer.sections(document))
+    found += _filled(tell(document) for tell in AFTER)
+    if "markdown" in wanted:
+        found += _filled([case.worst(document)])
+    if "html" in wanted:
+        found.append(cases.cases(document, _changes(document)))
+    return found
 
 
 def write(folder: Path) -> None:
-    """Write summary.md from run.json, summary.json, per_item.jsonl and errors.jsonl. The same files give the
-    same bytes; a reader sees the old file or the new one. Raises InputError when `folder` is no run folder."""
-    replace_text(folder / "summary.md", render(Document.of(open_run(folder))))
+    """Write summary.md and report.html from the files of a run folder. The same files give the same bytes; a reader
+    sees the old file or the new one. Raises InputError when `folder` is no run folder."""
+    document = Document.of(open_run(folder))
+    sections = report_of(document)
+    replace_text(folder / "summary.md", _text(sections))
+    write_page(folder / FILE, document.say, sections)
 
 
 def render(document: Document) -> str:
-    sections = [section(document) for section in SECTIONS]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    """summary.md."""
+    return _text(report_of(document, MARKDOWN))
 
 
 def replace_text(path: Path, text: str) -> None:
     with replacing(path) as scratch:
         scratch.write_text(text, encoding="utf-8")
+
+
+def _text(sections: list[Section]) -> str:
+    head, *rest = sections
+    return f"{markdown([head], 1)}\n\n{markdown(rest, 2)}\n"
+
+
+def _filled(sections: Any) -> Iterator[Section]:
+    return (section for section in sections if section is not None)
+
+
+def _comparison(document: Document, wanted: Media) -> Iterator[Section]:
+    """With a baseline, where the run was compared."""
+    record = read_json(document.folder.path / "compare.json") if wanted else None
+    if record is not None:
+        yield from comparison.of_run(record, document.say)
+
+
+def _changes(document: Document) -> Mapping[str, str]:
+    """How cases changed against the baseline: `lost` or `won` by id."""
+    flips = (read_json(document.folder.path / "compare.json") or {}).get("flips") or {}
+    return {flip["id"]: kind for kind in ("lost", "won") for flip in flips.get(kind) or ()}

@@ -1,4 +1,5 @@
-"""The runs of a sweep against its baseline and against the best of them, and which of them are worth their price.
+"""The runs of a sweep against its baseline and against the best of them, which of them are worth their price, and how
+much of the gap between a floor and a ceiling they close.
 
 `Sweep.comparison` is the record of runner.compare.sweep.
 """
@@ -8,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from runner.report import metric
-from runner.report.columns import fitted, grid
+from runner.report.blocks import EVERYWHERE, PAGE, TERMINAL, Block, Cell, Fit, Note, Section, Stack, Table, section
+from runner.report.comparison_metrics import drawn
 from runner.report.comparison_words import MARKS, chance, differs, interval, plain, reason_text, signed
-from runner.report.markdown import Markdown, escape, table
+from runner.report.markdown import Markdown
 from runner.report.sweep import Sweep
 
 SHOWN = 5  # metrics in the terminal; more do not fit 80 columns
@@ -23,7 +21,6 @@ EQUAL = "="
 NOT_WORDS = ("true", "false", "null", "none", "auto")
 
 Record = Mapping[str, Any]
-Rows = tuple[list[str], list[list[str]]]
 
 
 def names(sweep: Sweep, folders: Iterable[str]) -> str:
@@ -60,64 +57,10 @@ def in_order(sweep: Sweep, entries: Iterable[Record]) -> list[Record]:
     return sorted(entries, key=lambda entry: sweep.say.catalogue.variant(entry["name"]).priority)
 
 
-def heading(sweep: Sweep, name: str) -> Text:
+def heading(sweep: Sweep, name: str) -> str:
     """Of a narrow column."""
     short = metric.short(name, sweep.k, sweep.say)
-    return Text(short if short != label(sweep, name) else short.replace(" ", "\n"))
-
-
-# --- tables ---------------------------------------------------------------------------------------
-
-
-def against(sweep: Sweep) -> Rows:
-    """Every compared run on every metric in which runs differ."""
-    say, record = sweep.say, sweep.comparison or {}
-    headers = [say("compare.metric"), say("sweep.folder"), *sweep.params, say("sweep.n"), say("sweep.value")]
-    headers += [say("compare.difference"), say("interval"), say("compare.p"), say("compare.mde")]
-    headers += [say("compare.verdict"), say("sweep.from_best"), say("sweep.is_near")]
-    rows = []
-    for entry in compared(sweep):
-        for cell in entry["cells"]:
-            head = [label(sweep, entry["name"]), *_run(sweep, cell["folder"]), str(entry["n"])]
-            best = cell["from_best"]
-            lead = signed(best["difference"], say) if cell["folder"] != entry["best"] else Markdown("")
-            near = say("yes") if best["within_noise"] else say("no")
-            rows.append([*head, metric.four(cell["value"], say), *_numbers(cell, record, sweep), lead, near])
-    return headers, rows
-
-
-def _numbers(cell: Record, record: Record, sweep: Sweep) -> list[str]:
-    say = sweep.say
-    if cell["folder"] == record["baseline"]:
-        return ["", "", "", "", say("sweep.baseline")]
-    mde = Markdown(metric.four(cell["mde"], say))
-    verdict = say.name("verdict", cell["verdict"])
-    return [signed(cell["difference"], say), interval(cell, say), chance(cell["p_holm"], say), mde, verdict]
-
-
-def front(sweep: Sweep) -> Rows:
-    say, pareto = sweep.say, _pareto(sweep)
-    if pareto is None:
-        return [], []
-    shows_cost = pareto["cost"] is not None and pareto["cost"] not in sweep.params
-    cost = [say(f"sweep.respect_{pareto['cost']}")] if shows_cost else []
-    headers = [say("sweep.folder"), *sweep.params, label(sweep, pareto["quality"]), *cost, say("sweep.p95")]
-    rows = []
-    for cell in pareto["cells"]:
-        spent = [_spent(pareto["cost"], cell["cost"])] if cost else []
-        p95 = say("none") if cell["p95_ms"] is None else f"{cell['p95_ms']:.1f}"
-        dominated = names(sweep, cell["dominated_by"]) or Markdown(say("none"))
-        rows.append([*_run(sweep, cell["folder"]), metric.four(cell["quality"], say), *spent, p95, dominated])
-    return [*headers, say("sweep.dominated_by")], rows
-
-
-def _spent(unit: str, cost: float) -> str:
-    return f"{cost:.6f}" if unit == "usd" else f"{cost:,.0f}"
-
-
-def _run(sweep: Sweep, folder: str) -> list[str]:
-    params = next((cell.params for cell in sweep.cells if cell.folder == folder), {})
-    return [folder, *(params.get(name, "") for name in sweep.params)]
+    return short if short != label(sweep, name) else short.replace(" ", "\n")
 
 
 # --- sentences ------------------------------------------------------------------------------------
@@ -146,17 +89,6 @@ def warnings(sweep: Sweep) -> Iterator[str]:
         for reasons, folders in together.items():
             values = {"metric": label(sweep, entry["name"]), "runs": names(sweep, folders), "reasons": reasons}
             yield say("sweep.not_comparable", **values)
-
-
-def title(sweep: Sweep) -> str:
-    return sweep.say("sweep.against", run=called(sweep, (sweep.comparison or {})["baseline"]))
-
-
-def notes(sweep: Sweep) -> list[str]:
-    """What the table of `against` means, and what it amounts to."""
-    record = sweep.comparison or {}
-    values = {"n": record["n_common"], "margin": plain(record["margin"])}
-    return [sweep.say("sweep.against_full", **values), near_best(sweep)]
 
 
 def same(sweep: Sweep) -> str:
@@ -188,8 +120,8 @@ def front_lines(sweep: Sweep) -> list[str]:
     return [*lines, *([say("sweep.dominated_line", runs="; ".join(dominated))] if dominated else [])]
 
 
-def front_notes(sweep: Sweep) -> list[str]:
-    say, pareto = sweep.say, _pareto(sweep) or {}
+def _front_notes(sweep: Sweep, pareto: Record) -> list[str]:
+    say = sweep.say
     notes = [say("sweep.front_explain", respects=_respects(sweep, pareto))]
     notes += [say("sweep.front_cost")] if pareto["cost"] in ("usd", "tokens") else []
     return [*notes, *([] if pareto["latency"] else [say("sweep.front_no_latency")])]
@@ -208,75 +140,189 @@ def _respects(sweep: Sweep, pareto: Record) -> str:
     return ", ".join([*found, *([say("sweep.respect_p95")] if pareto["latency"] else [])])
 
 
-# --- as Markdown, and for the terminal ------------------------------------------------------------
+# --- sections -------------------------------------------------------------------------------------
 
 
-def sections(sweep: Sweep) -> list[str]:
-    """Of summary.md."""
+def against(sweep: Sweep) -> Section | None:
+    """Every compared run on every metric in which runs differ; in the terminal one row for each run but the
+    baseline."""
     if not has_others(sweep):
-        return []
-    headers, rows = against(sweep)
-    right = range(2 + len(sweep.params), len(headers) - 3)
-    blocks = [f"## {escape(title(sweep))}", *map(escape, warnings(sweep)), escape(same(sweep))]
-    blocks += [table(headers, rows, right=right), *map(escape, notes(sweep))] if rows else []
-    headers, rows = front(sweep)
-    if rows:
-        right = range(1 + len(sweep.params), len(headers) - 1)
-        lines = [*front_lines(sweep), *front_notes(sweep)]
-        blocks += [f"## {escape(sweep.say('sweep.front'))}", table(headers, rows, right=right), *map(escape, lines)]
-    return blocks
+        return None
+    say, record, entries = sweep.say, sweep.comparison or {}, compared(sweep)
+    common = [Note(line) for line in [*warnings(sweep), same(sweep)] if line]
+    values = {"n": record["n_common"], "margin": plain(record["margin"])}
+    explained = [Note(say("sweep.against_full", **values), "quiet"), Note(near_best(sweep), "quiet")] if entries else []
+    title = say("sweep.against", run=called(sweep, record["baseline"]))
+    in_short = _in_short(sweep, title, common)
+    blocks = [*common, _against(sweep, title, entries), *explained, *in_short]
+    return section("compared", title, *blocks, untitled=TERMINAL)
 
 
-def panels(sweep: Sweep) -> list[RenderableType]:
-    """One row for each run but the baseline; fits 80 columns."""
-    record = sweep.comparison or {}
-    if not has_others(sweep):
-        return []
-    say, entries = sweep.say, compared(sweep)[:SHOWN]
-    lines = [*warnings(sweep), same(sweep)]
-    baseline = called(sweep, record["baseline"])
-    shown: list[RenderableType] = []
-    if entries:
-        margin = plain(record["margin"])
-        lines = [say("sweep.against_explain", run=baseline, n=record["n_common"], margin=margin), *lines]
-        lines.append(near_best(sweep))
-        shown = [Text(title(sweep), style="bold"), _panel(sweep, entries)]
-    lines += front_lines(sweep)
-    return [*shown, *(Text(line, style="dim") for line in lines if line)]
+def _against(sweep: Sweep, title: str, entries: Sequence[Record]) -> Table:
+    """A page groups it by metric, with one scale for the bars of each."""
+    say, params = sweep.say, sweep.params
+    headers = [say("compare.metric"), say("sweep.folder"), *params, say("sweep.n"), say("sweep.value")]
+    headers += [say("compare.difference"), say("interval"), say("compare.p"), say("compare.mde")]
+    headers += [say("compare.verdict"), say("sweep.from_best"), say("sweep.is_near")]
+    rows = [_run_row(sweep, entry, cell) for entry in entries for cell in entry["cells"]]
+    groups = [(f"{label(sweep, entry['name'])} (n={entry['n']:,})", len(entry["cells"])) for entry in entries]
+    right = range(2 + len(params), len(headers) - 3)
+    # A page says metric and n above a group, and has the interval below the difference.
+    on_a_page = dict.fromkeys((0, 2 + len(params), headers.index(say("interval"))), PAGE)
+    return Table(headers, rows, title, groups, right, not_in=on_a_page)
 
 
-def _panel(sweep: Sweep, entries: Sequence[Record]) -> Table:
-    record = sweep.comparison or {}
-    found = grid()
-    folders = [folder for folder in record["cells"] if folder not in (record["baseline"], *record["apart"])]
-    columns = [
-        [heading(sweep, entry["name"]).plain, *(_difference(sweep, entry, folder).plain for folder in folders)]
-        for entry in entries
+def _run_row(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell]:
+    say, best = sweep.say, cell["from_best"]
+    lead = signed(best["difference"], say) if cell["folder"] != entry["best"] else ""
+    return [
+        label(sweep, entry["name"]),
+        *_run(sweep, cell["folder"]),
+        str(entry["n"]),
+        metric.four(cell["value"], say),
+        *_from_baseline(sweep, entry, cell),
+        lead,
+        Cell(say("yes"), verdict="better") if best["within_noise"] else say("no"),
     ]
-    rows = [sweep.params or [sweep.say("sweep.folder")], *(_run(sweep, folder)[1:] or [folder] for folder in folders)]
-    left, fitting = fitted(list(zip(*rows, strict=True)), columns)
-    entries = entries[:fitting]
-    for name, *_ in left:
-        found.add_column(Text(name), overflow="fold")
-    for entry in entries:
-        found.add_column(heading(sweep, entry["name"]), justify="right", no_wrap=True)
-    for folder, *texts in zip(folders, *(texts for _, *texts in left), strict=True):
-        found.add_row(*map(Text, texts), *(_difference(sweep, entry, folder) for entry in entries))
-    return found
 
 
-def _difference(sweep: Sweep, entry: Record, folder: str) -> Text:
+def _from_baseline(sweep: Sweep, entry: Record, cell: Record) -> list[str | Cell]:
+    say, record = sweep.say, sweep.comparison or {}
+    if cell["folder"] == record["baseline"]:
+        return ["", "", "", "", say("sweep.baseline")]
+    ends = [abs(each.get(end) or 0.0) for each in entry["cells"] for end in ("ci_low", "ci_high", "difference")]
+    matters = record["margin"] * say.catalogue.span(entry["name"])
+    bar = drawn(cell, max(*ends, 1.5 * matters) or 1.0, matters)
+    return [
+        Cell(signed(cell["difference"], say), drawing=bar, detail=interval(cell, say)),
+        interval(cell, say),
+        chance(cell["p_holm"], say),
+        Markdown(metric.four(cell["mde"], say)),
+        Cell(say.name("verdict", cell["verdict"]), verdict=cell["verdict"] or "none"),
+    ]
+
+
+def _in_short(sweep: Sweep, title: str, common: Sequence[Note]) -> list[Block]:
+    record, entries = sweep.comparison or {}, compared(sweep)[:SHOWN]
+    lines, shown = [note.text for note in common], list[Block]()
+    if entries:
+        values = {"run": called(sweep, record["baseline"]), "n": record["n_common"], "margin": plain(record["margin"])}
+        lines = [sweep.say("sweep.against_explain", **values), *lines, near_best(sweep)]
+        shown = [Note(title, "strong", TERMINAL), _differences(sweep, entries)]
+    return [*shown, *(Note(line, "quiet", TERMINAL) for line in [*lines, *front_lines(sweep)] if line)]
+
+
+def _differences(sweep: Sweep, entries: Sequence[Record]) -> Table:
+    """A run a row, a metric a column."""
+    record, params = sweep.comparison or {}, sweep.params
+    folders = [folder for folder in record["cells"] if folder not in (record["baseline"], *record["apart"])]
+    rows: list[list[str | Cell]] = [
+        [*(_run(sweep, folder)[1:] or [folder]), *(_difference(sweep, entry, folder) for entry in entries)]
+        for folder in folders
+    ]
+    headers = [*(params or [sweep.say("sweep.folder")]), *(heading(sweep, entry["name"]) for entry in entries)]
+    left = len(params) or 1
+    return Table(headers, rows, right=range(left, len(headers)), media=TERMINAL, fit=each_alone(headers, left))
+
+
+def each_alone(headers: Sequence[str], left: int) -> Fit:
+    """Every column by itself."""
+    return Fit([Stack(header, (place,)) for place, header in enumerate(headers)], left)
+
+
+def _difference(sweep: Sweep, entry: Record, folder: str) -> Cell:
     """Difference and verdict, over interval and p where any case differs."""
     cell = next((cell for cell in entry["cells"] if cell["folder"] == folder), None)
     if cell is None or "difference" not in cell:
-        return Text(sweep.say("none"))
+        return Cell(sweep.say("none"))
     verdict = cell["verdict"]
     mark = {**MARKS, "within_noise": EQUAL}.get(verdict, " ")
-    style = {"better": "green", "worse": "red"}.get(verdict, "")
     if not differs(cell):
-        return Text(f"0 {EQUAL}")
+        return Cell(f"0 {EQUAL}")
     ends = [cell[name] for name in ("ci_low", "ci_high") if cell[name] is not None]
     limits = " ".join(metric.narrow(f"{end:+.2f}").replace("-", "−") for end in ends)
     p = metric.narrow(chance(cell["p_holm"], sweep.say).replace(" ", ""))
     first = f"{signed(cell['difference'], sweep.say, 3)} {mark}"
-    return Text.assemble((first, style), (f"\n[{limits}]\np {p}" if limits else f"\np {p}", "dim"))
+    return Cell(first, verdict=verdict or "", short="\n".join([first, *([f"[{limits}]"] if limits else []), f"p {p}"]))
+
+
+def front(sweep: Sweep) -> Section | None:
+    say, pareto = sweep.say, _pareto(sweep)
+    if pareto is None or not has_others(sweep):
+        return None
+    shows_cost = pareto["cost"] is not None and pareto["cost"] not in sweep.params
+    cost = [say(f"sweep.respect_{pareto['cost']}")] if shows_cost else []
+    headers = [say("sweep.folder"), *sweep.params, label(sweep, pareto["quality"]), *cost, say("sweep.p95")]
+    rows: list[list[str | Cell]] = []
+    for cell in pareto["cells"]:
+        spent = [_spent(pareto["cost"], cell["cost"])] if cost else []
+        p95 = say("none") if cell["p95_ms"] is None else f"{cell['p95_ms']:.1f}"
+        dominated = names(sweep, cell["dominated_by"])
+        folder, *params = _run(sweep, cell["folder"])
+        run = Cell(folder, verdict="" if dominated else "better")
+        rows.append([run, *params, metric.four(cell["quality"], say), *spent, p95, dominated or say("none")])
+    right = range(1 + len(sweep.params), len(headers))
+    table = Table([*headers, say("sweep.dominated_by")], rows, say("sweep.front"), right=right)
+    first, *lines = front_lines(sweep)
+    notes = [Note(line, "quiet") for line in [*lines, *_front_notes(sweep, pareto)]]
+    return section("front", say("sweep.front"), table, Note(first), *notes)
+
+
+def _spent(unit: str, cost: float) -> str:
+    return f"{cost:.6f}" if unit == "usd" else f"{cost:,.0f}"
+
+
+def _run(sweep: Sweep, folder: str) -> list[str]:
+    params = next((cell.params for cell in sweep.cells if cell.folder == folder), {})
+    return [folder, *(params.get(name, "") for name in sweep.params)]
+
+
+# --- the gap between a floor and a ceiling --------------------------------------------------------
+
+
+def gap(sweep: Sweep) -> Section | None:
+    """How much of it the runs close (runner.compare.gap): floor, ceiling and the share of every run for each metric;
+    in the terminal one row for each run, below those of floor and ceiling."""
+    say, folders = sweep.say, list((sweep.comparison or {}).get("cells", ()))
+    gaps = in_order(sweep, (sweep.comparison or {}).get("gaps", ()))
+    headers = [say("compare.metric"), say("sweep.n"), say("gap.floor"), say("gap.ceiling"), say("gap.p")]
+    headers += [called(sweep, folder) for folder in folders]
+    rows = []
+    for each in gaps:
+        ends = [_end(sweep, each[end]) for end in ("floor", "ceiling")]
+        shares = [_share(sweep, each, folder) for folder in folders]
+        rows.append([label(sweep, each["name"]), str(each["n"]), *ends, chance(each["p"], say), *shares])
+    explained = Note(say("gap.explain"), "quiet", EVERYWHERE) if rows else None
+    blocks = (Table(headers, rows, say("gap.title")), _shares(sweep, gaps[:SHOWN], folders), explained)
+    return section("gap", say("gap.title"), *blocks)
+
+
+def _shares(sweep: Sweep, gaps: Sequence[Record], folders: Sequence[str]) -> Table:
+    ends: list[list[str | Cell]] = [[Cell(text, "quiet") for text in row] for row in _ends(sweep, gaps)] if gaps else []
+    runs: list[list[str | Cell]] = [
+        [called(sweep, folder), *(_share(sweep, each, folder) for each in gaps)] for folder in folders
+    ]
+    headers = [", ".join(sweep.params) or sweep.say("sweep.folder"), *(heading(sweep, each["name"]) for each in gaps)]
+    groups = [("", len(ends)), ("", len(runs))]
+    rows = [*ends, *runs] if gaps else []
+    return Table(headers, rows, "", groups, media=TERMINAL, fit=each_alone(headers, 1))
+
+
+def _ends(sweep: Sweep, gaps: Sequence[Record]) -> list[list[str]]:
+    """Rows of floors and ceiling; the floor of a metric stands in the row of what it was reached with."""
+    say, shown = sweep.say, []
+    for name in dict.fromkeys(gap["floor"]["folder"] for gap in gaps):
+        values = [gap["floor"]["value"] if gap["floor"]["folder"] == name else None for gap in gaps]
+        shown.append([say(f"gap.row_{name}"), *("" if value is None else metric.four(value, say) for value in values)])
+    return [*shown, [say("gap.row_gold"), *(metric.four(gap["ceiling"]["value"], say) for gap in gaps)]]
+
+
+def _end(sweep: Sweep, end: Record) -> str:
+    return f"{metric.four(end['value'], sweep.say)} ({sweep.say('gap.' + end['folder'])})"
+
+
+def _share(sweep: Sweep, gap: Record, folder: str) -> str:
+    if not gap["is_significant"]:
+        return sweep.say("gap.too_small")
+    share = gap["shares"].get(folder)
+    return sweep.say("none") if share is None else f"{100 * share:.0f} %"

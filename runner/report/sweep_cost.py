@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from rich.console import RenderableType
-from rich.text import Text
-
 from runner.report import usage
-from runner.report.columns import fitted, grid
-from runner.report.markdown import bold, escape, table
-from runner.report.sweep import Cell, Sweep
+from runner.report.blocks import EVERYWHERE, TERMINAL, Cell, Fit, Note, Section, Stack, Table, section
+from runner.report.sweep import Cell as Run
+from runner.report.sweep import Sweep
 from runner.report.usage import Spent
 from runner.words.wording import Wording
 
@@ -23,75 +20,46 @@ def has_cost(sweep: Sweep) -> bool:
     return any(spent.requests for cell in sweep.runs for spent in cell.spent) or bool(_unanswered(sweep))
 
 
-def section(sweep: Sweep) -> str:
-    """The section of summary.md."""
-    headers, rows = costs(sweep)
-    if not rows:
-        return ""
-    rows[-1] = [bold(cell) if cell else "" for cell in rows[-1]]
-    say = sweep.say
-    shown = table(headers, rows, range(1 + len(sweep.params), len(headers)))
-    return "\n\n".join([f"## {escape(say('head.cost'))}", shown, escape(" ".join(notes(sweep)))])
-
-
-def costs(sweep: Sweep) -> tuple[list[str], list[list[str]]]:
-    """(headers, rows); the last row is the total of all. No rows where no model was asked."""
-    say = sweep.say
-    headers = [say("sweep.folder"), *sweep.params, *(say(f"cost.{name}") for name in HEADERS)]
+def costs(sweep: Sweep) -> Section | None:
+    """One row a run, and the total of all; nothing where no model was asked."""
     if not has_cost(sweep):
-        return headers, []
-    rows = [[cell.folder, *_params(sweep, cell), *_cells(cell, say)] for cell in sweep.runs]
-    total = [say("cost.total"), *([""] * len(sweep.params)), "", *_spent(*_total(sweep), say)]
-    return headers, [*rows, total]
+        return None
+    say, params = sweep.say, sweep.params
+    headers = [say("sweep.folder"), *params, *(say(f"cost.{name}") for name in HEADERS)]
+    rows = [*(_run(sweep, run) for run in sweep.runs), _totals(sweep)]
+    first = len(params) + 1
+    short = [say.texts.get(f"cost.short.{name}") or say(f"cost.{name}") for name in HEADERS]
+    left = [Stack(name, (place,)) for place, name in enumerate(params, start=1)] or [Stack(headers[0], (0,))]
+    fit = Fit([*left, *(Stack(name, (place,)) for place, name in enumerate(short, start=first))], len(left))
+    groups = [("", len(rows) - 1), ("", 1)]
+    right = range(first, len(headers))
+    table = Table(headers, rows, say("head.cost"), groups, right, media=EVERYWHERE, fit=fit)
+    explained = " ".join([say("cost.case_explain"), say("cost.explain"), *_unanswered(sweep)])
+    in_short = [Note(line, media=TERMINAL) for line in _unanswered(sweep)]
+    title = Note(say("sweep.cost_panel"), "strong", TERMINAL)
+    return section("cost", say("head.cost"), title, table, Note(explained, "quiet"), *in_short, untitled=TERMINAL)
 
 
-def notes(sweep: Sweep) -> list[str]:
-    """What is below the table."""
-    return [sweep.say("cost.case_explain"), sweep.say("cost.explain"), *_unanswered(sweep)]
+def _run(sweep: Sweep, run: Run) -> list[str | Cell]:
+    """The terminal, which has no folders beside what was varied, calls a reference by its folder there."""
+    params: list[str | Cell] = [run.params.get(name, "") for name in sweep.params]
+    if params and run not in sweep.cells:
+        params[0] = Cell("", short=run.folder)
+    return [run.folder, *params, *_cells(run, sweep.say)]
 
 
-def panel(sweep: Sweep) -> list[RenderableType]:
-    """The same for the terminal, in 80 columns."""
-    if not has_cost(sweep):
-        return []
-    say = sweep.say
-    title = Text(say("sweep.cost_panel"), style="bold")
-    shown = grid(title)
-    left, columns = _left(sweep), _columns(sweep)
-    left, fitting = fitted(left, columns)
-    for name, *_ in left:
-        shown.add_column(Text(name), overflow="fold")
-    for name, *_ in columns[:fitting]:
-        shown.add_column(Text(name), justify="right", no_wrap=True)
-    texts = zip(*(texts for _, *texts in [*left, *columns[:fitting]]), strict=True)
-    for number, row in enumerate(texts, start=1):
-        style = "bold" if number > len(sweep.runs) else ""
-        shown.add_row(*map(Text, row), style=style, end_section=number == len(sweep.runs))
-    return [shown, *map(Text, _unanswered(sweep))]
+def _totals(sweep: Sweep) -> list[str | Cell]:
+    word = sweep.say("cost.total")
+    names = [Cell("", "strong", short="" if place else word) for place in range(len(sweep.params))]
+    sums = (Cell(text, "strong") for text in _spent(*_total(sweep), sweep.say))
+    return [Cell(word, "strong"), *names, "", *sums]
 
 
-def _left(sweep: Sweep) -> list[list[str]]:
-    """What sets the runs apart, and the word for all of them."""
-    blank = [""] * (max(1, len(sweep.params)) - 1)
-    heading, total = sweep.params or [sweep.say("sweep.folder")], [sweep.say("cost.total"), *blank]
-    rows = [
-        _params(sweep, cell) if cell in sweep.cells and sweep.params else [cell.folder, *blank] for cell in sweep.runs
-    ]
-    return [list(column) for column in zip(heading, *rows, total, strict=True)]
-
-
-def _columns(sweep: Sweep) -> list[list[str]]:
-    say = sweep.say
-    rows = [*(_cells(cell, say) for cell in sweep.runs), ["", *_spent(*_total(sweep), say)]]
-    headers = [say.texts.get(f"cost.short.{name}") or say(f"cost.{name}") for name in HEADERS]
-    return [list(column) for column in zip(headers, *rows, strict=True)]
-
-
-def numbers(cell: Cell) -> list[float | int | None]:
+def numbers(run: Run) -> list[float | int | None]:
     """COLUMNS of one run; USD are None where a price is unknown, as is the cost of a case where no case asked."""
-    live, cached = cell.spent
+    live, cached = run.spent
     usd = [None if spent.unpriced else spent.usd for spent in (live, cached)]
-    case = usage.of_a_case(cell.summary) or (None, None)
+    case = usage.of_a_case(run.summary) or (None, None)
     return [*case, *usd, live.requests, cached.requests, live.input_tokens, live.output_tokens]
 
 
@@ -104,15 +72,11 @@ def _total(sweep: Sweep) -> tuple[Spent, Spent]:
     return usage.total(live), usage.total(cached)
 
 
-def _params(sweep: Sweep, cell: Cell) -> list[str]:
-    return [cell.params.get(name, "") for name in sweep.params]
-
-
-def _cells(cell: Cell, say: Wording) -> list[str]:
+def _cells(run: Run, say: Wording) -> list[str]:
     """What a case costs, and what the run has spent."""
-    case = usage.of_a_case(cell.summary)
+    case = usage.of_a_case(run.summary)
     cost = "" if case is None else say("cost.unknown") if case[0] is None else usage.dollars(case[0])
-    return [cost, *_spent(*cell.spent, say)]
+    return [cost, *_spent(*run.spent, say)]
 
 
 def _spent(live: Spent, cached: Spent, say: Wording) -> list[str]:

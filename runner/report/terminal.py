@@ -2,59 +2,116 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import RenderableType
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from runner.report.blocks import Block, Cell, Facts, Mark, Note, Section, Steps, Table, Warnings, in_medium, text_of
+from runner.report.blocks import (
+    Block,
+    CaseFacts,
+    Cell,
+    Fact,
+    Facts,
+    Fit,
+    Mark,
+    Note,
+    Points,
+    Section,
+    Stack,
+    Steps,
+    Table,
+    Warnings,
+    in_medium,
+    text_of,
+)
+from runner.report.markdown import lines_of
 
+WIDTH = 80  # at most, however wide the terminal
+GAP = 2  # of each column of a table beside its text, those at the edges included
 NARROWEST = 12  # columns of text that wrap
 STYLES: dict[Mark, str] = {"": "", "strong": "bold", "alarm": "bold red", "quiet": "dim"}
+VERDICTS = {
+    "better": "bold green",
+    "worse": "bold red",
+    "mixed": "bold yellow",
+    "identical": "bold green",
+    "within_noise": "bold green",
+    "different": "bold red",
+}  # of comparisons, and of records that were run again
+
+_PIECES = re.compile(r"[^\s./=,:]*[\s./=,:]*")
 
 
-def renderables(blocks: Iterable[Block]) -> list[RenderableType]:
-    """The blocks that the terminal shows, with an empty line between sections."""
-    parts = [list(_shown(block)) for block in in_medium(blocks, "terminal")]
+def renderables(blocks: Iterable[Block], *, dense: bool = False) -> list[RenderableType]:
+    """The blocks that the terminal shows: parts of one thing with a heading each, and an empty line between sections;
+    `dense`: things by themselves, under bold headings, without empty lines."""
+    parts = [list(_shown(block, dense)) for block in in_medium(blocks, "terminal")]
+    if dense:
+        return [line for part in parts for line in part]
     return [line for part in parts for line in [*part, Text()]][:-1]
 
 
-def _shown(block: Block) -> Iterator[RenderableType]:
+def _shown(block: Block, dense: bool = False, indent: str = "") -> Iterator[RenderableType]:
+    """`indent`: of the rows of a table below a title."""
     match block:
         case Section(title=title, blocks=blocks):
-            yield Text(f"{title}:")
+            yield Text(title, style="bold") if dense else Text(f"{title}:")
             for part in blocks:
-                yield from _shown(part)
-        case Note(text=text, mark=mark):
-            yield Text(text, style=STYLES[mark])
+                yield from _shown(part, dense, "" if dense else "  ")
+        case Note(text=text, lead=lead):
+            yield Text.assemble((f"{lead}: ", "bold"), (text, _style(block))) if lead else Text(text, _style(block))
         case Warnings(notes=notes):
-            yield from (Text(note.text, style=STYLES[note.mark]) for note in notes)
+            yield from (Text(note.text, style=_style(note)) for note in notes)
         case Steps(items=items):
             yield from (Text(f"  {number}. {item}") for number, item in enumerate(items, start=1))
-        case Table():
-            yield _table(block)
+        case Points(items=items, mark=mark):
+            yield from (Text(item, style=STYLES[mark]) for item in items)
+        case _:
+            yield from _grids(block, indent)
+
+
+def _grids(block: Block, indent: str) -> Iterator[RenderableType]:
+    match block:
+        case Table(fit=None):
+            yield _table(block, indent)
+        case Table(fit=Fit() as fit):
+            yield _fitted(block, fit)
         case Facts(pairs=pairs):
             yield _facts(pairs)
+        case CaseFacts(facts=facts):
+            yield _case(fact for fact in facts if "terminal" in fact.media)
 
 
-def _table(block: Table) -> Grid:
+def _style(shown: Note | Cell) -> str:
+    return VERDICTS.get(shown.verdict) or STYLES[shown.mark]
+
+
+def _table(block: Table, indent: str) -> Grid:
     """Columns stand under their headers; one without any headers has no head."""
-    shown = Grid(box=None, padding=(0, 2, 0, 0), header_style="", show_header=any(block.headers))
+    has_head = any(block.headers)
+    shown = Grid(box=None, padding=(0, 2, 0, 0), header_style="", show_header=has_head, pad_edge=has_head)
     for place, header in enumerate(block.headers):
         right = place in block.numbers
         head = Text(header if place or not block.title else block.title)
-        least = max((len(text_of(row[place])) for row in block.rows), default=0)
-        shown.add_column(head, justify="right" if right else "left", no_wrap=right, min_width=min(least + 2, NARROWEST))
+        least = min(max((len(text_of(row[place])) for row in block.rows), default=0) + len(indent), NARROWEST)
+        shown.add_column(head, justify="right" if right else "left", no_wrap=right, min_width=least)
     for row in block.rows:
-        shown.add_row(*(_cell(cell, "  " if place == 0 else "") for place, cell in enumerate(row)))
+        shown.add_row(*(_cell(cell, "" if place else indent) for place, cell in enumerate(row)))
     return shown
 
 
-def _cell(cell: str | Cell, indent: str) -> Text:
+def _cell(cell: str | Cell, indent: str = "") -> Text:
     if isinstance(cell, str):
         return Text(indent + cell)
-    return Text.assemble(indent, (cell.text, STYLES[cell.mark]), (f" {cell.limits}" if cell.limits else "", "dim"))
+    if cell.short is None:
+        return Text.assemble(indent, (cell.text, _style(cell)), (f" {cell.limits}" if cell.limits else "", "dim"))
+    first, *rest = cell.short.split("\n")
+    return Text.assemble(indent, (first, _style(cell)), *((f"\n{line}", "dim") for line in rest))
 
 
 def _facts(pairs: Sequence[tuple[str, str]]) -> Grid:
@@ -62,3 +119,94 @@ def _facts(pairs: Sequence[tuple[str, str]]) -> Grid:
     for name, text in pairs:
         shown.add_row(Text(f"{name}:"), Text(text))
     return shown
+
+
+def _case(facts: Iterable[Fact]) -> Grid:
+    """Contexts have a row each."""
+    shown = Grid.grid(padding=(0, 2))
+    shown.add_column(no_wrap=True, style="bold")
+    shown.add_column(overflow="fold")  # rich would cut wide letters that do not fit with an ellipsis
+    for fact in facts:
+        if fact.size == "context":
+            for item in fact.items:
+                shown.add_row(Text(f"{item.lead} {item.name}".strip()), Text(item.text))
+        else:
+            shown.add_row(Text(fact.title), Text("\n".join(lines_of(fact))))
+    return shown
+
+
+# --- wide tables ----------------------------------------------------------------------------------
+
+
+def _fitted(block: Table, fit: Fit) -> Grid:
+    """With the columns for which there is room, and lines between groups."""
+    stacks = fit.stacks
+    columns = [[Text(stack.header), *(_stacked(row, stack) for row in block.rows)] for stack in stacks]
+    left, taken = room_for(columns[: fit.left], columns[fit.left :], fit)
+    shown = Grid(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    texts = [*left, *(columns[fit.left + place] for place in taken)]
+    for place, (header, *_) in zip([*range(fit.left), *(fit.left + place for place in taken)], texts, strict=True):
+        right = place >= fit.left and stacks[place].columns[0] in block.numbers
+        shown.add_column(header, justify="right" if right else "left", no_wrap=right, overflow="fold")
+    ends = {sum(count for _, count in block.groups[: number + 1]) for number in range(len(block.groups))}
+    for number, row in enumerate(zip(*(column[1:] for column in texts), strict=True), start=1):
+        shown.add_row(*row, end_section=number in ends)
+    return shown
+
+
+def _stacked(row: Sequence[str | Cell], stack: Stack) -> Text:
+    """Cells below each other; those below the first are quiet."""
+    first, *rest = (_cell(row[place]) for place in stack.columns)
+    return Text.assemble(first, *((f"\n{text.plain}", "dim") for text in rest))
+
+
+def room_for(
+    left: Sequence[Sequence[Text]], columns: Sequence[Sequence[Text]], fit: Fit
+) -> tuple[list[list[Text]], list[int]]:
+    """What stands on the left, folded where it must be, and numbers of the columns beside it for which there is room.
+    Each column is its header and the text of every row; texts may have several lines."""
+    width = min(WIDTH, Console().width)
+    order = fit.order or range(len(columns))
+    for fold in (None, fit.fold):
+        shown = [[text if fold is None else _folded(text, fold) for text in column] for column in left]
+        room, taken = width - sum(_width(column) + GAP for column in shown), list[int]()
+        for place in order:
+            needed = _width(columns[place]) + GAP
+            if room < needed and len(taken) >= fit.kept:
+                break
+            room -= needed
+            taken.append(place)
+        if len(taken) == len(columns):
+            break
+    if fold is not None and len(left) == 1:
+        shown = [[_folded(text, max(fold, _width(shown[0]) + room)) for text in left[0]]]
+    return shown, sorted(taken)
+
+
+def _folded(text: Text, width: int) -> Text:
+    """Its first line in lines of `width` at most."""
+    first, *rest = text.split("\n", allow_blank=True) or [Text()]
+    lines = folded(first.plain, width)
+    style = first.spans[0].style if first.spans else ""
+    return Text("\n").join([Text(lines, style), *rest])
+
+
+def folded(text: str, width: int) -> str:
+    """In lines of `width` at most, broken behind a space, a point or the like; within a word only where one is longer
+    than a line."""
+    lines = [""]
+    for piece in _PIECES.findall(text):
+        rest = piece
+        if cell_len(lines[-1] + rest.rstrip()) > width and lines[-1]:
+            lines.append("")
+        while cell_len(rest.rstrip()) > width:
+            most = next(place for place in range(len(rest), 0, -1) if cell_len(rest[:place]) <= width)
+            cut = max(rest.rfind("_", 0, most), rest.rfind("-", 0, most)) + 1 or most
+            lines[-1], rest = rest[:cut], rest[cut:]
+            lines.append("")
+        lines[-1] += rest
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _width(column: Iterable[Text]) -> int:
+    return max((cell_len(line) for text in column for line in text.plain.splitlines()), default=0)

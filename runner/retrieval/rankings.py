@@ -9,7 +9,7 @@ from pathlib import Path
 from runner import __version__
 from runner.data.identity import gold_digest
 from runner.llm.metering import by_role
-from runner.protocols import Workspace
+from runner.protocols import Reference, Workspace, offered
 from runner.records import Corpus, Query, Ranking, RoleCost
 from runner.retrieval.ranking_files import FORMAT, RankingFiles, RankingWriter
 from runner.retrieval.searching import Searcher
@@ -75,8 +75,8 @@ def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace)
         "format": FORMAT,
         "corpus": searcher.corpus.fingerprint,
         "retriever": workspace.identity(retriever),
-        "provenance": getattr(retriever, "provenance", {}),
-        "queries": _query_fingerprint(queries, labels=hasattr(retriever, "reference")),
+        "provenance": offered(retriever, "provenance"),
+        "queries": _query_fingerprint(queries, labels=isinstance(retriever, Reference)),
         "depth": searcher.depth,
     }
     query_ids = [query.id for query in queries]

@@ -24,7 +24,7 @@ from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
 from runner.metrics.ranking import METRICS, ranking_metrics
-from runner.protocols import Dataset, Retriever, Workspace
+from runner.protocols import Dataset, Reference, Retriever, Workspace, offered
 from runner.records import CaseSet, Context, Corpus, Preparation, Query, Ranking, Scores, Timing, trajectory_record
 from runner.retrieval.rankings import Documents, Rankings, documents, rank_all
 from runner.retrieval.searching import Searcher
@@ -89,7 +89,7 @@ class Retrieval:
             "gold": gold_fingerprint(data.queries),
             "slices": slices_fingerprint(data.queries),
             "given": given_fingerprint(data.queries),
-            "models": fingerprint(getattr(self.retriever, "provenance", {})),
+            "models": fingerprint(offered(self.retriever, "provenance")),
         }
         return CaseSet(data.queries, data.problems, identity)
 
@@ -138,7 +138,7 @@ class Retrieval:
 
     def _contexts(self, query: Query, ranking: Ranking) -> tuple[Context, ...]:
         given = query.given.contexts
-        if given is not None and not hasattr(self.retriever, "reference"):
+        if given is not None and not isinstance(self.retriever, Reference):
             return given[: self.k]
         corpus = self.corpus
         texts = [(id, corpus.text_of(id)) for id in ranking.ids[: self.k]]

@@ -21,7 +21,7 @@ from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Status,
 from runner.run.inflight import PATIENCE_S, Flight, Place, patient
 from runner.system.journal import LARGEST
 from runner.system.stopwatch import Watch, deadline, stopwatch
-from runner.system.together import together
+from runner.system.threads import together
 
 Record = Callable[[Row], None]
 Earlier = Callable[[str], Mapping[str, Any] | None]

@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from runner.config.arguments import single_quoted
 from runner.config.compose import Plan, initialized
 from runner.config.frozen import UNFOLDED
+from runner.config.hydra_internals import start
 from runner.run import waves
 from runner.run.engine import INTERRUPTED
 from runner.run.job import Job, Outcome
@@ -64,20 +65,11 @@ def _commands(plan: Plan) -> Iterator[list[str]]:
 
 
 def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> None:
-    """In Hydra's own main function the configuration would be composed once more, to learn the mode."""
-    from hydra.core.global_hydra import GlobalHydra
-
-    from runner.config.composed import Composed
-
-    mode = "MULTIRUN" if plan.is_sweep else "RUN"
-    words = [f"out={single_quoted(str(folder))}", *overrides, f"hydra.mode={mode}"]
+    words = [f"out={single_quoted(str(folder))}", *overrides]
+    composed = plan.runs if plan.frozen is None else ()  # its files are in another place by now
     try:
         with initialized(None if plan.frozen is None else folder / UNFOLDED):
-            hydra: Any = GlobalHydra.instance().hydra
-            if plan.frozen is None:  # its files are in another place by now
-                hydra.config_loader = Composed(hydra.config_loader, plan.runs)
-            start = hydra.multirun if plan.is_sweep else hydra.run
-            start(config_name="config", task_function=task, overrides=words)
+            start(task, words, is_sweep=plan.is_sweep, composed=composed)
     except OSError as error:
         terminal.fail(in_words(error, folder))
     except Exception as error:  # a launcher that lost its workers; what they left tells which

@@ -18,7 +18,7 @@ from runner.llm.ledger import Account
 from runner.llm.models import Models, models_among
 from runner.llm.projection import Projection
 from runner.llm.rehearsal import Expected, Rehearsal
-from runner.protocols import Case, JudgeChecking, Workspace
+from runner.protocols import Case, JudgeChecking, Workspace, offered
 from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_for
 from runner.run.run import selected
 from runner.run.serving import opened_with
@@ -102,7 +102,7 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch]) -> CellPla
     built = build(cell.cfg.evaluation)
     models = models_among(built.parts.values())
     cases = selected(built.root.load().cases, options)
-    projection = getattr(built.root, "projection", None)
+    projection = offered(built.root, "projection")
     if models is None:
         return CellPlan(cell.swept, len(cases), {}, projection=projection)
     root = Path(options.cache_dir)

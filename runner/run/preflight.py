@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from runner.config.components import Built, build, keys
 from runner.config.compose import Cell
+from runner.config.hydra_internals import key_of
 from runner.config.vetting import ADDRESS_KEY
 from runner.errors import ConfigError, Problem
 from runner.llm.address import server_of
-from runner.llm.models import models_among
+from runner.llm.models import Models, models_among
 from runner.metrics.catalogue import declared_by
 from runner.protocols import Preflight
+from runner.system import terminal
+from runner.words.wording import LANGUAGES
 
 FILES = ("sqlite:", "unix:", "file:")
 
@@ -36,15 +39,34 @@ def preflight(cells: Sequence[Cell]) -> None:
 
 
 def receivers(cells: Sequence[Cell]) -> list[str]:
-    """Servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`."""
-    found: dict[str, None] = {}
+    """Servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`. None of models of
+    a run whose components cannot be built: it ends before it asks any."""
+    hosts: dict[str, None] = {}
     for cell in cells:
-        models = models_among(build(cell.cfg.evaluation).parts.values())
-        if models is not None and cell.cfg.cache != "replay":
-            found |= dict.fromkeys(models.servers)
-        nodes = (OmegaConf.select(cell.cfg, key) for key in sorted({*keys(cell.cfg.evaluation), "tracking"}))
-        found |= dict.fromkeys(server for node in nodes for server in _servers(node))
-    return list(found)
+        hosts |= dict.fromkeys(_hosts(cell.cfg, _models(cell), {*keys(cell.cfg.evaluation), "tracking"}))
+    return list(hosts)
+
+
+def announce(cfg: DictConfig, built: Built, language: str) -> None:
+    """Say which servers get data, before the first request of a command that makes no run."""
+    hosts = dict.fromkeys(_hosts(cfg, models_among(built.parts.values()), set(built.parts)))
+    if hosts:
+        terminal.note(LANGUAGES[language]("progress.receivers", hosts=", ".join(hosts)))
+
+
+def _hosts(cfg: DictConfig, models: Models | None, parts: Set[str]) -> Iterator[str]:
+    """`parts`: keys of components."""
+    if models is not None and models.cache_mode != "replay":
+        yield from models.servers
+    for key in sorted(parts):
+        yield from _servers(OmegaConf.select(cfg, key))
+
+
+def _models(cell: Cell) -> Models | None:
+    try:
+        return models_among(build(cell.cfg.evaluation).parts.values())
+    except Exception:  # its own run tells, with a log
+        return None
 
 
 def _servers(node: Any) -> Iterator[str]:
@@ -54,7 +76,7 @@ def _servers(node: Any) -> Iterator[str]:
     for name in node:
         value = node[name]
         if isinstance(value, str) and ADDRESS_KEY.fullmatch(str(name)) and not value.startswith(FILES):
-            yield f"{server_of(value)} ({str(node._get_full_key(None)).partition('.')[0]})"
+            yield f"{server_of(value)} ({key_of(node).partition('.')[0]})"
 
 
 def _problems(built: Built) -> Iterator[Problem]:

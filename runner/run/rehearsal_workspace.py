@@ -44,15 +44,22 @@ class Scratch:
 
 @contextmanager
 def scratch_for(root: Path, rehearsal: Rehearsal) -> Iterator[Scratch]:
-    """On the disk of `root`, so that what was built can be moved; elsewhere where nothing can be written there."""
+    """On the disk of `root`, so that what was built can be moved; elsewhere where nothing can be written there. A root
+    that was made for it and is still empty goes again."""
+    is_new = not root.exists()
     try:
         root.mkdir(parents=True, exist_ok=True)
         remove_leftovers(root)
         made = tempfile.TemporaryDirectory(prefix=SCRATCH, dir=root)
     except OSError:
         made = tempfile.TemporaryDirectory(prefix=SCRATCH)
-    with made as folder:
-        yield Scratch(root, Path(folder), rehearsal)
+    try:
+        with made as folder:
+            yield Scratch(root, Path(folder), rehearsal)
+    finally:
+        if is_new:
+            with suppress(OSError):  # something is in it
+                root.rmdir()
 
 
 class RehearsalWorkspace:

@@ -17,7 +17,7 @@ from runner.metrics.aggregate import aggregate, cost, latency
 from runner.metrics.catalogue import declared_in
 from runner.metrics.judged import ANSWER_MEANS
 from runner.metrics.judging import judging_of
-from runner.protocols import Summing
+from runner.protocols import Summing, offered
 from runner.records import DataProblem, Preparation
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome
@@ -45,11 +45,11 @@ def summary_of(
 ) -> dict[str, Any]:
     ids = finished.ids
     numbers = aggregate(journal.rows(ids), declared_in(head), seed=options.seed, total=len(ids))
-    idle = {f"{key}.{name}" for key, part in built.parts.items() for name in getattr(part, "idle", ())}
+    idle = {f"{key}.{name}" for key, part in built.parts.items() for name in offered(part, "idle")}
     baselines = [
         f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
         for key, part in built.parts.items()
-        if getattr(part, "baseline", False) and key not in idle
+        if offered(part, "baseline") and key not in idle
     ]
     models = models_among(built.parts.values())
     judging = judging_of(journal.rows(ids), seed=options.seed)

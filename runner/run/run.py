@@ -30,7 +30,7 @@ from runner.llm.models import models_among
 from runner.metrics.aggregate import aggregate
 from runner.metrics.catalogue import DECLARED, declared_by, declared_in
 from runner.metrics.judged import ANSWER_MEANS
-from runner.protocols import Case, Evaluation
+from runner.protocols import Case, Evaluation, Reference
 from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.run.comparing import conclude
 from runner.run.engine import INTERRUPTED, Stop
@@ -39,6 +39,7 @@ from runner.run.results import Finished, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
+from runner.system.folder import RunFolder
 from runner.system.journal import UNFINISHED, Journal, is_finished
 from runner.system.metadata import now, read_json, write_json
 from runner.system.redaction import redacted_value
@@ -153,8 +154,8 @@ def _fallen_short(
 
 def _reference(parts: Iterable[Any]) -> dict[str, str]:
     """For run.json, of a run that is no system but what systems are held against."""
-    found = [part.reference for part in parts if hasattr(part, "reference")]
-    return {"reference": found[0]} if found else {}
+    names = [part.reference for part in parts if isinstance(part, Reference)]
+    return {"reference": names[0]} if names else {}
 
 
 def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:
@@ -282,7 +283,7 @@ def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> No
         report.write(job.folder)
     if job.cfg.case is not None:
         terminal.show(report.case_view(job.folder))
-    terminal.show(*report.panels(head, summary), *report.comparison_view(job.folder, head))
+    terminal.show(*report.panels(RunFolder(job.folder, head, summary)), *report.comparison_view(job.folder, head))
     terminal.note(job.say("progress.results", label=job.label, folder=job.folder))
 
 

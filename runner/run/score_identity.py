@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from runner.config.components import Built
+from runner.protocols import offered
 from runner.system.sources import data_digest, syntax_digest
 from runner.system.store import fingerprint
 
@@ -46,7 +47,7 @@ def metric_code() -> dict[str, str]:
 
 
 def _judging(judges: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    provenance = getattr(judges["judge"], "provenance", {})
+    provenance = offered(judges["judge"], "provenance")
     settings = _without(config["judge"], NOT_A_SCORE)
     classes = sorted({type(judge) for judge in judges.values()}, key=lambda judge: (judge.__module__, judge.__name__))
     code: Any = syntax_digest(judge.__module__ for judge in classes)

@@ -315,18 +315,21 @@ TOKEN = re.compile(r"__env_([0-9a-f]+)_env__")
 def watch() -> None:
     """From now on `${oc.env:NAME}` makes a secret of what it takes from the environment."""
     from omegaconf import OmegaConf
+
+    OmegaConf.register_new_resolver("oc.env", _variable, replace=True)
+
+
+def _variable(name: str, *default: str | None) -> Any:
+    """A function of the module, since a launcher sends it to the processes of its workers by name."""
     from omegaconf.resolvers import oc
 
-    def variable(name: str, *default: str | None) -> Any:
-        mode = _shown.get()
-        if mode:
-            told = ",".join([name, *("null" if value is None else str(value) for value in default)])
-            told = f"${{oc.env:{told}}}" + (f"#{mark(os.environ.get(name))}" if mode == "marked" else "")
-            return f"__env_{told.encode().hex()}_env__"
-        learn_variable(name)
-        return oc.env(name, *default)
-
-    OmegaConf.register_new_resolver("oc.env", variable, replace=True)
+    mode = _shown.get()
+    if mode:
+        told = ",".join([name, *("null" if value is None else str(value) for value in default)])
+        told = f"${{oc.env:{told}}}" + (f"#{mark(os.environ.get(name))}" if mode == "marked" else "")
+        return f"__env_{told.encode().hex()}_env__"
+    learn_variable(name)
+    return oc.env(name, *default)
 
 
 @contextmanager

@@ -31,6 +31,7 @@ NOT_BUILDING = (
     *("runner.cli", "runner.commands", "runner.compare", "runner.errors", "runner.metrics.metric", "runner.protocols"),
     *("runner.report", "runner.system.interrupts", "runner.system.terminal", "runner.tracking", "runner.words"),
 )
+TELLING = re.compile(r"runner\.domains\.\w+\.report")  # what a report says of one kind of evaluation
 RECORDS = "runner.metrics.metric"  # what metrics are: names, ranges and words, which make no value
 SCORING = (
     "runner.domains",
@@ -93,11 +94,11 @@ def modules_of(component: Any, target: str) -> tuple[str, ...]:
 
 
 def builds(name: str) -> bool:
-    return _is_within(name, OWN) and not _is_within(name, NOT_BUILDING)
+    return _is_within(name, OWN) and not _is_within(name, NOT_BUILDING) and not TELLING.fullmatch(name)
 
 
 def scores(name: str) -> bool:
-    return _is_within(name, SCORING) and name != RECORDS
+    return _is_within(name, SCORING) and name != RECORDS and not TELLING.fullmatch(name)
 
 
 def _closure(modules: Iterable[str], counts: Callable[[str], bool]) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
+from abc import abstractmethod
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
@@ -16,7 +17,31 @@ from weakref import finalize
 T = TypeVar("T")
 
 
-class Part(Sequence[T], Generic[T]):
+class Lazy(Sequence[T], Generic[T]):
+    """A sequence whose records are made when they are asked for; a slice of it is one too.
+
+    class Squares(Lazy[int]):
+        def __len__(self) -> int:
+            return 10
+
+        def record(self, place: int) -> int:
+            return place * place
+    """
+
+    @abstractmethod
+    def record(self, place: int) -> T:
+        """The record at a place from 0; what is asked for twice is made twice."""
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[T]: ...
+    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
+        places = range(len(self))[place]
+        return Part(self, places) if isinstance(places, range) else self.record(places)
+
+
+class Part(Lazy[T], Generic[T]):
     """The records of `whole` at these places, in this order; they are looked up when they are asked for."""
 
     def __init__(self, whole: Sequence[T], places: Sequence[int]) -> None:
@@ -25,17 +50,11 @@ class Part(Sequence[T], Generic[T]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, place: int) -> T: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[T]: ...
-    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
-        if isinstance(place, slice):
-            return Part(self._whole, self._places[place])
+    def record(self, place: int) -> T:
         return self._whole[self._places[place]]
 
 
-class Spool(Sequence[T], Generic[T]):
+class Spool(Lazy[T], Generic[T]):
     """Records in a file without a name, which is gone with the process; 8 bytes of each stay in memory. What is
     asked for twice is made twice. Threads may ask at once."""
 
@@ -53,15 +72,8 @@ class Spool(Sequence[T], Generic[T]):
     def __len__(self) -> int:
         return len(self._begins) - 1
 
-    @overload
-    def __getitem__(self, place: int) -> T: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[T]: ...
-    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
-        places = range(len(self))[place]
-        if isinstance(places, range):
-            return Part(self, places)
-        begin, end = self._begins[places], self._begins[places + 1]
+    def record(self, place: int) -> T:
+        begin, end = self._begins[place], self._begins[place + 1]
         record: T = pickle.loads(os.pread(self._file.fileno(), end - begin, begin))  # noqa: S301 - written above
         return record
 

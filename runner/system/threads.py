@@ -1,18 +1,37 @@
-"""Long synchronous work beside the event loop, in threads that cannot keep the process alive."""
+"""Work side by side: coroutines in one loop, and synchronous work in threads that cannot keep the process alive."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from runner.system.stopwatch import note
 
 T = TypeVar("T")
+
+
+async def together(work: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Returns when all has ended well. When one raises, or this is cancelled, the others are cancelled, once: what
+    they clean up then is not cut off, as it is where asyncio.gather is cancelled and its tasks are told so again."""
+    tasks = [asyncio.create_task(each) for each in work]
+    if not tasks:
+        return
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in sorted(done, key=asyncio.Task.cancelled):
+        task.result()
+
+
+# --- beside the event loop ----------------------------------------------------------------------------
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
@@ -105,3 +124,48 @@ class _Lane:
 
 
 _lane = _Lane()
+
+
+# --- with a deadline, outside of any event loop -------------------------------------------------------
+
+
+class Worker:
+    """One thread that makes calls for another one, so that it need not wait for them longer than it likes.
+
+    A thread that is late is left behind and ends when its call does; the next call gets a new thread.
+    Threads are daemons: they do not keep the process alive.
+    """
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Any] | None = None
+
+    def call(self, function: Callable[[], T], timeout_s: float) -> T:
+        """Returns or raises what `function` does; TimeoutError after `timeout_s`."""
+        if self._calls is None:
+            self._calls = SimpleQueue()
+            threading.Thread(target=_answer, args=(self._calls,), name="worker", daemon=True).start()
+        outcome: SimpleQueue[Any] = SimpleQueue()
+        self._calls.put((function, outcome))
+        try:
+            value, error = outcome.get(timeout=timeout_s)
+        except Empty:
+            self.close()
+            raise TimeoutError from None
+        if error is not None:
+            raise error
+        return value  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Let the thread go, at once or after the call it is in."""
+        if self._calls is not None:
+            self._calls.put(None)
+            self._calls = None
+
+
+def _answer(calls: SimpleQueue[Any]) -> None:
+    while (task := calls.get()) is not None:
+        function, outcome = task
+        try:
+            outcome.put((function(), None))
+        except BaseException as error:  # whatever it is, it belongs to the caller
+            outcome.put((None, error))

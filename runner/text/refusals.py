@@ -1,120 +1,368 @@
-"""Refusals: answers that only say that the sources do not tell, in Korean and English."""
+"""Refusals: answers that say that the sources, or the speaker, do not tell, in Korean and English.
+
+A small grammar instead of a list of answers. English goes from the front of a clause: a speaker or a source, an
+inability or a negation, a verb of telling; or a negation and a noun of information. Korean goes from the end of a
+clause: a predicate of absence or inability, and what may stand before it (a source, a noun of information, a topic).
+
+An answer is a refusal when the first sentence that is no courtesy says only that. What follows may tell of another
+matter ("다만 …", "However, …") or where else to ask. It is an answer when it answers after all: by general knowledge, a
+guess, yes or no, "as for …", or any statement after "nothing specific". Within one sentence a contrast ("I don't know
+who, but …", "나와 있지 않지만 …") answers.
+
+없음, "None" and the like answer a question that is settled by yes or no, or that asks how many or how much there is;
+"not mentioned" answers the question whether it is mentioned. Without a question they are refusals. "No" is one only
+where the question asks for something else than yes or no.
+"""
 
 from __future__ import annotations
 
 import re
+from itertools import dropwhile
+from typing import Literal
 
 from runner.text.citations import without_citations
 from runner.text.courtesies import is_courtesy
-from runner.text.language import Language
+from runner.text.language import Language, detect_language
 from runner.text.sentences import split_sentences
+
+Kind = Literal["unknown", "aside", "fact"]
 
 REFUSAL: dict[Language, str] = {
     "en": "The sources do not answer this question.",
     "ko": "제공된 자료에서 이 질문의 답을 찾을 수 없습니다.",
 }
 
-_NOT = r"(?:not|n['’]t|never)"
+# --- English: a clause from its front ---------------------------------------------------------------------
+
 _SOURCE = (
-    r"(?:documents?|contexts?|sources?|texts?|passages?|articles?|excerpts?|materials?|(?:search )?results|notes?)"
+    r"(?:documents?|documentation|contexts?|sources?|texts?|passages?|articles?|excerpts?|materials?|notes?|files?"
+    r"|records"
+    r"|(?:search )?results|search|knowledge base|help cent(?:er|re)|reports?|manuals?|conversations?|transcripts?"
+    r"|paragraphs?)"
 )
-_FACTS = (
-    r"(?:information|info|knowledge|answers?|details?|data|mention|evidence|context|indication|references?|specifics)"
+_INFO = (
+    r"(?:information|info|knowledge|answers?|response|details?|data|mentions?|context|references?|specifics"
+    r"|indications?"
+    r"|records?|matches|results|documents?|passages?|sources?|idea|clue|access|background)"
 )
-_KNOW = r"(?:know|have|find|answer|determine|tell|provide|see|locate|confirm|say)"
-_TELL = r"(?:answer|mention|specify|state|say|address|tell|indicate|explain)"
-_HOLD = r"(?:contain|include|provide|give|have|offer|cover|discuss|describe)"
-_SOURCES_DO_NOT = rf"\b{_SOURCE}\b(?:,? [\w'’-]+){{0,4}} (?:do|does|did|could|can) ?{_NOT}(?: \w+ly)?"
-
-_ENGLISH = (
-    # I do not know; I am unable to find; I have no information
-    rf"\bI(?:['’]m| am)? (?:(?:do|did|could|can|am|was|will|would) ?{_NOT}|cannot|can['’]t)"
-    rf"(?: currently| really| actually)? (?:able to )?{_KNOW}\b",
-    rf"\bI(?:['’]m| am| was) (?:unable|not able) to {_KNOW}\b",
-    rf"\b(?:I|we) (?:have|had|found|see) no (?:\w+ )?{_FACTS}\b",
-    # the documents do not say; the text does not contain any information
-    rf"{_SOURCES_DO_NOT} {_TELL}\b",
-    rf"{_SOURCES_DO_NOT} {_HOLD}(?: (?!about|on)[\w'’-]+){{0,3}} {_FACTS}\b",
-    rf"{_SOURCES_DO_NOT} {_HOLD} (?:any )?"
-    r"(?:(?:specific|explicit|enough|sufficient) \w+|whether|how|why|when|where|who)\b",
-    rf"\b(?:provided|given|retrieved|available|above) {_SOURCE} (?:do|does|did) ?{_NOT}(?: \w+ly)? {_HOLD}\b",
-    # there is no information; no details found
-    rf"\bthere(?: is|['’]s| was| are| were) (?:no|not any|not enough|insufficient) (?:[\w'’-]+ ){{0,2}}{_FACTS}\b",
-    rf"^(?:sorry,? (?:but )?)?(?:no|not enough|insufficient) (?:[\w'’-]+ ){{0,2}}{_FACTS}\b(?! (?:is|are) needed)",
-    # no related documents were found; this content is not available yet
-    rf"^no (?:\w+ )?{_SOURCE} (?:(?:were|was|have been|could be) )?found\b",
-    r"^(?:this|that|the requested) (?:content|topic|information|page) is"
-    r" (?:not (?:yet )?available(?: yet)?|being prepared)[.!]?$",
-    # not mentioned in the text; cannot be determined from the context
-    rf"\b{_NOT} (?:\w+ly )?(?:mentioned|specified|stated|provided|found|addressed|covered|discussed|included|answered"
-    rf"|given) (?:anywhere )?(?:in|by) (?:the |these |any of the |my |our )?(?:\w+ ){{0,2}}{_SOURCE}\b",
-    rf"\b(?:cannot|can ?{_NOT}|could ?{_NOT}) be (?:answered|determined|inferred|found)\b"
-    rf"(?=.* (?:from|with|in|on|using) (?:the )?(?:\w+ ){{0,2}}(?:{_SOURCE}|{_FACTS})\b|[.!]?$)",
-    r"^(?:unanswerable|unknown|no answer(?: found| available)?|not available|n/a)[.!]?$",
+_TELL = (
+    r"(?:answers?|mentions?|specif(?:y|ies)|states?|says?|address(?:es)?|tells?|indicates?|explains?|names?|reveals?"
+    r"|contains?|includes?|provides?|gives?|ha(?:ve|s)|offers?|covers?|discuss(?:es)?|describes?|lists?|discloses?"
+    r"|shows?|clarif(?:y|ies)|refers?|touch(?:es)?|talks?|match(?:es)?|yields?|returns?)"
+)
+_TOLD = (
+    r"(?:mentioned|specified|stated|provided|found|addressed|covered|discussed|included|answered|given|disclosed|listed"
+    r"|described|known|indicated|explained|available|clear|determined|answerable|documented|recorded|present)"
+)
+_ADVERB = r"(?:(?:\w+ly|yet|also|even|still|quite|just) )?"
+_DETERMINE = r"(?:know|tell|say|determine|answer|conclude|respond|reply|judge|draw (?:a )?conclusions?)"
+_KNOW = rf"(?:{_DETERMINE}|recall|remember|locate|confirm|identify|verify|(?:help|assist)(?: you)?(?: with|$))"
+_SPEAKER = r"(?:I|we|this (?:assistant|chatbot))"
+_NOT = r"(?:(?:do|does|did|can|could|would|will|have|has|had|is|are|was|were|am|wo|ca)(?:n['’]t| ?not)|never)"
+_CANNOT = r"(?:cannot|can['’]?t|can ?not|could(?:n['’]t| not))"
+_UNABLE = r"(?:unable|not able|not equipped|not authori[sz]ed|not possible|impossible|difficult|hard)"
+_NO = r"(?:no|nothing|not enough|not any|not sufficient|insufficient)"
+_IS_NOT = r"(?:(?:is|was|are|were)(?: not|n['’]t)|never)"
+_NP = r"(?:[\w'’%&./-]+ ){0,9}?"  # a subject
+_FROM = (
+    rf"(?:(?:anywhere |here |based )*(?:in|by|from|within|on|using|with)(?: [\w'’-]+){{0,4}} (?:{_SOURCE}|information))"
+)
+_ABOUT = (  # what may follow a noun of information: "no information desk" has none of it
+    r"(?=$|[,.!]| (?:about|on|regarding|concerning|related|relating|relevant|of|as to|for|that|which|whether|how|when"
+    r"|who|why|where|what|here|available|provided|given|found|returned|at|to (?:this|that|the|your)"
+    rf"|(?:needed |required )?to (?:{_KNOW}|provide|give|support|be able|make)|{_FROM})\b| ?$)"
+)
+_SUBJECT = (
+    rf"(?:it|this|that|(?:(?:this|that|the|such|any|your) )?(?:\w+ )?(?:{_INFO}|content|topic|page|question|problem))"
 )
 
-_SOURCE_KO = r"(?:문서|자료|맥락|문맥|컨텍스트|출처|본문|지문|글|텍스트|검색 결과|내용|정보|노트)들?"
-_IN_SOURCE_KO = rf"{_SOURCE_KO}(?:만|을|를)?(?:에서|에|으로|로|만으로| 안에| 내에서?| 중에| 가운데)(?:는|도)?"
-_FACTS_KO = r"(?:정보|내용|답변?|언급|근거|설명|기록|자료|단서|문서)"
-_HARD_KO = r"(?:가|는|에는|엔)? ?(?:어렵|어려|힘들|곤란)[가-힣]*[.!]?$"
-
-_KOREAN = (
-    # 문서에서 … 찾을 수 없습니다; 본문에는 … 나와 있지 않습니다; 자료에 … 정보가 없습니다
-    rf"{_IN_SOURCE_KO}.*(?:찾을 수 없|찾지 못|확인할 수 없|확인되지 않|확인하지 못|알 수 없|판단할 수 없|나오지 않"
-    r"|나와 ?있지 않|나타나지 않|포함(?:되어|돼) ?있지 않|포함되지 않|적혀 ?있지 않|다루지 않|다루고 있지 않"
-    r"|(?:언급|명시|기술|기재|설명|서술)(?:되어 ?있지|돼 ?있지|되지|하지|하고 있지) ?않"
-    rf"|{_FACTS_KO}[이가은는]? ?없)",
-    # 관련 정보를 찾을 수 없습니다; 구체적인 내용이 없습니다
-    rf"(?:관련|해당|질문|대한|관한|그런|그러한|충분한|구체적인|필요한)(?:된|의)?.{{0,20}}{_FACTS_KO}[을를이가은는도]?"
-    r" ?(?:찾을 수 없|찾지 못|확인할 수 없|가지고 있지 않|갖고 있지 않|없습니다|없어요|없다|없음|부족)",
-    # 제공된 문서는 이 질문에 답하지 않습니다
-    rf"{_SOURCE_KO}(?:[은는]|에서는?|에는?).{{0,40}}"
-    rf"(?:답하지|답을 (?:주지|제공하지)|{_FACTS_KO}[을를] (?:제공하지|포함하지|포함하고 있지|담고 있지|주지)) ?않",
-    # 해당 내용은 준비 중입니다
-    r"^(?:해당|요청하신|문의하신|이) ?(?:내용|정보|문서|주제)[은는이가] (?:아직 |현재 )?준비 ?중",
-    # 질문하신 내용은 자료에 없습니다; 질문에 대한 정보가 제공되지 않았습니다
-    rf"(?:질문|요청|문의)하신 {_FACTS_KO}[은는이가] {_IN_SOURCE_KO} ?(?:없|보이지 않)",
-    rf"(?:관련|해당|질문|대한|관한)(?:된|의)?.{{0,20}}{_FACTS_KO}[은는이가] (?:제공되지|주어지지) 않",
-    # 답변드릴 수 없습니다; 답변드리기 어렵습니다; 자료만으로는 알기 어렵습니다; 답을 알 수 없습니다; 모르겠습니다
-    r"(?:대답|답변?)을? ?(?:해 ?)?(?:드릴|할|줄|제공할) 수 (?:가 )?없",
-    rf"(?:대답|답변?)을? ?(?:해 ?)?(?:드리기|하기|주기|제공하기){_HARD_KO}",
-    rf"{_IN_SOURCE_KO}.*(?:알기|알려드리기|확인하기|판단하기|파악하기|말씀드리기){_HARD_KO}",
-    r"(?:대답|정답|답변?)[은는을를] 알 수 없",
-    r"^(?:찾지 못했|찾을 수 없|확인할 수 없|확인하지 못했)[가-힣]*[.!]?$",
-    r"^(?:죄송(?:합니다|하지만|해요)[,.]? ?)?(?:저는 |저도 |그건 |그것은 |이건 |그 질문은 )?(?:잘 )?"
-    r"(?:모르겠|모릅니다|몰라요|알 수 없)",
+_ENGLISH = re.compile(
+    "^(?:"
+    + "|".join(
+        (
+            # I do not know; unable to determine; it is impossible to say; I couldn't find; I have no information
+            rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) {_ADVERB}(?:be able to )?{_KNOW}\b",
+            rf"{_SPEAKER} (?:{_NOT}|{_CANNOT}) {_ADVERB}(?:be able to )?(?:find|see)\b",
+            rf"{_SPEAKER} {_NOT} {_ADVERB}(?:have|possess)(?: (?!about|on|in)[\w'’-]+){{0,5}} (?:{_INFO}{_ABOUT}"
+            rf"|evidence\b)",
+            rf"(?:{_SPEAKER} )?(?:{_NOT}|{_CANNOT}) (?:be able to )?(?:provide|offer"
+            rf"|give)(?: [\w'’-]+){{0,3}} (?:{_INFO}|evidence)\b",
+            rf"{_SPEAKER}?(?: am| was| are| were|['’]m|['’]re)? ?{_ADVERB}{_UNABLE} to"
+            rf" (?:{_KNOW}|find|see|(?:provide|give) (?:\w+ ){{0,3}}{_INFO})\b",
+            rf"{_SPEAKER} (?:am|is|are|was|were)n['’]t able to (?:{_KNOW}|find|see)\b",
+            rf"it(?: is|['’]s| was) {_UNABLE} to (?:{_DETERMINE}|provide (?:\w+ ){{0,3}}{_INFO})\b",
+            rf"(?:{_SPEAKER} (?:have|had|found|see|saw|know)|(?:{_SPEAKER} )?lack) (?:{_NO} )?(?:\w+ ){{0,2}}?"
+            rf"(?:(?:{_INFO}|evidence){_ABOUT}|(?<=nothing )about\b)",
+            rf"{_SPEAKER} (?:am|are|was|were)(?: not|n['’]t) (?:given|provided with) (?:enough|sufficient|any)\b",
+            r"(?:(?:I|we)(?:['’]m|['’]re| am| are) )?(?:not (?:\w+ly )?(?:sure|certain|aware|confident|clear)|unsure"
+            r"|uncertain)"
+            r"(?:$| (?:about|on|of|what|who|when|where|how|why|whether|if|which)\b)",
+            r"(?:idk|dunno|no (?:idea|clue))\b",
+            # you have not told me; the documents do not say; nothing in the text; neither document mentions
+            rf"you {_NOT} {_ADVERB}(?:told|tell|mention(?:ed)?|said|say|shared?|specif(?:y|ied)|provided?)\b",
+            rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? {_NOT} {_ADVERB}(?:(?:seem|appear) to )?{_TELL}\b",
+            rf"{_NP}{_SOURCE}(?:,? [\w'’-]+){{0,5}}? (?:(?:is|are) (?:silent|insufficient|not (?:enough|sufficient))"
+            rf"|lacks?"
+            rf"|fails? to {_TELL}|(?:{_TELL}|makes?) {_NO})\b",
+            rf"(?:no|neither|none of)\b (?:[\w'’-]+ ){{0,4}}?{_SOURCE}(?: [\w'’-]+){{0,3}}? {_TELL}\b",
+            rf"nothing (?:{_FROM}|was found|relevant|about)",
+            # there is no information; no details found; insufficient context to answer
+            rf"there(?: (?:is|was|are|were)|['’]s| seems? to be| appears? to be|(?: is| was| are| were)n['’]t)"
+            rf" (?:{_NO}|any|enough)\b(?: [\w'’-]+){{0,3}}? ?(?:{_INFO}{_ABOUT}|{_FROM})",
+            rf"there(?: is| was|['’]s) {_NO} (?:\w+ )?evidence(?:$| (?:{_FROM}|to {_DETERMINE}\b))",
+            rf"{_NO} (?:[\w'’-]+ ){{0,2}}?(?:{_INFO}|evidence)(?: (?:(?:is|was|were|are|has been|have been|could be"
+            rf"|can be) )?(?:found|available|provided|given|returned|located|exists?)\b| to {_DETERMINE}\b"
+            rf"| (?:about|on|regarding|of this)\b| {_FROM}|$)",
+            # it is not mentioned; the answer is unknown; cannot be determined; beyond the scope of the documents
+            rf"{_NP}{_IS_NOT} {_ADVERB}(?:mentioned|specified|stated|{_TOLD} {_FROM}"
+            rf"|(?:anywhere )?in (?:the |my |any |your |our )?(?:\w+ )?{_SOURCE})",
+            rf"{_SUBJECT} {_IS_NOT} {_ADVERB}{_TOLD}(?: yet)?(?:$| {_FROM})",
+            rf"{_SUBJECT}(?:['’]s| is| was| remains) (?:not (?:\w+ )?(?:clear|known|certain)|un(?:clear|known|certain)"
+            r"|being prepared)\b",
+            rf"{_SUBJECT} (?:is|was|are|were) (?:unavailable|missing|insufficient|not (?:enough|sufficient))(?:$"
+            rf"| {_FROM})",
+            rf"(?:{_SUBJECT} )?{_CANNOT} be (?:answered|determined|inferred|established|found|verified|confirmed"
+            rf"|known)\b",
+            rf"{_NP}{_CANNOT} be (?:answered|determined|inferred|found|established|verified) {_FROM}",
+            rf"{_NP}(?:is|are|was) (?:unclear|unknown|missing) {_FROM}",
+            rf"{_NP}(?:(?:is|are|falls?|it['’]s|that['’]s) )?(?:outside|beyond) (?:of )?(?:\w+ ){{0,5}}?"
+            rf"(?:{_INFO}|{_SOURCE}|scope$|experience$|expertise$)\b",
+            rf"(?:unanswerable|unknown|undetermined|unspecified|unclear|n/?a|not (?:{_TOLD}|applicable)"
+            rf"|not in (?:\w+ ){{0,2}}{_SOURCE})(?: {_FROM})?$",
+        )
+    )
+    + ")",
+    re.IGNORECASE,
 )
-_UNKNOWN = re.compile("|".join((*_ENGLISH, *_KOREAN)), re.IGNORECASE)
+_OPENER = re.compile(  # what may precede the clause that counts
+    r"^(?:(?:(?:I['’]m|I am|we['’]re|we are) )?(?:very |so |really )?(?:sorry|afraid)(?: that)?[,.]? ?(?:but )?"
+    r"|(?:I|we) (?:apologi[sz]e|regret)\b,? ?(?:but |that )?"
+    r"|(?:unfortunately|regrettably|sadly|currently|well|hmm+|um+|at this time|to be honest|honestly|therefore|so)"
+    r"(?:,? ?(?:\.\.\.|…)? |, )"
+    rf"|(?:based on|according to|from|in|given|within|using|as per) (?:[\w'’-]+ ){{0,6}}?(?:{_SOURCE}|information)"
+    r"(?: [\w'’-]+){0,4}, |(?:after (?:review|check|read|search|look)ing|as an? (?:AI|assistant|language)"
+    r"|as of my)[^,]*, "
+    r"|(?:I|we)(?:['’]ve| have)? (?:looked|searched|checked|reviewed|read|went)\b[^,]*?,? (?:and|but) )",
+    re.IGNORECASE,
+)
 
-# What a refusal may add: what the sources are about instead, and where else to ask.
-_INSTEAD = re.compile(
+# --- Korean: a clause from its end ------------------------------------------------------------------------
+
+_SOURCE_KO = (
+    r"(?:문서|자료|맥락|문맥|컨텍스트|출처|본문|지문|텍스트|발췌문|검색 ?결과|노트|매뉴얼|설명서|기획서|안내서"
+    r"|명세서|회의록|보고서|기사"
+    r"|대화(?: ?기록| ?내용)?|지식 ?베이스|안내문|단락|메모|데이터베이스|(?<![가-힣])글)(?:들)?"
+)
+_PLACE_KO = re.compile(
+    rf"(?:{_SOURCE_KO}|내용|정보|범위|저희(?: 쪽)?|제게|제 쪽)(?:(?:만|을|를)?(?:에서|에|으로|로)(?:만)?|만으로|상"
+    r"| ?(?:안|내|중|가운데|속|어디)(?:에서?|에도)?)(?:는|도)?(?![가-힣])(?! (?:따르|의하))"
+    rf"|{_SOURCE_KO}(?:은|는|이|가| 모두)(?= )"
+)
+_INFO_KO = (
+    r"(?:정보|내용|답|답변|정답|대답|언급|명시|기재|근거|설명|기록|자료|단서|문서|결과|데이터|안내|사항|질문|부분)"
+)
+_INFO_LEFT = re.compile(
+    r"(?:^|(?:관련|관련된|관련한|해당|그런|그러한|이런|그|이|어떤|아무런?|충분한|구체적인|필요한|명확한|정확한"
+    r"|직접적인|상세한|추가|대한|관한|질문의"
+    rf"|대해|검색|[가-힣]+(?:하신|주신|된|만한)) )(?:[가-힣]+ )?{_INFO_KO}(?:들)?에?(?:[이가은는을를도]|대해서?는)? ?$"
+    r"|(?P<compound>정보(?:들)?[이가은는을를도]? ?$)"
+)
+_ELSEWHERE_KO = re.compile(r"[가-힣A-Za-z](?:에|에서|에게)(?:는|도)? (?!대한|대해|관한|관해|관련|따르|따라|의하)")
+_TOPIC_LEFT = re.compile(r"(?:(?<![에서])[은는이가도]|대해서?는|인지|는지|할지) (?:정확히 |현재 |아직 )?$")
+_FILLER_KO = re.compile(
+    r"(?:저는|저도|제가|저희는|나도|나는|잘|그건|그것은|이건|이것은|그 (?:질문|부분|내용)은|아직|현재(?:로서는"
+    r"|로는)?|정확히|정확하게|해당|전혀"
+    r"|아쉽게도|안타깝게도|음+|글쎄요?|죄송하지만|더 이상)(?:[,.… ]+|$)"
+)
+
+_END = r"(?:[가-힣]{0,7}|(?:고)? ?있[가-힣]{0,4}|[는은운] ?(?:것|듯|걸|거|점|상태|상황)[가-힣 ]{0,14})$"
+_IMPOSSIBLE = r"수(?:가|는|도)? ?없"
+_HARD = r"(?:가|는|에는|엔|에)?(?: 다소| 조금| 매우)? ?(?:어렵|어려|힘들|힘듭|곤란|불가)"
+_IS_NOT_KO = r"(?:되|돼|하)?(?:어|고)? ?(?:있지|지)(?:는)? ?(?:않|못)"
+
+
+def _unable(nouns: str) -> str:
+    """Verbs made of these nouns, in every form of inability: 답변할 수 없, 답변이 어렵, 답변 불가, 답변 못 하."""
+    return (
+        rf"(?:{nouns})[을를이가은는도]?(?: ?(?:해|정확히) ?)? ?(?:(?:드릴|할|될|줄|제공할|내릴|알|찾을) ?{_IMPOSSIBLE}"
+        rf"|(?:드리|하|되|주|제공하|내리)기{_HARD}|(?:생성|제공) ?불가|{_HARD}|안 ?(?:되|돼|됩|됨)"
+        r"|못 ?(?:하|해|했|합|함|드|찾)|찾지 ?못)"
+    )
+
+
+_Before = Literal["anything", "nothing", "place", "info", "topic"]
+_KOREAN: tuple[tuple[str, tuple[_Before, ...]], ...] = (  # predicate, what may stand before it
+    (_unable("답변?|대답|응답"), ("anything",)),
+    (rf"(?:모르겠|알 ?{_IMPOSSIBLE}|알기{_HARD})", ("anything",)),
+    (r"(?:모르|모릅|모름|모른|몰라)", ("nothing", "place", "info")),
+    (rf"(?:찾을 ?{_IMPOSSIBLE}|찾지 ?(?:는 )?못|못 ?찾|찾기{_HARD}|검색되지 ?않)", ("nothing", "place", "info")),
+    (rf"(?:{_unable('확인|판단|파악|특정')}|확인[이은]? ?{_IS_NOT_KO})", ("nothing", "place", "info", "topic")),
+    (rf"(?:알려|말씀|안내)(?:해)? ?(?:드릴 ?{_IMPOSSIBLE}|드리기{_HARD})", ("nothing", "place", "info", "topic")),
+    (
+        r"(?:[가-힣]신|들은|말한|언급[된한]|알려진|안내된|명시된|기재된|확인된) (?:적|바)(?:이|가|는|도)? ?없",
+        ("anything",),
+    ),
+    (r"(?<!수 )(?<!필요가 )(?<!문제가 )(?<!차이가 )(?:없|존재하지 ?않)", ("place", "info")),
+    (r"(?:부족|불충분|충분하지 ?않|충분치 ?않|모자라|제한적)", ("info",)),
+    (
+        rf"(?:(?:언급|명시|기재|기술|서술|제시|수록)(?:이|가)? ?(?:{_IS_NOT_KO}|안 ?(?:되|돼|됐))"
+        r"|(?:나와|적혀|쓰여|실려|드러나) ?있지(?:는)? ?않|안 ?(?:나와|적혀|쓰여)|(?<![가-힣])미(?:기재|언급|제공|상))",
+        ("anything",),
+    ),
+    (
+        rf"(?:(?:나오|나타나|보이|주어지|밝히|답하|다루|밝혀지|전하|말하|등장하|담|들|다뤄|들어)(?:어|고)? ?(?:있지"
+        rf"|지)(?:는)? ?않"
+        rf"|(?:포함|제공|설명|안내|소개|등록|공개|정의|규정){_IS_NOT_KO}|(?:알려)? ?주지 ?않|안 ?(?:보이|나오|보여"
+        rf"|보입|나옵))",
+        ("place", "info"),
+    ),
+    (r"(?:가지고|갖고|보유하고) ?있지 ?않", ("info",)),
+    (r"기억(?:[이은]? ?나지 ?않|[이은]? ?없|[이은]? ?안 ?나|하지 ?못| ?못)", ("anything",)),
+    (r"준비 ?중", ("info",)),
+)
+_PREDICATES = tuple((re.compile(predicate + _END), frozenset(before)) for predicate, before in _KOREAN)
+_WITHOUT_ANSWER = re.compile(  # 문서에 없는 내용입니다; 답할 수 없는 질문입니다
+    rf"(?:{_SOURCE_KO}(?:에|에는|에서)? ?(?:없|(?:나오|등록되|포함되|언급되|다루)지 ?않)|(?:대답|답변?)(?:할"
+    rf"|을? ?드릴) ?수 ?없)[는은]"
+    r" (?:내용|정보|질문|사항|부분|주제)(?:이|입|예|임|인)?[가-힣]*$"
+)
+
+# --- asides, and what answers after all ---------------------------------------------------------------------
+
+_ASIDE = re.compile(
     rf"^(?:the|these|they|it)\b(?: \w+){{0,2}} ?(?:{_SOURCE})?(?: \w+)? ?(?:only|just|merely|mainly|mostly)\b"
     r"|^(?:you (?:may|might|can|could|should) |please )(?:want to |wish to )?"
-    r"(?:contact|consult|check|refer|reach out|visit)\b"
-    r"|.*(?:문의|확인|참고|상담)(?:해 주|하시|해 보|하세)"
+    r"(?:contact|consult|check|refer|reach out|visit)\b|^(?:hi|hello|hey|dear|good (?:question|morning)"
+    r"|great question)\b"
+    r"|^(?:our|the) (?:\w+ ){0,2}(?:team|agents?|staff) (?:can|will|may)\b|^hmm+$|^(?:답변?|결론|응답|answer|response)$"
+    r"|.*(?:문의|확인|참고|상담)(?:해 주|하시|해 보|하세)|^(?:안녕하세요|고객님|좋은 질문|글쎄|음+$)|양해"
+    r"|(?:살펴|찾아|검토|검색|확인).*(?:봤|보았|했|하였)(?:지만|으나)?$"
     rf"|^(?:제공된 |주어진 )?{_SOURCE_KO}[은는](?: 주로| 단지)? .*만\b",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|‘[^’]*’|「[^」]*」|`[^`]*`")
-_CONTRAST = re.compile(r",?;? (?:but|however|although),? |지만,? ", re.IGNORECASE)
+_AFTER_ALL = re.compile(
+    r"^(?:(?:but|however|though|that said|still),? )?(?:(?:yes|no|as for)\b"
+    r"|.*\b(?:(?:general|typical|usual|common)(?:ly)?|likely|probably|presumably|perhaps|might be|inferred"
+    r"|suggests? that|(?:I|we) (?:think|believe|guess|assume|would)|my (?:own )?knowledge)\b)"
+    r"|^(?:(?:하지만|그러나|다만|그래도),? )?(?:네|예|아니요|아니오)[,.]"
+    r"|일반적으로|일반 지식|보통|통상|대개|아마|추정|추측|짐작|유추|제 생각에|제가 아는",
+    re.IGNORECASE,
+)
+_SPECIFIC = re.compile(
+    r"\b(?:specific(?:ally)?|explicit(?:ly)?|definite|exact(?:ly)?)\b|구체적|명시적|직접적", re.IGNORECASE
+)
+_SUBORDINATE = re.compile(
+    r"^(?:although|though|while|even though|if|when|whenever|unless|since|because)\b", re.IGNORECASE
+)
+_CONTRAST = re.compile(
+    r",?;? (?:but|however|although|though)\b,? |; |: | [—–-] | \((?=[^()]*\)?$)"
+    r"|(?<=지만),? |(?<=으나),? |(?<=니다만),? |(?<=[가-힣]며),? |(?<=[이하되았었했있없]고),? (?!있|싶|않)",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"“[^”]*”|\"[^\"]*\"|‘[^’]*’|「[^」]*」|(?<!\w)'[^']*'(?!\w)")
+_WRAPPED = re.compile(r"^[\"'“‘「(\[]+([^\"”’」)\]]+)[\"'”’」)\].]+$")
+_NOISE = re.compile(r"\*{1,3}|_{2,3}|`|[ㅠㅜㅎㅋ]+|[\U0001F300-\U0001FAFF]")
+_END_MARKS = " .!…~。,)"
+
+_NOTHING = re.compile(
+    r"^(?:(?:해당 ?)?없(?:음|습니다|어요|다|네요|었습니다)|존재하지 않(?:음|습니다|아요|는다)|포함(?:되어 있지"
+    r"|되지) 않(?:음|습니다|아요|는다)"
+    r"|none|nothing|not applicable|n/?a)$",
+    re.IGNORECASE,
+)
+_NO_ALONE = re.compile(r"^(?:no|nope)$", re.IGNORECASE)
+_WHICH = re.compile(
+    r"^(?:(?:in|on|at|by|for|to|from) )?(?:who|whose|whom|what|when|where|which|why|how)\b"
+    r"|언제|어디|어느|누구|누가|(?<![가-힣])왜|어떻게|무엇|무슨|뭐|뭔|몇|얼마|이름|날짜|알려",
+    re.IGNORECASE,
+)
+_HOW_MUCH = re.compile(
+    r"\bhow (?:many|much)\b|\b(?:is|are|was|were) there\b|몇 ?(?!년|월|일|시)|얼마|무엇이 있|뭐가 있", re.IGNORECASE
+)
+_MENTIONS = re.compile(r"mention|stat(?:e|ed)|specif|discuss|address|언급|명시|나와|기재|적혀|기술", re.IGNORECASE)
 
 
 def says_unknown(sentence: str) -> bool:
-    """Whether one sentence says that the sources or the speaker do not tell; quoted words do not count."""
-    plain = _QUOTED.sub('""', without_citations(sentence)).strip(" \t-*#>")
-    return _UNKNOWN.search(plain) is not None
+    """Whether one sentence says that the sources or the speaker do not tell, and nothing else; quoted words do not
+    count."""
+    return _kind(_plain(sentence)) == "unknown"
 
 
-def is_refusal(text: str) -> bool:
-    """Whether an answer gives nothing but a refusal; an empty text is none.
+def is_refusal(text: str, question: str | None = None) -> bool:
+    """Whether an answer opens by saying that the sources or the speaker do not tell, and does not answer after all.
 
-    Every clause must say that the answer is unknown, be a courtesy (an apology, an offer), or tell what
-    the sources are about instead or where else to ask. An answer that says "I do not know, however …" and
-    goes on with facts is no refusal.
+    An empty text is none. Without the question, answers that some questions make a refusal (없음, "None", "not
+    mentioned") count as one.
     """
-    clauses = [part for sentence in split_sentences(text) for part in _CONTRAST.split(sentence) if part.strip()]
-    unknown = [says_unknown(clause) for clause in clauses]
-    return any(unknown) and all(
-        is_unknown or is_courtesy(clause) or _INSTEAD.search(clause) is not None
-        for clause, is_unknown in zip(clauses, unknown, strict=True)
+    sentences = [plain for sentence in split_sentences(text) if (plain := _plain(sentence))]
+    spoken = list(dropwhile(lambda sentence: _kind(sentence) == "aside", sentences))
+    if not spoken or not _leaves_open(spoken[0], question):
+        return False
+    facts = [sentence for sentence in spoken[1:] if _kind(sentence) == "fact"]
+    return not (facts and _SPECIFIC.search(spoken[0])) and not any(_AFTER_ALL.search(fact) for fact in facts)
+
+
+def _leaves_open(opening: str, question: str | None) -> bool:
+    """Whether the opening sentence leaves the question without an answer."""
+    whether = question is not None and _WHICH.search(question.strip()) is None
+    if _NOTHING.search(opening):
+        return not whether and not (question and _HOW_MUCH.search(question))
+    if _NO_ALONE.search(opening):
+        return question is not None and not whether
+    if question and whether and _MENTIONS.search(question) and _MENTIONS.search(opening):
+        return False
+    return _kind(opening) == "unknown"
+
+
+def _plain(sentence: str) -> str:
+    """Without citations, Markdown, sighs, end marks and quoted words; marks around the whole sentence go."""
+    plain = _NOISE.sub("", without_citations(sentence)).strip(" \t-#>•")
+    plain = _QUOTED.sub("“”", _WRAPPED.sub(r"\1", plain))
+    return " ".join(plain.split()).strip(_END_MARKS)
+
+
+def _kind(sentence: str) -> Kind:
+    """A sentence is of the kind of its clauses: any fact makes it a fact, and a refusal outweighs courtesies."""
+    kinds = {_kind_of_clause(clause) for part in _CONTRAST.split(sentence) if (clause := part.strip(_END_MARKS))}
+    return "fact" if "fact" in kinds else "unknown" if "unknown" in kinds else "aside"
+
+
+def _kind_of_clause(clause: str) -> Kind:
+    bare = _without_opener(clause)
+    if _SUBORDINATE.search(bare):
+        return "aside" if is_courtesy(bare) else "fact"
+    if _ENGLISH.search(bare) or _is_refusal_ko(bare):
+        return "unknown"
+    return "aside" if not bare or is_courtesy(clause) or _ASIDE.search(bare) else "fact"
+
+
+def _without_opener(clause: str) -> str:
+    """A clause without "Sorry, but", "Based on the documents," and the like."""
+    while (match := _OPENER.match(clause)) and match.end():
+        clause = clause[match.end() :].strip()
+    return clause
+
+
+def _is_refusal_ko(clause: str) -> bool:
+    if detect_language(clause) != "ko":
+        return False
+    matches = ((predicate.search(clause), allowed) for predicate, allowed in _PREDICATES)
+    return _WITHOUT_ANSWER.search(clause) is not None or any(
+        match is not None and bool(allowed & _before(clause[: match.start()])) for match, allowed in matches
     )
+
+
+def _before(text: str) -> set[_Before]:
+    """What stands before a Korean predicate; nobody (아무도) is no speaker."""
+    if not _FILLER_KO.sub("", text).strip(" ,"):
+        return {"anything", "nothing"}
+    elsewhere = _ELSEWHERE_KO.search(_PLACE_KO.sub(" ", text) + " ") is not None
+    info = _INFO_LEFT.search(text)
+    kinds: set[_Before] = set() if "아무도" in text else {"anything"}
+    if _PLACE_KO.search(text):
+        kinds.add("place")
+    if info and not (elsewhere and info["compound"]):
+        kinds.add("info")
+    if not elsewhere and _TOPIC_LEFT.search(text):
+        kinds.add("topic")
+    return kinds

@@ -192,7 +192,7 @@ def _countable(quantity: Quantity) -> bool:
 
 
 def _difference(claim: Statement, witness: Statement, related: Sequence[Statement]) -> Conflict | None:
-    """What a claim says otherwise than a sentence that is close to it."""
+    """Where a claim contradicts a similar sentence: in a number, a name, a word or a negation. None if nowhere."""
     if wrong := [quantity.text for quantity in claim.quantities if _other_quantity(quantity, claim, witness, related)]:
         return Conflict("number", tuple(dict.fromkeys(wrong)))
     if wrong := [name for name in claim.names if _other_name(name, claim, witness, related)]:

@@ -16,7 +16,7 @@ from runner.config.options import NOT_IN_FINGERPRINT
 from runner.metrics.catalogue import declared_in
 from runner.report.trust import warnings
 from runner.report.usage import models
-from runner.system.folder import identities, is_sweep, open_run, open_sweep, read_json
+from runner.system.folder import identities, is_sweep, legible, open_run, open_sweep, read_json
 from runner.tracking.metrics import metrics_of
 from runner.words.wording import LANGUAGES
 
@@ -58,7 +58,13 @@ class Entry:
 
 
 def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
-    """`slices` names the dimensions whose main metrics are kept. Raises InputError when `folder` is no run folder."""
+    """`slices` names the dimensions whose main metrics are kept. Raises InputError when `folder` is no run folder,
+    or a damaged one: here, since what a store makes of its files is no bug of the store."""
+    with legible(folder):
+        return _run_entry(folder, slices)
+
+
+def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
     opened = open_run(folder)
     run, summary = opened.run, opened.summary
     baselines = _baselines(summary.get("facts") or {})
@@ -80,6 +86,11 @@ def run_entry(folder: Path, *, slices: Collection[str] = ()) -> Entry:
 
 def sweep_entry(folder: Path) -> Entry:
     """The summary of a sweep: no metrics of its own, its table as files and description."""
+    with legible(folder):
+        return _sweep_entry(folder)
+
+
+def _sweep_entry(folder: Path) -> Entry:
     sweep = open_sweep(folder)
     summary = read_json(folder / "summary.json", "sweep")
     cells = summary.get("cells") or ()

@@ -29,4 +29,11 @@ def piped(text: str | bytes, *words: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
+def after_hosts(err: str) -> str:
+    """What a chat says on stderr after it has named the servers that get data."""
+    first, _, rest = err.partition("\n")
+    assert first.startswith("data goes to ")
+    return rest
+
+
 Chat = Callable[..., tuple[int, str, str]]

@@ -136,7 +136,7 @@ def test_a_sentence_of_a_report_drops_nothing_and_code_that_builds_does(words: l
     asked = ["+experiment=retrieval_only", "retriever=keyword", *words, "out=x"]
     run(*asked)
     before, rows = (stored("keyword"), stored("rankings")), Path("x/per_item.jsonl").stat().st_mtime_ns
-    for name in ("report/english.py", "report/korean.py", "errors.py"):
+    for name in ("words/wording.py", "report/markdown.py", "errors.py"):
         path = tmp_path / "runner" / name
         path.write_text(f"{path.read_text(encoding='utf-8')}\nSENTENCE = 'Another one.'\n", encoding="utf-8")
     assert "starting over" not in run(*asked).lower()

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from runner.text.refusals import REFUSAL
-from tests.command_line.chatting import LOCAL, Chat, asking, piped
+from tests.command_line.chatting import LOCAL, Chat, after_hosts, asking, piped
 from tests.services.models_server import ModelsServer
 
 # --- without a model ------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def test_commands_show_judge_and_forget(chat: Chat) -> None:
 def test_an_empty_memory_is_judged_without_a_model_and_scores_ten(server: ModelsServer, chat: Chat) -> None:
     words = asking(server, "judge=openai", "judge.model=local:judge")
     code, out, err = chat("/eval What is the budget?\n", *words)
-    assert (code, server.count, err) == (0, 0, "")
+    assert (code, server.count, after_hosts(err)) == (0, 0, "")
     assert out.startswith("overall: 10.0 / 100 (the memory is empty)\nrelevance: 0 / 10")
 
 

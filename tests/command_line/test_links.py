@@ -126,7 +126,10 @@ def test_a_broken_file_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) 
         (["dataset.notes=nowhere"], "dataset.notes: folder not found: nowhere"),
         (["dataset.remove_ratio=0"], "dataset.remove_ratio"),
         (["suggester=lexcal"], "did you mean 'lexical'"),
-        (["dataset=demo"], "dataset: holds no places for links; dataset=links does"),
+        (
+            ["dataset=demo"],
+            "dataset._target_: expected LinkPlaces, with the methods read; plugins.dataset.demo",
+        ),
     ],
 )
 def test_wrong_words_are_one_line(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,7 @@ def test_strategies_are_ordered_as_they_must_be_on_the_scenarios_of_the_program(
     assert found["full_history"]["memory"]["sections"]["recent"]["budget"] is None
     assert "<svg" in Path("s/report.html").read_text(encoding="utf-8").partition('id="retention"')[2]
     assert "## Memory" in Path("s/2/summary.md").read_text(encoding="utf-8")
-    assert "Facts still shown, by turns" in capsys.readouterr().out
+    assert "How long facts are kept" in capsys.readouterr().out
 
 
 def test_a_profile_weighs_memories_and_sets_margins(capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ def test_sample_is_seeded_and_in_file_order(data: list[str]) -> None:
 def test_one_case_verbosely(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["+experiment=full_rag", *data, "case=질5", "out=x"]) == 0
     shown = capsys.readouterr().out
-    assert "달은 지구를 며칠에 한 바퀴 도나요?" in shown and "27일" in shown
+    assert "달은 지구를 며칠에" in shown and "27일" in shown
     assert list(rows("x")) == ["질5"]
 
 

@@ -119,7 +119,7 @@ class Leaking:
     def __init__(self, *, tag: str, strange: str = "") -> None:
         self.tag = tag
 
-    def retrieve(self, *arguments, **named):
+    def search(self, *arguments, **named):
         raise RuntimeError(f"no luck with {self.tag}")
 
     def index(self, *arguments, **named):

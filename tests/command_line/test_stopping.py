@@ -66,6 +66,7 @@ def test_an_error_of_one_case_is_its_own(capsys: pytest.CaptureFixture[str]) -> 
     assert main([*ONE, "out=x", "evaluation.n=4"]) == 3
     assert read("x/run.json")["error_message"].startswith(
         "2 of 4 cases failed (50.0%, max_failure_rate is 5.0%); errors.jsonl lists them; 2 of them: "
+        "evaluation (tests.command_line.spending.Spending): run: "
         "ValueError: on purpose (tests.command_line.spending, line "
     )
     assert read("x/run.json")["status"] == "failed"

@@ -11,6 +11,9 @@ import pytest
 
 from runner.metrics.catalogue import declared_in
 from runner.report import metric
+from runner.report.document import Document
+from runner.report.summary import render
+from runner.system.folder import open_run
 from runner.tracking.entry import draw, run_entry
 from runner.words.wording import wording_of
 from tests.command_line.test_extension import python as python
@@ -99,6 +102,27 @@ def test_a_report_speaks_of_them_in_both_languages(folder: Path) -> None:
     assert all(
         part in page for part in ("Metrics of this evaluation", "Toxicity", "Share of insulting words", "shouting")
     )
+
+
+def test_its_sections_and_facts_of_cases_stand_in_every_report_in_its_own_words(folder: Path) -> None:
+    """summary.md, report.html and terminal, in both languages, out of the files of words of the package."""
+    markdown, page, terminal = (text(folder / name) for name in ("kind/summary.md", "kind/report.html", "stdout.0"))
+    assert "## Insults heard\n\nNobody was insulted.\n" in markdown
+    assert "<h2>Insults heard</h2><p>Nobody was insulted.</p>" in page
+    assert "Insults heard:" in terminal and "Nobody was insulted." in terminal
+    markdown, page, terminal = (text(folder / name) for name in ("rude/summary.md", "rude/report.html", "stdout.1"))
+    assert "## 모욕적인 단어\n\n| 단어 | 횟수 |\n| --- | ---: |\n| idiot | 48 |\n" in markdown
+    assert '<th scope="row">idiot</th><td class="number">48</td>' in page
+    assert [line.strip("│ ").split() for line in terminal.splitlines() if "idiot" in line] == [["idiot", "48"]]
+    assert "- **모욕적인 단어**: idiot\n" in markdown and "<dt>모욕적인 단어</dt>" in page
+    assert "**정답 문서**" not in markdown  # a fact of runner that it has hidden
+
+
+def test_a_folder_whose_package_is_not_here_is_shown_without_its_sections_and_says_so(folder: Path) -> None:
+    """Nothing of a package that is not installed as part of runner is imported."""
+    english, korean = (render(Document.of(open_run(folder / name))) for name in ("kind", "rude"))
+    assert "> runner_reverse.tone.Tone is of no package" in english and "Insults heard" not in english
+    assert "runner에 설치된 패키지의 평가가 아니므로" in korean and "| 유해성 |" in korean
 
 
 def test_toxicity_that_rises_is_worse(folder: Path) -> None:

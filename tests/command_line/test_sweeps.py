@@ -67,7 +67,8 @@ def test_references_are_run_beside_a_sweep_and_marked(data: list[str], capsys: p
     ]
     assert [read(f"s/{name}/run.json")["reference"] for name in REFERENCES] == list(REFERENCES)
     assert "reference" not in read("s/0/run.json")
-    assert "A reference, no system" in Path("s/gold/summary.md").read_text(encoding="utf-8")
+    text = Path("s/gold/summary.md").read_text(encoding="utf-8")
+    assert "> **A reference run, not a system: its context was taken from the gold documents.**" in text
     assert read("s/gold/summary.json")["metrics"]["recall_at_10"]["value"] == 1.0
     assert read("s/none/summary.json")["metrics"]["recall_at_10"]["value"] == 0.0
     assert {tuple(output["contexts"]) for output in outputs("s/none")} == {()}

@@ -127,7 +127,10 @@ def test_novelty_in_a_redis_is_that_in_memory(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["dataset=demo"], "dataset: holds no traces; dataset=traces does"),
+        (
+            ["dataset=demo"],
+            "dataset._target_: expected Traces, with the methods read; plugins.dataset.demo",
+        ),
         (["dataset.traces=no.jsonl"], "dataset.traces: file not found: no.jsonl"),
         (["novelty.ttl_ms=5"], "novelty.ttl_ms: counts the time between traces: it needs novelty.order=time"),
         (["profile=finanse"], "profile: no choice 'finanse'; did you mean 'finance'?"),
@@ -144,7 +147,7 @@ def test_what_cannot_be_scored(words: list[str], message: str, capsys: pytest.Ca
 @pytest.mark.parametrize("retriever", ["semantic", "hybrid"])
 def test_a_retriever_by_vectors_wants_an_embedder(retriever: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["+experiment=retrieval_only", f"retriever={retriever}", "embedder=none", "tracking=none"]) == 1
-    assert "embedder: none makes no vectors, which this retriever ranks by" in capsys.readouterr().err
+    assert "embedder: none makes no vectors, and this retriever needs them" in capsys.readouterr().err
 
 
 def test_traces_are_no_questions(capsys: pytest.CaptureFixture[str]) -> None:

@@ -196,7 +196,7 @@ def test_a_share_of_failures_that_is_too_large_is_made_good_by_the_same_command(
     words = [*words[:-1], "out=o"]
     server.respond = failing(refusing)
     assert main(words) == 3
-    assert "the same command keeps what is, and does the rest again" in capsys.readouterr().err
+    assert "the same command keeps finished cases and runs the rest again" in capsys.readouterr().err
     server.respond = None
     assert main(words) == 0
     assert capsys.readouterr().err.count("not all is done") == 0

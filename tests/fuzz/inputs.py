@@ -22,6 +22,7 @@ ORDINARY = 1000
 TOTAL = int(os.environ.get("RUNNER_FUZZ", ORDINARY))
 SEEN: Counter[str] = Counter()  # by test: inputs it was given
 FOREIGN = re.compile(r"^(?!InputError|DataError)\w+(Error|Exception)\b|Traceback|^unexpected ")
+ERROR = re.compile(r"error: ")
 SURPRISE = re.compile(r"Traceback|unexpected [A-Z]\w+:")
 
 
@@ -73,12 +74,14 @@ def refused(action: Callable[[], T], *, names: Collection[str], codes: Collectio
         return None
 
 
-def ended(main: Callable[[], int], said: Callable[[], str], *, codes: Collection[int]) -> int:
+def ended(
+    main: Callable[[], int], said: Callable[[], str], *, codes: Collection[int], why: re.Pattern[str] = ERROR
+) -> int:
     """The exit code of a command, which is one of `codes`; what it said has no traceback and no surprise in it, and
-    one error in the form of all of them where the code is not 0."""
+    a line that begins with `why` where the code is not 0: one error in the form of all of them."""
     code = main()
     text = said()
     assert code in codes, (code, text)
     assert not SURPRISE.search(text), text
-    assert code == 0 or any(line.startswith("error: ") for line in text.splitlines()), (code, text)
+    assert code == 0 or any(map(why.match, text.splitlines())), (code, text)
     return code

@@ -35,7 +35,6 @@ from runner.commands.calibrate import report
 from runner.commands.calibrate.agreement import Settings
 from runner.commands.calibrate.calibrate import Calibration, calibrate
 from runner.commands.calibrate.correction import demand_same_judge
-from runner.commands.calibrate.panels import panels
 from runner.config import arguments
 from runner.config.components import build, identity
 from runner.config.compose import plan_of
@@ -46,6 +45,7 @@ from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
 from runner.metrics.judged import ANSWER_METRICS
 from runner.run.folders import is_locked
+from runner.run.preflight import announce
 from runner.run.run import selected
 from runner.system import terminal
 from runner.system.folder import RunFolder, legible, open_run
@@ -76,6 +76,7 @@ def main(argv: Sequence[str]) -> int:
     labels = _selected(labels, options)
     cfg.out = str(_folder(cfg, labels, words))
     built = build(cfg.judge)
+    announce(cfg, built, cfg.report.language)
     settings = Settings(labels.scale, *own.thresholds, options.seed)
     return _show(calibrate(Calibration(cfg, options, built, labels, settings, tuple(argv), own.wanted.names, run)), cfg)
 
@@ -83,7 +84,7 @@ def main(argv: Sequence[str]) -> int:
 def _show(result: Mapping[str, object], cfg: DictConfig) -> int:
     folder = Path(cfg.out)
     report.write(folder)
-    terminal.show(*panels(result))
+    terminal.show(*report.panels(result))
     say = LANGUAGES[cfg.report.language]
     terminal.note(say("progress.results", label="", folder=from_here(folder)))
     if result["error_message"]:

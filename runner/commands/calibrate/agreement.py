@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 
 from runner.data.ratings import RatedAnswer, Scale
 from runner.metrics import statistics
-from runner.metrics.agreement import alpha_of, alpha_terms, cohen_kappa, confusion, pooled_sd, reaches
-from runner.metrics.correlation import (
+from runner.metrics.agreement import (
+    alpha_of,
+    alpha_terms,
+    cohen_kappa,
+    confusion,
     defined,
     pearson,
     pearsons,
+    pooled_sd,
     ranks_within,
+    reaches,
     spearman,
     spearmans,
     within_groups,

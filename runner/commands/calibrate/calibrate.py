@@ -28,7 +28,7 @@ from runner.llm.rehearsal import Rehearsal
 from runner.metrics.catalogue import DECLARED, built_in, declared_in
 from runner.metrics.judging import judging_of
 from runner.metrics.metric import Catalogue
-from runner.protocols import Preflight
+from runner.protocols import Preflight, offered
 from runner.records import Row
 from runner.run.cost import agree
 from runner.run.engine import INTERRUPTED, Limits, Stop, run_cases
@@ -182,8 +182,8 @@ def _head(calibration: Calibration) -> dict[str, Any]:
     errors = sum(problem.severity == "error" for problem in labels.problems)
     return {
         "judge": str(calibration.cfg.judge._target_).split(".")[-2],
-        "baseline": bool(getattr(root, "baseline", False)),
-        "provenance": dict(getattr(root, "provenance", {})),
+        "baseline": bool(offered(root, "baseline")),
+        "provenance": dict(offered(root, "provenance")),
         "config": {name: config[name] for name in SHOWN},
         "words": list(calibration.words),
         "labels": {

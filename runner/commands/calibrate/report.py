@@ -1,31 +1,53 @@
-"""calibration.md: how far a judge says what people say, and what that makes of the means of a run."""
+"""calibration.md, and the terminal: how far a judge says what people say, and what that makes of the means of a run."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
 from runner.commands.calibrate.numbers import (
-    Measure,
     correction_notes,
     findings,
     judged,
     measures,
     wording_of_calibration,
 )
-from runner.report import judge_section, metric, models_section
-from runner.report.document import Document, section
-from runner.report.markdown import Markdown, bold, code_block, escape, quote, shorten, table
+from runner.report import metric
+from runner.report.blocks import (
+    TERMINAL,
+    Block,
+    Cell,
+    Code,
+    Facts,
+    Note,
+    Points,
+    Section,
+    Table,
+    Warnings,
+    in_medium,
+    section,
+)
+from runner.report.cost import cost
+from runner.report.document import Document
+from runner.report.judge import judge_of
+from runner.report.markdown import markdown, shorten
 from runner.report.metric import four, interval
-from runner.report.panels import cases_line
+from runner.report.run import cases_line
 from runner.report.summary import replace_text
+from runner.report.terminal import renderables
 from runner.system.folder import RunFolder, lines, read_json
 from runner.words.wording import Wording
 
 NOT_SHOWN = ("_target_", "health", "on_failure")  # settings that change no score
 QUESTION, ANSWER, REASON = 400, 600, 400  # characters shown
+WIDTH = 78  # of a panel
 
 
 def write(folder: Path) -> None:
@@ -35,33 +57,68 @@ def write(folder: Path) -> None:
 
 
 def render(folder: Path, result: Mapping[str, Any]) -> str:
+    head, *rest = sections(folder, result)
+    return markdown([replace(head, blocks=[*head.blocks, *rest])], level=1) + "\n"
+
+
+def panels(result: Mapping[str, Any]) -> list[RenderableType]:
+    """For the terminal: one panel a rubric, and how far several votes agree. Fits 80 columns, needs no colour."""
+    say = wording_of_calibration(result)
+    shown: list[RenderableType] = []
+    for rubric, entry in result["rubrics"].items():
+        title = say("calibration.panel", judge=result["judge"], rubric=metric.rubric(rubric, say))
+        parts = renderables(_in_short(rubric, entry, result, say), dense=True)
+        shown.append(Panel(Group(*parts), title=Text(title, style="bold"), width=WIDTH))
+    judge = judge_of(result, say)
+    return [*shown, *renderables([*in_medium(judge.blocks, "terminal")] if judge else [])]
+
+
+def sections(folder: Path, result: Mapping[str, Any]) -> list[Section]:
     say = wording_of_calibration(result)
     document = Document(RunFolder(folder, result, result), say, 0.0)
     shown = {worst["id"] for entry in result["rubrics"].values() for worst in entry["worst"]}
     items = {str(item["id"]): item for item in lines(folder / "items.jsonl") if item["id"] in shown}
-    sections = [
+    found = (
         _head(result, say),
         *(_rubric(rubric, entry, result, items, say) for rubric, entry in result["rubrics"].items()),
         _corrected(result, say),
-        judge_section.judge(document),
-        models_section.cost(document),
-    ]
-    return "\n\n".join(part for part in sections if part) + "\n"
+        judge_of(result, say),
+        cost(document),
+    )
+    return [each for each in found if each is not None]
 
 
-def _head(result: Mapping[str, Any], say: Wording) -> str:
+def _head(result: Mapping[str, Any], say: Wording) -> Section:
+    words = [word for word in result["words"] if not word.startswith("out=")]  # results of its own
+    ran = section(
+        "",
+        say("head.ran"),
+        Facts(_facts(result, say), (say("head.property"), say("head.value"))),
+        Note(say("ran.command")),
+        Code(shlex.join(["python", "-m", "runner", "calibrate", *words]), "sh"),
+    )
+    made = section(
+        "",
+        say("calibration.title", judge=result["judge"]),
+        Warnings(list(_notes(result, say))),
+        Note(say("calibration.intro")),
+        ran,
+    )
+    assert made is not None  # noqa: S101  it has an introduction
+    return made
+
+
+def _facts(result: Mapping[str, Any], say: Wording) -> list[tuple[str, str]]:
     judge, labels, threshold = result["config"]["judge"], result["labels"], result["threshold"]
     low, high = (f"{number:g}" for number in labels["scale"])
     settings = ", ".join(f"{name}={value}" for name, value in judge.items() if name not in NOT_SHOWN)
+    good = say("calibration.threshold_value", **{name: f"{value:g}" for name, value in threshold.items()})
     facts = [
         (say("ran.judge"), result["judge"]),
         (say("calibration.settings"), shorten(settings, ANSWER)),
         (say("calibration.what"), labels["path"]),
         (say("calibration.scale"), say("calibration.scale_value", low=low, high=high)),
-        (
-            say("calibration.threshold"),
-            say("calibration.threshold_value", **{k: f"{threshold[k]:g}" for k in threshold}),
-        ),
+        (say("calibration.threshold"), good),
         (say("calibration.answers"), cases_line(result, say)),
         (say("ran.status"), say.name("status", result["status"])),
         (say("ran.created"), result["timing"]["created_at"]),
@@ -69,30 +126,16 @@ def _head(result: Mapping[str, Any], say: Wording) -> str:
     ]
     if any(labels["problems"].values()):
         facts.insert(6, (say("panel.data_problems"), say("problems.data", **labels["problems"])))
-    words = [word for word in result["words"] if not word.startswith("out=")]  # results of its own
-    command = shlex.join(["python", "-m", "runner", "calibrate", *words])
-    return "\n\n".join(
-        block
-        for block in (
-            f"# {escape(say('calibration.title', judge=result['judge']))}",
-            quote(_notes(result, say)),
-            escape(say("calibration.intro")),
-            section(
-                say("head.ran"), table([say("head.property"), say("head.value")], facts), escape(say("ran.command"))
-            ),
-            code_block(command, "sh"),
-        )
-        if block
-    )
+    return facts
 
 
-def _notes(result: Mapping[str, Any], say: Wording) -> list[str]:
-    notes: list[str] = [bold(say("note.message", message=result["error_message"]))] if result["error_message"] else []
+def _notes(result: Mapping[str, Any], say: Wording) -> Iterator[Note]:
+    if result["error_message"]:
+        yield Note(say("note.message", message=result["error_message"]), "alarm")
     if result["cases"]["pending"]:
-        notes.append(say("note.goes_on"))
+        yield Note(say("note.goes_on"))
     if result["baseline"]:
-        notes.append(say("baselines", names=f"judge={result['judge']}"))
-    return notes
+        yield Note(say("baselines", names=f"judge={result['judge']}"))
 
 
 # --- one rubric -------------------------------------------------------------------------------------
@@ -100,39 +143,37 @@ def _notes(result: Mapping[str, Any], say: Wording) -> list[str]:
 
 def _rubric(
     rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], items: Mapping[str, Any], say: Wording
-) -> str:
+) -> Section | None:
+    title, counted = metric.rubric(rubric, say), Note(judged(entry, say))
     if not entry["n_judged"]:
-        return section(metric.rubric(rubric, say), escape(judged(entry, say)))
-    headers = [say(f"calibration.{name}") for name in ("measure", "value")]
-    rows = [_measure_row(measure, say) for measure in measures(entry, result, say)]
+        return section(rubric, title, counted)
+    rows = [
+        [each.name, four(each.value, say), interval(each.low, each.high) or say("none"), each.meaning]
+        for each in measures(entry, result, say)
+    ]
+    headers = [say("calibration.measure"), say("calibration.value"), say("interval"), say("calibration.meaning")]
     return section(
-        metric.rubric(rubric, say),
-        escape(judged(entry, say)),
-        "\n".join(f"- {bold(sentence)}" for sentence in findings(entry, say)),
-        table([*headers, say("interval"), say("calibration.meaning")], rows, (1, 2)),
+        rubric,
+        title,
+        counted,
+        Points(list(findings(entry, say)), "strong"),
+        Table(headers, rows, title, right=(1, 2)),
         _confusion(entry["confusion"], say),
         *(_slices(kind, found, say) for kind, found in entry["slices"].items()),
-        section(say("calibration.worst"), *_worst(rubric, entry["worst"], items, say), level=3),
+        section("", say("calibration.worst"), *_worst(rubric, entry["worst"], items, say)),
     )
 
 
-def _measure_row(measure: Measure, say: Wording) -> Sequence[str]:
-    limits = Markdown(interval(measure.low, measure.high)) or say("none")
-    return measure.name, four(measure.value, say), limits, measure.meaning
-
-
-def _confusion(found: Mapping[str, int], say: Wording) -> str:
+def _confusion(found: Mapping[str, int], say: Wording) -> Section | None:
     headers = [say(f"calibration.{name}") for name in ("confusion_corner", "judge_good", "judge_bad")]
     rows = [
-        (say("calibration.human_good"), str(found["true_positive"]), str(found["false_negative"])),
-        (say("calibration.human_bad"), str(found["false_positive"]), str(found["true_negative"])),
+        [say("calibration.human_good"), str(found["true_positive"]), str(found["false_negative"])],
+        [say("calibration.human_bad"), str(found["false_positive"]), str(found["true_negative"])],
     ]
-    return section(say("calibration.confusion"), table(headers, rows, (1, 2)), level=3)
+    return section("", say("calibration.confusion"), Table(headers, rows, narrow=True))
 
 
-def _slices(kind: str, found: Mapping[str, Any], say: Wording) -> str:
-    if not found:
-        return ""
+def _slices(kind: str, found: Mapping[str, Any], say: Wording) -> Section | None:
     names = ("pearson", "spearman", "judge", "human")
     headers = [
         say("calibration.system" if kind == "system" else f"slice.{kind}"),
@@ -140,15 +181,55 @@ def _slices(kind: str, found: Mapping[str, Any], say: Wording) -> str:
         *(say(f"calibration.short.{name}") for name in names),
     ]
     keys = ("pearson", "spearman", "mean_judge", "mean_human")
-    rows = [(name, str(entry["n"]), *(four(entry[key], say) for key in keys)) for name, entry in found.items()]
-    return section(say(f"calibration.slices.{kind}"), table(headers, rows, range(1, 6)), level=3)
+    rows = [[name, str(entry["n"]), *(four(entry[key], say) for key in keys)] for name, entry in found.items()]
+    return section("", say(f"calibration.slices.{kind}"), Table(headers, rows)) if rows else None
 
 
-def _worst(rubric: str, worst: Sequence[Mapping[str, Any]], items: Mapping[str, Any], say: Wording) -> Iterator[str]:
+def _worst(
+    rubric: str, worst: Sequence[Mapping[str, Any]], items: Mapping[str, Any], say: Wording
+) -> Iterator[Section]:
     for number, miss in enumerate(worst, start=1):
         item = items[str(miss["id"])]
-        facts = [f"- {bold(name)}: {escape(text)}" for name, text in _miss(rubric, miss, item, say)]
-        yield "\n\n".join([f"#### {number}. {escape(shorten(str(item['id']), 200))}", "\n".join(facts)])
+        facts = Facts(list(_miss(rubric, miss, item, say)))
+        yield Section("", shorten(str(item["id"]), 200), [facts], folded=True, number=number)
+
+
+def _in_short(rubric: str, entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) -> list[Block]:
+    blocks: list[Block] = [Note(judged(entry, say))]
+    if entry["n_judged"]:
+        blocks += [Note(""), _measures(entry, result, say), Note(_confused(entry["confusion"], say)), Note("")]
+        blocks += [Points(list(findings(entry, say)), "strong"), *_corrected_in_short(rubric, result, say)]
+    if result["baseline"]:
+        blocks += [Note(""), Note(say("baselines", names=f"judge={result['judge']}"), "quiet")]
+    return [replace(block, media=TERMINAL) for block in blocks]
+
+
+def _measures(entry: Mapping[str, Any], result: Mapping[str, Any], say: Wording) -> Table:
+    rows: list[list[str | Cell]] = [
+        [f"{each.name}:", Cell(four(each.value, say), "strong"), Cell(interval(each.low, each.high), "quiet")]
+        for each in measures(entry, result, say)
+    ]
+    return Table([""] * 3, rows, right=(1,))
+
+
+def _confused(found: Mapping[str, int], say: Wording) -> str:
+    names = {"both": "true_positive", "judge": "false_positive", "human": "false_negative", "none": "true_negative"}
+    return say("calibration.short.confusion", **{name: found[key] for name, key in names.items()})
+
+
+def _corrected_in_short(rubric: str, result: Mapping[str, Any], say: Wording) -> Iterator[Note]:
+    entry = (result.get("corrected") or {}).get(rubric)
+    if entry is None:
+        return
+    corrected, value = entry["corrected"], say("calibration.short.none")
+    if corrected is not None:
+        values = {"judge": four(entry["mean_judge"], say), "value": f"{corrected['value']:.4f}"}
+        limits = interval(corrected["low"], corrected["high"])
+        value = say("calibration.short.corrected_value", interval=limits, **values)
+    yield Note("")
+    yield Note(f"{say('calibration.short.corrected')}: {value}", "strong")
+    if corrected is not None:
+        yield from (Note(note, "quiet") for note in correction_notes({rubric: entry}, say))
 
 
 def _miss(rubric: str, miss: Mapping[str, Any], item: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
@@ -169,14 +250,14 @@ def _miss(rubric: str, miss: Mapping[str, Any], item: Mapping[str, Any], say: Wo
 # --- a run whose means are corrected ----------------------------------------------------------------
 
 
-def _corrected(result: Mapping[str, Any], say: Wording) -> str:
+def _corrected(result: Mapping[str, Any], say: Wording) -> Section | None:
     run, found = result.get("run"), result.get("corrected") or {}
     if run is None:
-        return ""
+        return None
     names = ("run_mean", "run_corrected", "run_labels", "run_weight", "run_labelled", "run_others")
     headers = [say("judge.rubric"), *(say(f"calibration.{name}") for name in names)]
     rows = [
-        (
+        [
             metric.rubric(rubric, say),
             four(entry["mean_judge"], say),
             _with_interval(entry["corrected"], say),
@@ -184,20 +265,19 @@ def _corrected(result: Mapping[str, Any], say: Wording) -> str:
             four(entry["corrected"] and entry["corrected"]["weight"], say),
             str(entry["n_labelled"]),
             str(entry["n_others"]),
-        )
+        ]
         for rubric, entry in found.items()
     ]
     return section(
+        "corrected",
         say("calibration.corrected"),
-        escape(say("calibration.run", id=run["id"], folder=run["folder"])),
-        escape(say("calibration.run_partial")) if run["status"] != "completed" else "",
-        table(headers, rows, range(1, 7)),
-        escape(say("calibration.corrected_explain")),
-        *(escape(note) for note in correction_notes(found, say)),
+        Note(say("calibration.run", id=run["id"], folder=run["folder"])),
+        Note(say("calibration.run_partial") if run["status"] != "completed" else ""),
+        Table(headers, rows),
+        Note(say("calibration.corrected_explain"), "quiet"),
+        *(Note(note, "quiet") for note in correction_notes(found, say)),
     )
 
 
 def _with_interval(found: Mapping[str, Any] | None, say: Wording) -> str:
-    if found is None:
-        return say("none")
-    return Markdown(f"{found['value']:.4f} {interval(found['low'], found['high'])}")
+    return say("none") if found is None else f"{found['value']:.4f} {interval(found['low'], found['high'])}"

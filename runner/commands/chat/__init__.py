@@ -38,10 +38,13 @@ def main(argv: Sequence[str]) -> int:
     from runner.config.components import build
     from runner.config.settings import settings_of
     from runner.llm.models import models_among
+    from runner.run.preflight import announce
 
-    built = build(settings_of(CONFIG, argv, CONFIG).chat)
+    cfg = settings_of(CONFIG, argv, CONFIG)
+    built = build(cfg.chat)
     models = models_among(built.parts.values())
     _check(built, models)
+    announce(cfg, built, built.root.language)
     try:
         converse(built.root, models, interactive=sys.stdin.isatty() and sys.stdout.isatty())
     finally:

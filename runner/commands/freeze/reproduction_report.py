@@ -6,16 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-from rich.text import Text
-
 from runner.commands.freeze.reproduction import Changes, Reproduced, Reproduction
 from runner.compare.record import record_of
 from runner.report import comparison, metric
-from runner.report.comparison_panels import comparison_panels
-from runner.report.markdown import bold, escape, table
+from runner.report.blocks import EVERYWHERE, TERMINAL, Block, Cell, Fit, Note, Section, Stack, Table
+from runner.report.markdown import markdown
 from runner.report.summary import replace_text
+from runner.report.terminal import renderables
 from runner.system import terminal
 from runner.system.metadata import write_json
 from runner.words.wording import LANGUAGES, wording
@@ -23,33 +20,50 @@ from runner.words.wording import LANGUAGES, wording
 SCHEMA = 1
 KIND = "runner.reproduction"
 NAMED = 8  # things that are named; the JSON file has all
-STYLES = {"identical": "bold green", "within_noise": "bold green", "different": "bold red", "not_comparable": "bold"}
 
 
 def write(found: Reproduction, language: str) -> None:
     for run in found.runs:
-        told = record_of(run.comparison, fail_on_regression=False)
-        write_json(run.folder / "compare.json", told)
-        comparison.write(run.folder / "compare.md", [told], LANGUAGES[language])
+        record = record_of(run.comparison, fail_on_regression=False)
+        write_json(run.folder / "compare.json", record)
+        comparison.write(run.folder / "compare.md", [record], LANGUAGES[language])
     write_json(found.folder / "reproduction.json", _json(found))
-    replace_text(found.folder / "reproduction.md", _markdown(found, language))
+    replace_text(found.folder / "reproduction.md", markdown(sections(found, language), level=1) + "\n")
 
 
 def show(found: Reproduction, language: str) -> None:
-    say = _Say(language)
     for run in found.runs:
         if run.changes.in_numbers:
-            told = record_of(run.comparison, fail_on_regression=False)
-            terminal.show(*comparison_panels(told, LANGUAGES[language]))
-    title = Text.assemble((f"{say('title', record=found.record)}: ", "bold"), _outcome(found, say))
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for header in _headers(say):
-        shown.add_column(header)
-    for run in found.runs:
-        shown.add_row(run.label, Text(say(run.outcome), style=STYLES[run.outcome]), *_counts(run))
-    lines = [line for run in found.runs for line in _where(run, say)]
-    terminal.show(Text(), title, shown, say(f"say.{found.outcome}"), *lines, _environment(found, say))
+            record = record_of(run.comparison, fail_on_regression=False)
+            terminal.show(*comparison.panels(record, LANGUAGES[language]))
+    terminal.show(*renderables(sections(found, language), dense=True))
     terminal.note(str(found.folder / "reproduction.md"))
+
+
+def sections(found: Reproduction, language: str) -> list[Section]:
+    say = _Say(language)
+    title, outcome, sentence = say("title", record=found.record), say(found.outcome), say(f"say.{found.outcome}")
+    folders = ", ".join(str(run.folder) for run in found.runs)
+    blocks: list[Block] = [
+        Note("", media=TERMINAL),
+        Note(outcome, media=TERMINAL, verdict=found.outcome, lead=title),
+        Note(sentence, lead=outcome),
+        _runs(found, say),
+        Note(sentence, media=TERMINAL),
+        *(Note(line, media=EVERYWHERE) for run in found.runs for line in _where(run, say)),
+        Note(_environment(found, say), media=EVERYWHERE),
+        Note(say("reports", folders=folders)),
+    ]
+    return [Section("", title, blocks, untitled=TERMINAL)]
+
+
+def _runs(found: Reproduction, say: _Say) -> Table:
+    rows: list[list[str | Cell]] = [
+        [run.label, Cell(say(run.outcome), "strong", verdict=run.outcome), *_counts(run)] for run in found.runs
+    ]
+    headers = [say(name) for name in ("run", "outcome", "metrics_changed", "cases_changed")]
+    stacks = [Stack(header, (place,)) for place, header in enumerate(headers)]
+    return Table(headers, rows, right=(2, 3), media=EVERYWHERE, fit=Fit(stacks, kept=len(headers)))
 
 
 class _Say:
@@ -62,14 +76,6 @@ class _Say:
     def listed(self, items: Sequence[str]) -> str:
         shown = ", ".join(items[:NAMED])
         return self("and_more", items=shown, n=len(items) - NAMED) if len(items) > NAMED else shown
-
-
-def _outcome(found: Reproduction, say: _Say) -> tuple[str, str]:
-    return say(found.outcome), STYLES[found.outcome]
-
-
-def _headers(say: _Say) -> list[str]:
-    return [say(name) for name in ("run", "outcome", "metrics_changed", "cases_changed")]
 
 
 def _counts(run: Reproduced) -> list[str]:
@@ -111,21 +117,6 @@ def _environment(found: Reproduction, say: _Say) -> str:
         return say("environment.same")
     items = [f"{name} {was} → {now}" for name, was, now in found.environment]
     return f"{say('environment')}: {say('environment.changed', items=say.listed(items))}"
-
-
-def _markdown(found: Reproduction, language: str) -> str:
-    say = _Say(language)
-    rows = [[run.label, bold(say(run.outcome)), *_counts(run)] for run in found.runs]
-    where = [line.strip() for run in found.runs for line in _where(run, say)]
-    blocks = [
-        f"# {escape(say('title', record=found.record))}",
-        f"{bold(say(found.outcome))}: {escape(say(f'say.{found.outcome}'))}",
-        table(_headers(say), rows, right=(2, 3)),
-        *map(escape, where),
-        escape(_environment(found, say)),
-        escape(say("reports", folders=", ".join(str(run.folder) for run in found.runs))),
-    ]
-    return "\n\n".join(blocks) + "\n"
 
 
 def _json(found: Reproduction) -> dict[str, Any]:

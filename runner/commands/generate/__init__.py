@@ -34,6 +34,7 @@ LISTS = ("question_type", "difficulty")
 def main(argv: Sequence[str]) -> int:
     """Raises ConfigError with everything that is wrong, CorpusError, and EvaluationError when no question is left."""
     from runner.config.components import build
+    from runner.run.preflight import announce
 
     if {"-h", "--help"} & set(argv):
         terminal.write(_manual())
@@ -42,11 +43,13 @@ def main(argv: Sequence[str]) -> int:
     out = expanded(cfg.out)
     spent = out.with_name(f".{out.stem}.ledger")
     cfg.models.out = str(spent)
-    maker: QuestionMaker = build(cfg.testset).root
+    built = build(cfg.testset)
+    maker: QuestionMaker = built.root
     from runner.commands.generate.files import check_out, write
     from runner.llm import ledger
 
     check_out(out)
+    announce(cfg, built, "en")
     ledger.begin_again(spent, cfg.budget)
     made = maker.ordered()
     _tell_of_data(made.problems)

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runner.report.blocks import EVERYWHERE, Note, Section, Table, section
+from runner.report.blocks import EVERYWHERE, TERMINAL, Fact, Item, Note, Section, Table, section
 from runner.report.document import Document
 from runner.report.markdown import shorten
-from runner.report.metric import four
+from runner.report.metric import four, label
 from runner.report.usage import dollars
 from runner.words.wording import Wording
 
@@ -38,6 +38,7 @@ def sections(document: Document) -> Iterator[Section | None]:
             "",
             say("agent.steps"),
             _steps(agent, k, say),
+            _brief_steps(agent, k, say),
             Note(say("agent.steps_explain", k=k), "quiet"),
             Note(say("agent.tools", tools=tools)),
         ),
@@ -72,24 +73,41 @@ def _steps(agent: Agent, k: int | None, say: Wording) -> Table:
         usd = say("none") if step["usd"] is None else dollars(step["usd"])
         cost = [f"{step['input_tokens']:,.0f}", f"{step['output_tokens']:,.0f}", usd] if spent else []
         rows.append([str(number), f"{step['n']:,}", four(step["recall"], say), gain, *cost, f"{step['errors']:,}"])
-    return Table(headers, rows, media=EVERYWHERE, narrow=True)
+    return Table(headers, rows, narrow=True)
+
+
+def _brief_steps(agent: Agent, k: int | None, say: Wording) -> Table:
+    """What a terminal has room for."""
+    headers = [say("agent.step"), say("agent.questions"), label("recall_at_k", k, say), say("agent.gain"), ""]
+    rows = []
+    for number, step in enumerate(agent["steps"], start=1):
+        gain = "" if number == 1 or step["gain"] is None else f"{step['gain']:+.4f}"
+        tokens = f"{step['input_tokens'] + step['output_tokens']:,.0f}"
+        spent = say("agent.spent", tokens=tokens) if step["input_tokens"] else ""
+        rows.append([str(number), f"{step['n']:,}", four(step["recall"], say), gain, spent])
+    return Table(headers, rows, media=TERMINAL)
 
 
 # --- one question ---------------------------------------------------------------------------------
 
 
-def way(output: Mapping[str, Any], say: Wording) -> list[tuple[str, str]]:
-    """(call, what came of it) of each call, and why it ended; nothing where there was no agent."""
-    trajectory = output.get("trajectory")
-    if not trajectory:
-        return []
+def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+    """What came of each call, and why it ended; nothing where there was no agent."""
+    output = row.get("output")
+    trajectory = output.get("trajectory") if isinstance(output, Mapping) else None
+    if not isinstance(output, Mapping) or not trajectory:
+        return
     gold = set(output.get("expected") or ())
-    lines = [(_call(call), _outcome(call, gold, say)) for call in trajectory["calls"]]
+    calls = [
+        Item(_call(call), lead=f"{number}.", text=_outcome(call, gold, say))
+        for number, call in enumerate(trajectory["calls"], start=1)
+    ]
     reason = say.name("stopped", trajectory["stopped"])
     fallback = say.name("fallback", trajectory.get("fallback") or "none")
     facts = trajectory.get("facts") or {}
     error = f" {say('agent.error', error=facts['error'])}" if facts.get("error") else ""
-    return [*lines, ("", say("agent.end", reason=reason, fallback=fallback) + error)]
+    end = Item(say("agent.end", reason=reason, fallback=fallback) + error, lead="–")
+    yield Fact(say("agent.trajectory"), items=[*calls, end], after="retrieved", size="reason")
 
 
 def _call(call: Mapping[str, Any]) -> str:
@@ -101,7 +119,7 @@ def _shown(value: Any) -> str:
     return f"“{value}”" if isinstance(value, str) else str(value).lower()
 
 
-def _outcome(call: Mapping[str, Any], gold: set[str], say: Wording) -> str:
+def _outcome(call: Mapping[str, Any], gold: set[Any], say: Wording) -> str:
     """In one line, gold documents ticked."""
     n = len(call["found"])
     said = [say("agent.result", n=n) if n else say("agent.nothing")]

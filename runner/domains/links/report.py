@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from runner.report.blocks import EVERYWHERE, FILES, Note, Section, Table, section
+from runner.report.blocks import EVERYWHERE, FILES, MARKDOWN, TERMINAL, Fact, Note, Section, Table, section
 from runner.report.document import Document
 from runner.words.wording import Wording
 
@@ -32,22 +32,16 @@ def sections(document: Document) -> Iterator[Section | None]:
     )
 
 
-def place(output: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
-    """(name, text) of where a link was to be suggested."""
-    if is_of_a_link(output):
-        yield say("links.note"), str(output["source_note"])
-        yield say("links.context"), str(output.get("context") or "")
-
-
-def reason(output: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
-    """(name, text) of why the first suggestion is one."""
-    hits = output.get("retrieved") if is_of_a_link(output) else None
-    if hits and hits[0].get("reason"):
-        yield say("links.reason"), str(hits[0]["reason"])
-
-
-def is_of_a_link(output: Mapping[str, Any]) -> bool:
-    return "source_note" in output
+def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+    """Where a link was to be suggested, and why the first suggestion is one."""
+    output = row.get("output")
+    if not isinstance(output, Mapping) or "source_note" not in output:
+        return
+    yield Fact(say("links.note"), str(output["source_note"]), after="question", size="question")
+    yield Fact(say("links.context"), str(output.get("context") or ""), after="question", size="question")
+    hits = output.get("retrieved")
+    if hits and hits[0].get("reason"):  # a page has each with its suggestion
+        yield Fact(say("links.reason"), str(hits[0]["reason"]), after="retrieved", media=MARKDOWN | TERMINAL)
 
 
 def _all(entry: Mapping[str, Any], say: Wording) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from runner.report.blocks import EVERYWHERE, FILES, Block, Chart, Note, Section, Table, section
+from runner.report.blocks import EVERYWHERE, FILES, PAGE, Block, Chart, Fact, Note, Section, Table, section
 from runner.report.document import Document
 from runner.report.metric import Value, four, interval
 from runner.report.sweep import Sweep
@@ -36,7 +36,7 @@ def sweep_sections(sweep: Sweep) -> Iterator[Section | None]:
     }
     say = sweep.say
     curves = [_curves(memories, by, say) for by in BY]
-    explained = [Note(say("memory.explain"), "quiet")] if any(len(curve.places) > 1 for curve in curves) else []
+    explained = [Note(say("memory.explain"), "quiet", PAGE)] if any(len(curve.places) > 1 for curve in curves) else []
     yield section("retention", say("memory.retention"), *curves, *explained)
 
 
@@ -56,7 +56,7 @@ def _curves(memories: Mapping[str, Memory], by: str, say: Wording) -> Chart:
         label for label in dict.fromkeys(bin["label"] for bin in bins) if any(label in at for at in points.values())
     ]
     lines = {name: [at.get(label) for label in places] for name, at in points.items()}
-    return Chart(f"retention_{by}", say(f"memory.{by}"), places, lines, say("memory.share"), connected=True)
+    return Chart("retention", say(f"memory.{by}"), places, lines, say("memory.share"), connected=True)
 
 
 def _shares(memory: Memory, by: str, say: Wording) -> Table:
@@ -94,3 +94,21 @@ def _contexts(memory: Memory, say: Wording) -> Table:
 def _upkeep(memory: Memory, say: Wording) -> Note:
     upkeep = memory.get("upkeep") or {}
     return Note(say("memory.upkeep", **{name: f"{number:,}" for name, number in upkeep.items()}) if upkeep else "")
+
+
+# --- one probe ------------------------------------------------------------------------------------
+
+
+def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+    """The facts that an answer needs and those that hold no more, with a tick where the context shows them."""
+    output = row.get("output")
+    if not isinstance(output, Mapping) or "after_turn" not in output or not output.get("query"):
+        return
+    known = _ticked(output.get("facts") or ()) or ", ".join(map(str, output.get("expected") or ())) or say("none")
+    needed = known if output.get("answerable", True) else say("memory.needs_nothing")
+    yield Fact(say("memory.needed"), needed, key="expected")
+    yield Fact(say("memory.outdated"), _ticked(output.get("stale") or ()), after="expected")
+
+
+def _ticked(facts: Iterable[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{fact['value']} ✓" if fact["shown"] else str(fact["value"]) for fact in facts)

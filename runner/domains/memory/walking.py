@@ -11,7 +11,7 @@ from runner.domains.memory.probing import ProbeCase
 from runner.domains.memory.protocols import Memory
 from runner.domains.memory.replay import Moment, Replay
 from runner.errors import ComponentError, EvaluationError, RunnerError, StopRunError
-from runner.system.together import together
+from runner.system.threads import together
 
 TOGETHER = 16  # conversations that are said side by side
 

@@ -49,18 +49,18 @@ class VectorCache:
         return float(cosines.max()) if len(cosines) else None
 
     def add(self, vector: Vector) -> None:
-        """In the place of the oldest one where the cache is full."""
+        """Add a vector; a full cache drops its oldest one."""
         self.put(self.placed(vector), self.now_ms())
 
     def put(self, placed: Vector, added_ms: float) -> None:
-        """As `add`, of a vector that `placed` gave, added then."""
+        """Add a vector that `placed` returned, with the time at which it was added."""
         place = self._n_added % len(self._rows)
         self._rows[place] = placed
         self._added_ms[place] = added_ms
         self._n_added += 1
 
     def novelty(self, vector: Vector) -> float:
-        """Of one more vector, which is in the cache from then on."""
+        """Score a vector, then add it."""
         nearest = self.nearest(vector)
         self.add(vector)
         return novelty(nearest)

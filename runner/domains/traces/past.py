@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Literal, overload
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.domains.traces.records import Trace
 from runner.errors import DataError, Problem
-from runner.protocols import Embedder, Workspace
+from runner.protocols import Embedder, Workspace, offered
+from runner.system.spool import Lazy
 from runner.system.threads import in_thread
 
 Order = Literal["file", "time"]
@@ -44,7 +45,7 @@ class Past:
 
     @property
     def has_vectors(self) -> bool:
-        return bool(getattr(self.embedder, "has_vectors", True))
+        return bool(offered(self.embedder, "has_vectors"))
 
     async def vectors(
         self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace
@@ -54,7 +55,7 @@ class Past:
         without a time that need one."""
         ordered = self.ordered(traces)
         await in_thread(self.embedder.prepare, _Texts(traces, ordered), workspace)
-        is_rehearsed = getattr(self.embedder, "is_rehearsed", False)
+        is_rehearsed = offered(self.embedder, "is_rehearsed")
         places = iter(self._needed(traces, ordered, wanted))
         while batch := [traces[place] for place in islice(places, BATCH)]:
             rows = await in_thread(self.embedder.embed, [trace.text for trace in batch], "passage")
@@ -89,7 +90,7 @@ class Past:
         return kept[::-1]
 
 
-class _Texts(Sequence[str]):
+class _Texts(Lazy[str]):
     """Of traces, in an order; none is held."""
 
     def __init__(self, traces: Sequence[Trace], ordered: Sequence[int]) -> None:
@@ -98,11 +99,5 @@ class _Texts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._ordered)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return _Texts(self._traces, self._ordered[place])
+    def record(self, place: int) -> str:
         return self._traces[self._ordered[place]].text

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from runner.report.blocks import EVERYWHERE, FILES, Cell, Chart, Matrix, Note, Section, Table, section
+from runner.report.blocks import EVERYWHERE, FILES, Cell, Chart, Fact, Matrix, Note, Section, Table, section
 from runner.report.document import Document
 from runner.report.metric import Value, four, interval, label
 from runner.report.sweep import Sweep
@@ -59,19 +59,22 @@ def sweep_sections(sweep: Sweep) -> Iterator[Section | None]:
         yield _orders({"sensitivity": shared[0]}, say)
 
 
-def case_facts(row: Mapping[str, Any], output: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
-    """(name, text) of how one trace came to its score."""
-    if "before_rules" not in output:
+def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+    """How one trace came to its score; nothing is known of what a trace should be."""
+    output = row.get("output")
+    if not isinstance(output, Mapping) or "before_rules" not in output:
         return
+    yield Fact("", key="expected")
     values = row.get("metrics") or {}
     terms = (f"{label(name, None, say)} {values[name]:.4g} × {weight:g}" for name, weight in output["weights"].items())
     before = four(output["before_rules"], say)
-    yield say("trace.mixed", profile=output["profile"]), f"{' + '.join(terms)} = {before}"
+    yield Fact(say("trace.mixed", profile=output["profile"]), f"{' + '.join(terms)} = {before}", after="answer")
     fired = ", ".join(say.name("rule", rule) for rule in output["rules"])
-    yield say("trace.rules"), f"{fired}: {four(values['score'], say)}" if fired else say("trace.no_rules")
+    rules = f"{fired}: {four(values['score'], say)}" if fired else say("trace.no_rules")
+    yield Fact(say("trace.rules"), rules, after="answer")
     success = say(f"trace.success.{bool(output['success'])}")
     facts = {"success": success, "confidence": f"{output['confidence']:g}", "steps": output["steps"]}
-    yield say("trace.told"), say("trace.told_line", **facts)
+    yield Fact(say("trace.told"), say("trace.told_line", **facts), after="answer")
 
 
 def _points(traces: Traces) -> dict[str, Value]:

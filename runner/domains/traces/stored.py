@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, overload
 
 from runner.data.fields import Fields
 from runner.data.files import open_file
@@ -13,9 +12,10 @@ from runner.data.problems import ProblemLog
 from runner.domains.traces.reading import placed_traces, read_trace
 from runner.domains.traces.records import Trace
 from runner.errors import DataError
+from runner.system.spool import Lazy
 
 
-class StoredTraces(Sequence[Trace]):
+class StoredTraces(Lazy[Trace]):
     """All usable traces of some files, in file order. What is held of a trace is where it stands (12 bytes); it is read
     when it is looked at, and DataError is raised where nothing that can be used stands there any more."""
 
@@ -33,13 +33,7 @@ class StoredTraces(Sequence[Trace]):
     def __len__(self) -> int:
         return len(self._files)
 
-    @overload
-    def __getitem__(self, place: int) -> Trace: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Trace]: ...
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
+    def record(self, place: int) -> Trace:
         path = self._paths[self._files[place]]
         with open_file(path, self._key, DataError) as file:
             file.seek(self._offsets[place])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.metrics.rank_agreement import kendall, rank_agreement
+from runner.metrics.agreement import kendall, rank_agreement
 from runner.metrics.trace import DIMENSIONS, RULES
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     shares       of the sum of all scores before the rules, by dimension; they sum to 1 (0 where all scores are 0)
     rules        {rule: traces for which it fired}
     sensitivity  {profiles, tau: [[Kendall's tau-b of the orders under two profiles, null where one has no order]]}
-    agreement    with ratings, where traces have them: runner.metrics.rank_agreement
+    agreement    with ratings, where traces have them: runner.metrics.agreement
     outliers     ids of traces whose score is far from those of their domain
     """
     columns = _Columns()

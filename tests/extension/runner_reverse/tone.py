@@ -2,15 +2,20 @@
 `Mood` do not."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from runner.metrics.metric import Grades, Metric
 from runner.protocols import Workspace
 from runner.records import CaseSet, Judgements, Preparation, Scores, Timing
+from runner.report.blocks import EVERYWHERE, Fact, Note, Section, Table, section
+from runner.report.document import Document
 from runner.system.store import fingerprint
+from runner.words.wording import Wording
 
 INSULTS = {"fool", "idiot", "바보"}
 THANKS = {"please", "thank", "고맙습니다"}
@@ -70,6 +75,22 @@ class Tone:
         ),
     )
 
+    words = files("runner_reverse") / "words"
+
+    @staticmethod
+    def sections(document: Document) -> Iterator[Section | None]:
+        """Which insults were heard, and how often."""
+        say, insults = document.say, document.summary.get("insults") or {}
+        rows = [[word, str(count)] for word, count in insults.items()]
+        table = Table([say("tone.word"), say("tone.count")], rows, media=EVERYWHERE, narrow=True)
+        yield section("insults", say("tone.insults"), table if rows else Note(say("tone.kind"), media=EVERYWHERE))
+
+    @staticmethod
+    def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+        words = str((row.get("output") or {}).get("answer", "")).lower().split()
+        yield Fact(say("tone.insults"), ", ".join(sorted(INSULTS.intersection(words))), after="answer")
+        yield Fact("", key="expected")  # nobody expects a document
+
     def __init__(self, *, path: str) -> None:
         self.path = path
 
@@ -96,6 +117,10 @@ class Tone:
                 "shouting": sum(letter.isupper() for letter in case.text) / len(case.text),
             }
         )
+
+    def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        counts = Counter(word for row in rows for word in str(row["output"]["answer"]).lower().split())
+        return {"insults": {word: counts[word] for word in sorted(INSULTS) if counts[word]}}
 
 
 class Mood(Tone):

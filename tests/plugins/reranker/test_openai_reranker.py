@@ -124,7 +124,7 @@ def test_replies_that_say_less(
         ({"confidence": -0.5}, "confidence: expected a number from 0 to 1, got -0.5"),
         ({"confidence": float("nan")}, "confidence: expected a number from 0 to 1, got nan"),
         ({"confidence": float("inf")}, "confidence: expected a number from 0 to 1, got inf"),
-        ({"confidence": 10**400}, "confidence: expected a number from 0 to 1, got 1000"),
+        ({"confidence": 10**400}, r"confidence: expected a number from 0 to 1, got 1\.7976931348623157e\+308"),
         ({"confidence": True}, "confidence: expected a number from 0 to 1, got True"),
         ({"confidence": "0.9"}, "confidence: expected a number from 0 to 1, got '0.9'"),
         ({"missing": "steps"}, "missing: expected a list of texts, got 'steps'"),
@@ -179,19 +179,23 @@ def test_a_plan_counts_one_request_a_question(tmp_path: Path) -> None:
 
 
 def test_a_plan_sees_what_is_stored_as_a_run_does(server: ModelsServer, tmp_path: Path) -> None:
-    replies = iter([json.dumps(GOOD), *["none"] * (IDENTICAL + 1)])
+    """Replies that were of no use are stored, and asked for anew by a later command."""
+    replies = iter([json.dumps(GOOD), *["none"] * (IDENTICAL + 1), json.dumps(GOOD)])
     server.respond = lambda body: completion(body, next(replies))
-    door = models(server.url, tmp_path)
-    one, other = reranker(door), replace(QUESTION, text="다른 질문")
-    found = one.rerank(QUESTION, CANDIDATES, ASKED)
+    first, other = reranker(models(server.url, tmp_path)), replace(QUESTION, text="다른 질문")
+    found = first.rerank(QUESTION, CANDIDATES, ASKED)
     with pytest.raises(ReplyError, match="holds no JSON"):
-        one.rerank(other, CANDIDATES, ASKED)
-    rehearsal = Rehearsal()
+        first.rerank(other, CANDIDATES, ASKED)
+    before = server.count
+    door, rehearsal = models(server.url, tmp_path), Rehearsal()
     with door.rehearsing(rehearsal, "0"):
-        assert one.rerank(QUESTION, CANDIDATES, ASKED) == found
-        with pytest.raises(ReplyError, match="holds no JSON"):
-            one.rerank(other, CANDIDATES, ASKED)
-    assert rehearsal.n_made_up == 0
+        assert reranker(door).rerank(QUESTION, CANDIDATES, ASKED) == found
+        reranker(door).rerank(other, CANDIDATES, ASKED)
+    (expected,) = rehearsal.expected.values()
+    assert (expected.stored, expected.live, rehearsal.n_made_up, server.count) == (1, 1, 1, before)
+    later = reranker(models(server.url, tmp_path))
+    assert [later.rerank(question, CANDIDATES, ASKED) for question in (QUESTION, other)] == [found, found]
+    assert server.count == before + expected.live
 
 
 def test_a_prompt_of_ones_own(server: ModelsServer, tmp_path: Path) -> None:

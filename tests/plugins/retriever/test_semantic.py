@@ -213,6 +213,6 @@ def test_vectors_of_another_length_are_told_with_their_maker(tmp_path: Path) -> 
     with pytest.raises(StopRunError) as raised:
         search(retriever, "east")
     assert str(raised.value) == (
-        "Uneven made vectors of the shape (1, 4) for 1 queries; the index holds vectors of 2 numbers: the embedder has "
-        "to make both alike"
+        "the index was built of vectors of 2 numbers by Uneven, and Uneven now makes vectors of 4: another model "
+        "answers under this name; cold_start=true builds the index anew"
     )

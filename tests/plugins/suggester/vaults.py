@@ -23,6 +23,10 @@ class Folders:
     def identity(self, component: object) -> str:
         return str(id(component))
 
+    @property
+    def stored(self) -> Path:
+        return self.root
+
     def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
         path = self.root / f"{kind}-{len(list(self.root.iterdir()))}"
         path.mkdir()

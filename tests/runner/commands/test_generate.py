@@ -120,7 +120,7 @@ def test_nothing_left_is_an_error_that_says_why(
     server.respond = Scripted(written, lambda asked: {"stands_alone": False, "answered": True, "answer": ""})
     assert main(words) == 3
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "error: no question is left of 4 ordered, so nothing is written: 4 because it does not stand alone"
+        "error: no question is left of 4 ordered, so nothing is written: 4 because it is not self-contained"
     )
     assert not Path("질문.jsonl").exists()
 

@@ -30,9 +30,9 @@ def test_traces_are_written_and_what_is_assumed_is_told(logs: Path, capsys: pyte
     assert said.out == f"{out}: 2 traces, 2 steps\n"
     assert said.err.splitlines() == [
         f"skipped {logs}:3: messages: expected a list of messages, found an empty list",
-        "1 of 2 conversations do not tell their task_domain: finance is assumed (--domain)",
-        "1 of 2 conversations do not tell their success: true where they end with a whole answer",
-        "1 of 2 conversations do not tell their confidence: 0.7 is assumed (--confidence)",
+        "1 of 2 conversations do not state their task_domain: finance is assumed (--domain)",
+        "1 of 2 conversations do not state their success: true where they end with a whole answer",
+        "1 of 2 conversations do not state their confidence: 0.7 is assumed (--confidence)",
     ]
 
 
@@ -102,7 +102,7 @@ def test_what_agents_of_a_run_did_is_scored(tmp_path: Path, capsys: pytest.Captu
     assert main(["traces", str(run), str(out), "--domain", "customer_service"]) == 0
     assert (
         capsys.readouterr().err
-        == "6 of 6 questions do not tell their task_domain: customer_service is assumed (--domain)\n"
+        == "6 of 6 questions do not state their task_domain: customer_service is assumed (--domain)\n"
     )
     lost_at = {row["id"]: row["labels"]["lost_at"] for row in _lines(run / "per_item.jsonl")}
     assert {trace["id"]: trace["metadata"]["success"] for trace in _lines(out)} == {
@@ -111,7 +111,7 @@ def test_what_agents_of_a_run_did_is_scored(tmp_path: Path, capsys: pytest.Captu
     rows = [{**row, "labels": {}} for row in _lines(run / "per_item.jsonl")]
     write_jsonl(tmp_path / "unlabelled" / "per_item.jsonl", rows)
     assert main(["traces", str(tmp_path / "unlabelled"), str(tmp_path / "untold.jsonl")]) == 0
-    told = "6 of 6 questions do not tell their success: true where the agent stopped because it had enough"
+    told = "6 of 6 questions do not state their success: true where the agent stopped because it had enough"
     assert told in capsys.readouterr().err.splitlines()
     stopped = {row["id"]: row["output"]["trajectory"]["stopped"] for row in rows}
     assert {trace["id"]: trace["metadata"]["success"] for trace in _lines(tmp_path / "untold.jsonl")} == {

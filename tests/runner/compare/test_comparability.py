@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from runner.compare.comparability import Reason, comparable_pairs, reasons
-from runner.compare.configs import Setting, config_difference
+from runner.compare.compare import Setting, config_difference
 from tests.comparison_runs import cases, paired, snapshot
 
 NAMES = ("recall_at_k", "recall_at_5", "mrr", "keyword/mrr", "chunk/recall_at_5", "mean_faithfulness", "exact_match")

@@ -155,7 +155,7 @@ def test_a_run_of_somebody_else_in_mlflow(mlflow_store: str, tmp_path: Path) -> 
     client = MlflowClient(tracking_uri=mlflow_store)
     run = client.create_run(client.create_experiment(f"foreign {tmp_path.name}")).info.run_id
     with pytest.raises(
-        InputError, match=rf"^the MLflow run {run} holds neither snapshot\.json nor run\.json: no run of"
+        InputError, match=rf"^the MLflow run {run} holds neither snapshot\.json nor run\.json: not a run of"
     ):
         Finder(tmp_path, mlflow_store).open(run)
     with pytest.raises(TrackingError, match=r"^cannot fetch run 0{32}: .*check the run id and --uri$"):

@@ -131,7 +131,7 @@ def test_damaged_columns(whole: dict[str, Any], place: tuple[str, ...], value: A
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_that_are_none(whole: dict[str, Any], number: str) -> None:
     whole["cases"]["values"]["mrr"] = ["THIS", None]
-    with pytest.raises(DataError, match="damaged or cut off: no whole JSON"):
+    with pytest.raises(DataError, match="damaged or cut off: not complete JSON"):
         parse_snapshot(json.dumps(whole).replace('"THIS"', number).encode(), "x")
 
 

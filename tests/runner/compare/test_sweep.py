@@ -239,11 +239,11 @@ def test_less_of_a_metric_may_be_better(tmp_path: Path) -> None:
     entry = only(found)
     assert (entry["best"], entry["within_noise_of_best"]) == ("1", ["1"])
     assert [cell.get("verdict") for cell in entry["cells"]] == [None, "better", "worse"]
-    front = {cell["folder"]: cell["dominated_by"] for cell in found["pareto"]["cells"]}
+    front = {cell["folder"]: cell["dominated_by"] for cell in found["timing"]["pareto"]["cells"]}
     assert front == {"0": ["1"], "1": [], "2": ["1"]}
 
 
 def test_without_a_direction_nothing_is_compared(tmp_path: Path) -> None:
     folder = write_swept(tmp_path / "s", {"a=1": {"toxicity": HIGH}, "a=2": {"toxicity": LOW}})
     found = compared(folder)
-    assert (found["metrics"], found["pareto"]) == ([], None)
+    assert (found["metrics"], found["timing"]["pareto"]) == ([], None)

@@ -63,7 +63,7 @@ def test_sweeps_over_nothing(value: str) -> None:
 
 
 def test_a_sweep_over_nothing_names_the_package_that_was_typed() -> None:
-    with pytest.raises(ConfigError, match=r"  retriever@x: goes over no value; "):
+    with pytest.raises(ConfigError, match=r"  retriever@x: has no value; "):
         cells(["retriever@x=range(5,1)"])
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.data.front_matter import split_front_matter
+from runner.data.notes import split_front_matter
 
 
 @pytest.mark.parametrize(

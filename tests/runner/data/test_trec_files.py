@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.data import trec_runs
 from runner.data.problems import ProblemLog
 from runner.data.trec import Judged, Topic, read_qrels, read_topics
 from runner.errors import DataError
@@ -144,3 +145,29 @@ def test_no_judgements(tmp_path: Path) -> None:
         f"dataset.qrels: no judgements in {tmp_path}/t.txt; its lines have errors:\n"
         f"  {tmp_path}/t.txt:1: expected 4 columns (query iteration document grade), found 3"
     )
+
+
+def test_the_data_set_and_the_scores_of_a_run_read_the_same_judgements(tmp_path: Path) -> None:
+    """One grammar: what one of them reads or refuses, at which line, so does the other."""
+    for text in (
+        "query-id corpus-id score\nq1 a 2\nquery-id corpus-id score\nq2 b 0\n",
+        "1 0 a 1\n# a comment\n\n2 0 문서 -1 more\n1 0 b 3\n",
+        "q 0 d\u00a0e 1\n",
+    ):
+        (tmp_path / "t.txt").write_text(text, encoding="utf-8")
+        fast = trec_runs.read_qrels(tmp_path / "t.txt")
+        found, problems = qrels(tmp_path, text)
+        assert problems == []
+        assert {topic: judged.grades for topic, judged in found.items()} == {
+            topic.decode(): {document.decode(): grade for document, grade in grades.items()}
+            for topic, grades in fast.items()
+        }
+    for text, line in (
+        ("1 0 a 1\nquery-id corpus-id score\n", 2),
+        ("1 0 a 1\n1 0 b\n", 2),
+        ("1 0 a 1\n\n1 0 a 2\n", 3),
+    ):
+        with pytest.raises(DataError, match=f"t.txt:{line}: "):
+            (tmp_path / "t.txt").write_text(text, encoding="utf-8")
+            trec_runs.read_qrels(tmp_path / "t.txt")
+        assert [problem.partition(": ")[0] for problem in qrels(tmp_path, text)[1]] == [f"t.txt:{line}"]

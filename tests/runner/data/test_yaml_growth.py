@@ -10,7 +10,7 @@ from runner.config import arguments
 from runner.config.compose import plan_of
 from runner.config.frozen import LARGEST_FILE, read_mapping
 from runner.data.files import MOST_REPEATED, GrowthError, check_growth, parsed_yaml
-from runner.data.front_matter import split_front_matter
+from runner.data.notes import split_front_matter
 from runner.errors import DataError, InputError
 
 LEVELS = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from runner.metrics.correlation import (
+from runner.metrics.agreement import (
     defined,
     pearson,
     pearsons,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.metrics.rank_agreement import RankAgreement, interval, kendall, rank_agreement
+from runner.metrics.agreement import RankAgreement, interval, kendall, rank_agreement
 
 
 def floats(*values: float) -> np.ndarray:

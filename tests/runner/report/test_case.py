@@ -44,8 +44,8 @@ def test_claims_with_their_verdicts_and_chunks(tmp_path: Path) -> None:
     text = shown(write_run(tmp_path, rows=[row("q", judgements={"faithfulness": judgement})]))
     for part in (
         "Faithfulness, claims supported [1]: It is q.",
-        "Faithfulness, claims contradicted [2]: It is p. (reason: it is q)",
-        "Faithfulness, claims not found: It is r.",
+        "contradicted [2]: It is p. (reason: it is q)",
+        "not found: It is r.",
     ):
         assert part in text
 
@@ -83,7 +83,8 @@ def test_what_was_said_before_the_question(tmp_path: Path, kind: type) -> None:
 def test_a_citation_of_nothing(tmp_path: Path) -> None:
     rows = [row("q", output={"citations": [1, 7], "citations_out_of_range": [7]})]
     text = shown(write_run(tmp_path, rows=rows))
-    assert "[1] doc-1#0 The first text. Citations [7] is cited, but there is no such source" in text
+    assert "Citations [7] is cited, but there is no such source" in text
+    assert "[1] doc-1#0 The first text." in text
     plain = shown(write_run(tmp_path, rows=[row("q")]))
     assert "Citations" not in plain
     assert "Before the question" not in plain
@@ -125,6 +126,7 @@ def test_what_the_judge_by_words_has_left_is_in_the_language_of_the_report(tmp_p
     assert "asked for" not in shown(write_run(tmp_path / "en", rows=[row("q", judgements=judgements)]))
 
 
+MEMORY = {"evaluation": {"_target_": "plugins.evaluation.memory.MemoryEvaluation"}}
 MEMORY_ROW: dict[str, Any] = {
     "output": {
         "query": "예산이 얼마죠?",
@@ -182,7 +184,7 @@ MEMORY_ROW: dict[str, Any] = {
     ],
 )
 def test_a_probe_of_a_memory(tmp_path: Path, language: str, expected: tuple[str, ...]) -> None:
-    run = {"config": {"report": {"language": language}}}
+    run = {"config": {"report": {"language": language}, **MEMORY}}
     folder = write_run(tmp_path, run, rows=[{**row("q"), **MEMORY_ROW}])
     text = words_of(folder, 200)
     for part in expected:
@@ -192,7 +194,7 @@ def test_a_probe_of_a_memory(tmp_path: Path, language: str, expected: tuple[str,
 
 def test_a_probe_of_what_was_never_said(tmp_path: Path) -> None:
     output = {"query": "얼마죠?", "answerable": False, "after_turn": 7, "expected": [], "facts": [], "stale": []}
-    text = shown(write_run(tmp_path, rows=[{**row("q"), "output": output}]))
+    text = shown(write_run(tmp_path, {"config": MEMORY}, rows=[{**row("q"), "output": output}]))
     assert "Facts (✓ in the context) no answer: the conversation does not say it" in text
 
 

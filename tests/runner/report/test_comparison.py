@@ -18,9 +18,9 @@ from runner.compare.compare import compare_all
 from runner.compare.record import record_of
 from runner.compare.regression import Regression
 from runner.compare.sides import Finder
+from runner.report.comparison import panels as comparison_panels
 from runner.report.comparison import render
 from runner.report.comparison_junit import write_junit
-from runner.report.comparison_panels import comparison_panels
 from runner.report.comparison_words import headline, metrics_of, reason_text, signed, warnings
 from runner.words.wording import LANGUAGES
 from tests.comparison_runs import graded, run_folder
@@ -79,6 +79,8 @@ def made(
     """Records of candidates that differ from the baseline in `changes` to their run.json, as compare.json has them."""
     usage = {"judge": {"local:small": {"live": used(18, 9000, 1000, 0.018), "cached": used(0, 0, 0, 0.0)}}}
     timing = {"timing": {"latency": {"retrieval": {"p50_ms": 3.0, "p95_ms": 10.0, "n": 18}}, "usage": usage}}
+    roles = {"judge": {"requests": 18, "input_tokens": 9000, "output_tokens": 1000, "usd": 0.018}}
+    timing["cost"] = {"cases": 18, "roles": roles}
     run_folder(folder / "baseline", baseline_rows(), {"config": {"retriever": {"k1": 1.2}}}, timing)
     finder = Finder(folder)
     sides = [finder.open(str(folder / "baseline"))]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from runner.report.comparison_panels import comparison_panels
+from runner.report.comparison import panels as comparison_panels
 from runner.words.wording import LANGUAGES
 from tests.shown_panels import lines_of
 

@@ -1,6 +1,7 @@
 import io
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from runner.report import panels
+from runner.system.folder import RunFolder
 from tests.model_runs import JUDGE, MODELS_RUN, MODELS_SUMMARY, used
 from tests.run_folders import KOREAN, RUN, SUMMARY, estimate, merged
 from tests.shown_panels import lines_of
@@ -17,7 +19,7 @@ WITH_MODELS = merged(RUN, MODELS_RUN), merged(SUMMARY, MODELS_SUMMARY)
 
 def shown(run: Mapping[str, Any], summary: Mapping[str, Any], width: int = 80) -> str:
     """What a terminal of that width without colour shows."""
-    return "\n".join([*lines_of(panels(run, summary), width), ""])
+    return "\n".join([*lines_of(panels(RunFolder(Path("nowhere"), run, summary)), width), ""])
 
 
 def lines(text: str) -> list[str]:
@@ -57,7 +59,8 @@ def test_details() -> None:
         "question is predicted unanswerable answered",
         "unanswerable 2 0",
         "answerable 1 7",
-        "Where questions fail (4 of 10 questions fail):",
+        "Where questions fail:",
+        "4 of 10 questions fail.",
         "refused though answerable 1",
     ):
         assert line in text
@@ -114,7 +117,7 @@ def test_the_judge_on_controls_and_its_votes() -> None:
     assert text[start + 1 : start + 7] == [
         "Faithfulness 2/9 0/8 1/6 0/23",
         "Answer Relevancy 0/4 0/5 0/3 0/12",
-        "",
+        "Agreement of votes:",
         "Votes of the judge votes Noise (SD) alpha",
         "Faithfulness 3 0.0500 0.7125 [0.55, 0.83]",
         "Answer Relevancy 3 0.0000 –",
@@ -123,7 +126,7 @@ def test_the_judge_on_controls_and_its_votes() -> None:
 
 def test_what_the_judge_got_wrong_stands_out() -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
-    for panel in panels(*WITH_MODELS):
+    for panel in panels(RunFolder(Path("nowhere"), *WITH_MODELS)):
         console.print(panel, markup=False, highlight=False)
     assert isinstance(console.file, io.StringIO)
     found = {rate: style for style, rate in re.findall(r"\x1b\[([\d;]+)m *(\d+/\d+)\x1b", console.file.getvalue())}

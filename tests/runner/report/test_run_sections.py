@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.report.run_sections import index_facts
+from runner.report.run import index_facts
 from tests.run_documents import document_of
 
 INDEX: dict[str, Any] = {

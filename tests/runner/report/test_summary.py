@@ -10,7 +10,9 @@ from markdown_it import MarkdownIt
 
 from runner import report
 from runner.errors import InputError
-from runner.report.summary import write as write_markdown
+from runner.report.document import Document
+from runner.report.summary import render
+from runner.system.folder import open_run
 from tests.run_folders import KOREAN, ROWS, SUMMARY, dump, estimate, merged, row, write_run
 from tests.runner.report.summaries import written
 
@@ -180,9 +182,10 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [row(f"q-{number}", metrics={"recall_at_k": number / 4000}) for number in range(4000)]
     folder = write_run(tmp_path, rows=rows)  # 4 MB
     del rows
-    write_markdown(folder)
+    document = Document.of(open_run(folder))
+    render(document)
     tracemalloc.start()
-    write_markdown(folder)
+    render(document)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000

@@ -79,7 +79,7 @@ def test_what_references_cost_is_part_of_the_total(tmp_path: Path) -> None:
         path = folder / name / "summary.json"
         dump(path, {**MODELS_SUMMARY, "metrics": {}, "cases": {"total": N, "ok": N}})
     text = [" ".join(line.split()) for line in shown(folder)]
-    assert "gold 1,124 1.21 M $0.0132 2,000 $0.0410" in text
+    assert "gold $0.0020 1,124 1.21 M $0.0132 2,000 $0.0410" in text
     assert any(line.startswith("Total 5,620 ") for line in text)
 
 

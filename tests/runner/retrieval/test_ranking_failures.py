@@ -28,7 +28,7 @@ def test_a_bad_query_costs_only_itself_and_is_tried_again_next_time(tmp_path: Pa
     queries = numbered(30)
     rankings = rank(Scripted(CORPUS, {"q7": fail, "q20": fail}), queries, tmp_path, probe=10)
     said = rankings.errors["q7"]
-    assert re.fullmatch(r"ValueError: 깨진 질문 \(tests\.runner\.test_ranking_failures, line \d+\)", said)
+    assert re.fullmatch(r"ValueError: 깨진 질문 \(tests\.runner\.retrieval\.test_ranking_failures, line \d+\)", said)
     assert rankings.errors == {"q7": said, "q20": said}
     assert rankings["q7"].ranking == Ranking((), (), ())
     assert rankings["q7"].error == said

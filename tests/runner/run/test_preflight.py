@@ -6,7 +6,7 @@ from omegaconf import OmegaConf
 
 from runner.config.compose import Cell
 from runner.errors import ConfigError, Problem
-from runner.run.preflight import preflight
+from runner.run.preflight import preflight, receivers
 
 
 @dataclass
@@ -44,12 +44,12 @@ class Refused:
 
 
 def cell(target: str, **settings: Any) -> Cell:
-    node = {"_target_": f"tests.runner.test_preflight.{target}", **settings}
+    node = {"_target_": f"tests.runner.run.test_preflight.{target}", **settings}
     return Cell(OmegaConf.create({"evaluation": node}), [], [], "", "")
 
 
 def part(target: str, **settings: Any) -> dict[str, Any]:
-    return {"_target_": f"tests.runner.test_preflight.{target}", **settings}
+    return {"_target_": f"tests.runner.run.test_preflight.{target}", **settings}
 
 
 def test_metrics_that_are_no_records_are_told_before_the_start_beside_what_is_missing() -> None:
@@ -84,4 +84,6 @@ def test_the_gravest_exit_code_counts() -> None:
 
 
 def test_a_component_with_a_bug_is_left_to_its_run() -> None:
-    preflight([cell("Broken"), cell("Needs", missing="")])
+    cells = [cell("Broken"), cell("Refused"), cell("Needs", missing="")]
+    preflight(cells[:1] + cells[2:])
+    assert receivers(cells) == []

@@ -185,7 +185,7 @@ def test_a_row_that_a_full_disk_takes_in_part_is_taken_out_again(tmp_path: Path)
 import resource
 from pathlib import Path
 from runner.system.journal import Journal
-from tests.runner.test_journal import row
+from tests.runner.system.test_journal import row
 with Journal(Path({str(path)!r})) as journal:
     journal.append(row("a"))
     whole = journal.path.stat().st_size

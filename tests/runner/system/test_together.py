@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from runner.system.together import together
+from runner.system.threads import together
 
 
 class Cleaning:

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from runner.system.worker import Worker
+from runner.system.threads import Worker
 
 
 def test_results_and_errors_come_back() -> None:

@@ -61,7 +61,7 @@ def test_a_folder_that_is_not_there_is_told_by_the_name_of_the_file(tmp_path: Pa
 
 def test_errors_that_name_no_file_or_have_no_number() -> None:
     quota = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
-    assert in_words(quota, "out").startswith(f"out: {os.strerror(errno.EDQUOT)}; finished cases stay")
+    assert in_words(quota, "out").startswith(f"out: {os.strerror(errno.EDQUOT)}; finished cases are kept")
     assert in_words(OSError("the model cannot be loaded"), "cache") == "cache: the model cannot be loaded"
 
 

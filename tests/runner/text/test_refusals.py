@@ -1,3 +1,7 @@
+import hashlib
+import json
+from pathlib import Path
+
 import pytest
 
 from runner.text.courtesies import is_courtesy
@@ -76,6 +80,86 @@ ANSWERS = [
     "비밀번호는 저장되지 않습니다.",
     "이 상품에는 보증 기간이 없습니다.",
 ]
+
+
+LABELLED = [json.loads(line) for line in Path(__file__).with_name("refusals.jsonl").read_text("utf-8").splitlines()]
+
+
+def _half(text: str) -> str:
+    return "check" if hashlib.sha256(text.encode()).digest()[0] % 2 else "development"
+
+
+@pytest.mark.parametrize(
+    ("half", "language", "precision", "recall"),
+    [
+        ("development", "ko", 1.0, 1.0),
+        ("development", "en", 1.0, 1.0),
+        ("check", "ko", 0.99, 0.97),
+        ("check", "en", 0.98, 0.96),
+    ],
+)
+def test_precision_and_recall_on_labelled_answers(half, language, precision, recall):
+    """The grammar was made from the development half; nobody looked at the misses of the other one."""
+    rows = [row for row in LABELLED if row["language"] == language and _half(row["text"]) == half]
+    taken = [row for row in rows if is_refusal(row["text"], row.get("question"))]
+    right = sum(row["refusal"] for row in taken)
+    reached = (right / len(taken), right / sum(row["refusal"] for row in rows))
+    print(f"{half} {language}: precision {reached[0]:.3f}, recall {reached[1]:.3f}, n {len(rows)}")  # noqa: T201
+    wrong = [row for row in rows if row["refusal"] != (row in taken)]
+    assert reached >= (precision, 0) and reached[1] >= recall, wrong
+
+
+def test_the_list_is_large_and_of_both_kinds_and_languages():
+    kinds = [(row["language"], row["refusal"]) for row in LABELLED]
+    assert all(kinds.count(kind) >= 110 for kind in (("ko", True), ("ko", False), ("en", True), ("en", False)))
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "refusal"),
+    [
+        ("없음", None, True),
+        ("없음", "환불 수수료가 있나요?", False),
+        ("없습니다.", "가입비를 내야 하나요?", False),
+        ("없음", "미납 건은 몇 건인가요?", False),
+        ("없음", "연회비는 얼마인가요?", False),
+        ("없음", "설립 연도는 언제인가요?", True),
+        ("자료에 없음", "환불 수수료가 있나요?", True),
+        ("확인되지 않습니다.", "환불 수수료가 있나요?", True),
+        ("매뉴얼에 나와 있지 않습니다.", "초기화 방법이 매뉴얼에 나와 있나요?", False),
+        ("매뉴얼에 나와 있지 않습니다.", "초기화 방법은 무엇인가요?", True),
+        ("None", None, True),
+        ("None", "Is there a fee?", False),
+        ("None", "How many people were hurt?", False),
+        ("None.", "Who wrote it?", True),
+        ("No.", None, False),
+        ("No.", "Is there a fee?", False),
+        ("No.", "Who wrote it?", True),
+        ("The report does not mention a fee.", "Does the report mention a fee?", False),
+        ("The report does not mention a fee.", "What is the fee?", True),
+        ("Not specified.", "Is there a fee?", True),
+    ],
+)
+def test_the_question_decides_what_nothing_means(text, question, refusal):
+    assert is_refusal(text, question) is refusal
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        ("자료에 따르면 위약금은 확인되지 않습니다. 다만 계약 기간은 1년입니다.", True),
+        ("문서에는 위약금이 명시되어 있지 않습니다. 다만 일반적으로 10%입니다.", False),
+        ("위약금은 10%입니다. 그 밖의 조건은 문서에 없습니다.", False),
+        ("문서에는 위약금이 나와 있지 않지만 계약 기간은 1년입니다.", False),
+        ("The documents do not mention the fee. However, the contract runs for a year.", True),
+        ("The documents do not mention the fee. It is usually 10 %.", False),
+        ("The documents do not mention whether it is charged. Yes, it is.", False),
+        ("There is no specific fee. However, you pay 10 % of the rest.", False),
+        ("I don't have specific information on the fee. However, you pay 10 % of the rest.", False),
+        ("I don't have information on the fee. As for the term, it is a year.", False),
+    ],
+)
+def test_what_follows_a_refusal(text, refusal):
+    assert is_refusal(text) is refusal
 
 
 @pytest.mark.parametrize("text", REFUSALS)

@@ -4,13 +4,53 @@ from __future__ import annotations
 
 import re
 
-from runner.domains.memory.extraction import cues as words
 from runner.domains.memory.extraction import english, korean
-from runner.domains.memory.extraction.facts import Fact
+from runner.domains.memory.extraction.facts import Fact, any_of
 from runner.text.courtesies import is_courtesy
 from runner.text.names import names
 from runner.text.numbers import quantities
 from runner.text.sentences import split_sentences
+
+# Words by which to tell what a sentence is for, as patterns.
+REQUESTS_EN = any_of(
+    """
+    ignore, forget, remember, give, tell, show, write, print, output, repeat, reply, answer, say, note,
+    pretend, act, set, make, put, add, remind, send, list, explain, describe, analy[sz]e, compare,
+    summari[sz]e, help, do not, don['’]t
+    """
+)
+REQUESTS_KO = any_of(
+    r"""
+    [해아어여와워줘]\s?줘, 줘, 주세요, 주십시오, 하세요, 으세요, 십시오, 부탁\S*, 하자, 보자, 가자, 합시다,
+    할 것, 말 것, 하라, 해라, 달라
+    """
+)
+STANDING = any_of(  # asked for once and for all
+    """
+    always, never, from now on, keep, every time, in future, whenever, 앞으로, 항상, 계속, 절대, 매번, 언제나,
+    이제부터
+    """
+)
+MATTERS_EN = any_of(  # preferences, decisions, plans, rules, changes
+    """
+    prefer, like, love, hate, enjoy, favou?rite, allergic, allergy, vegetarian, vegan, agreed, decided,
+    decision, plan(?:ned|ning)? to, going to, want, need, must, always, never, only, every, deadline,
+    important, from now on, keep, switch(?:ed)?, moved?, changed?, stopped, started, no longer, any ?more
+    """
+)
+MATTERS_KO = any_of(
+    """
+    좋아, 싫어, 선호, 합의, 정했, 결정, 하기로, 계획, 원해, 원합, 필요, 항상, 앞으로, 계속, 절대, 매일, 매주,
+    매달, 마다, 중요, 알레르기, 채식, 못 먹, 예정, 싶, 그만, 더 이상, 바꿨, 옮겼, 맡기로
+    """
+)
+UNSURE_EN = any_of(  # conditions, offers, proposals
+    """
+    if, would, could, should, may, might, can, let us, let me, let['’]s, i will, i['’]ll, i can, you, perhaps,
+    maybe, then, try, consider
+    """
+)
+UNSURE_KO = any_of("겠, 까요, 시죠, 세요, 게요, 으면, 라면, 이면, 다면, 좋을, 수 있, 보시, 볼게, 드릴")
 
 MOST = 20_000  # characters of a turn that are read
 LONGEST = 400  # characters of a sentence
@@ -34,16 +74,16 @@ _HANGUL = re.compile(r"[가-힣]")
 _QUESTION = re.compile(r"[?？]\W*$|(?:나요|까요|[인은는던]가요|습니까|입니까|는데요)[.~\s]*$")
 _ADDRESSED = re.compile(r"^(?:to|dear)\s[^:,]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
 _REQUEST = re.compile(
-    rf"^(?:please|(?:can|could|would|will)\s+you|let['’]?s|let us|{words.REQUESTS_EN})\b|{words.REQUESTS_KO}\W*$",
+    rf"^(?:please|(?:can|could|would|will)\s+you|let['’]?s|let us|{REQUESTS_EN})\b|{REQUESTS_KO}\W*$",
     re.IGNORECASE,
 )
-_STANDING = re.compile(words.STANDING, re.IGNORECASE)
+_STANDING = re.compile(STANDING, re.IGNORECASE)
 _MATTERS = re.compile(
-    rf"\b{words.MATTERS_EN}\b|{words.MATTERS_KO}"
+    rf"\b{MATTERS_EN}\b|{MATTERS_KO}"
     r"|^(?!(?:it|that|this|there|what|he|she)\b)\w[\w' ]{0,40}\s(?:is|are|am|was|were)\san?\s",
     re.IGNORECASE,
 )
-_UNSURE = re.compile(rf"\b{words.UNSURE_EN}\b|{words.UNSURE_KO}", re.IGNORECASE)
+_UNSURE = re.compile(rf"\b{UNSURE_EN}\b|{UNSURE_KO}", re.IGNORECASE)
 
 
 def facts_of(sentence: str) -> tuple[Fact, ...]:

@@ -137,9 +137,12 @@ async def test_a_first_memory_may_be_empty_and_a_number_is_a_value(server: Model
 
 
 async def test_a_reply_that_was_cut_off_is_a_failure(server: ModelsServer, models: Models) -> None:
+    """Asked once more with twice the limit; what breaks off before that is malformed."""
     says(server, GOOD, finish_reason="length")
-    with pytest.raises(ReplyError, match="cut off at max_tokens=9"):
+    with pytest.raises(ReplyError, match="the reply broke off after 17 of 18 tokens"):
         await summary(models, max_tokens=9)
+    with pytest.raises(ReplyError, match="cut off at max_tokens=16"):
+        await summary(models, max_tokens=8)
 
 
 async def test_shortening(server: ModelsServer, models: Models) -> None:

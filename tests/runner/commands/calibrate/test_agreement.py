@@ -13,7 +13,7 @@ from scipy import stats
 
 from runner.commands.calibrate.agreement import Settings, _estimate, agreement_of
 from runner.data.ratings import UNIT, RatedAnswer, Scale
-from runner.metrics.correlation import pearsons, spearmans
+from runner.metrics.agreement import pearsons, spearmans
 from runner.metrics.statistics import bca_interval, resampled_counts
 from tests.intervals import mean_interval
 from tests.runner.commands.calibrate.rated import rated

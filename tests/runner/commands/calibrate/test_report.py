@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from runner.commands.calibrate.numbers import findings, wording_of_calibration
-from runner.commands.calibrate.panels import panels
-from runner.commands.calibrate.report import render, write
+from runner.commands.calibrate.report import panels, render, write
 from tests.calibration_folders import FAITHFULNESS, RESULT, estimate, write_calibration
 from tests.run_folders import HOSTILE, merged
 from tests.shown_panels import lines_of

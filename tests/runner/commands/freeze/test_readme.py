@@ -40,5 +40,5 @@ def test_models_and_their_variables_are_named() -> None:
     change("run/run.json", models={"judge": ["openai:gpt-4o-mini"]})
     freeze.main(["run", "x"])
     assert read("x/environment.json")["variables"] == ["OPENAI_API_KEY"]
-    assert "openai:gpt-4o-mini에 요청합니다." in files("x")["README.md"]
+    assert "호출하는 모델: openai:gpt-4o-mini." in files("x")["README.md"]
     assert "필요한 환경 변수: OPENAI_API_KEY." in files("x")["README.md"]

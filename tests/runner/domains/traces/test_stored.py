@@ -38,9 +38,9 @@ def test_they_are_what_is_read_in_turn(paths: list[str]) -> None:
     traces = StoredTraces(paths, "dataset.traces", other)
     assert [trace.id for trace in expected] == ["a", "b", "c", "d", "e"]
     assert len(traces) == 5
-    assert list(traces) == [traces[place] for place in range(5)] == traces[:] == expected
+    assert list(traces) == [traces[place] for place in range(5)] == list(traces[:]) == expected
     assert traces[-1].id == "e"
-    assert traces[3:0:-2] == [expected[3], expected[1]]
+    assert list(traces[3:0:-2]) == [expected[3], expected[1]]
     assert log.problems == other.problems
     assert len(log.errors) == 2
 

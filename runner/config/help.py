@@ -1,0 +1,162 @@
+"""The text of --help and of `--help GROUP=CHOICE`, read off the conf folder and the commands without importing them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from runner.config.choices import ENTRY_POINTS
+from runner.errors import InputError, did_you_mean
+
+CONF = Path(__file__).resolve().parent.parent.parent / "conf"
+COMMANDS = Path(__file__).resolve().parent.parent / "commands"
+
+HEAD = """\
+Declarative experiments for RAG and conversational memory.
+
+  python -m runner +experiment=NAME [OPTION=VALUE ...]   run; a comma (k=3,5,10) makes a sweep
+  python -m runner COMMAND [ARGUMENTS]                   see below
+  python -m runner --help GROUP=CHOICE                   the settings of a choice, such as retriever=hybrid
+"""
+
+
+def manual(folders: Sequence[str] = ()) -> str:
+    """`folders`: YAML of one's own."""
+    parts = [HEAD, "Commands", *_commands(), "", "Groups and choices (GROUP=CHOICE)", *_group_lines(folders), ""]
+    return "\n".join([*parts, *_option_lines()])
+
+
+def _commands() -> list[str]:
+    lines = []
+    for path in sorted(COMMANDS.iterdir()):
+        if path.stem[0] == "_":
+            continue
+        source = path / "__init__.py" if path.is_dir() else path
+        doc = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
+        if doc:
+            lines.append(f"  {path.stem.replace('_', '-'):<14} {doc.splitlines()[0]}")
+    return lines
+
+
+def _group_lines(folders: Sequence[str]) -> list[str]:
+    return [
+        f"  {'+experiment' if name == 'experiment' else name:<17} {' | '.join(sorted(choices))}"
+        for name, choices in sorted(groups(folders).items())
+    ]
+
+
+def _option_lines() -> list[str]:
+    """The lines of conf/config.yaml between its defaults list and what wires them up: `models`, then Hydra."""
+    text = (CONF / "config.yaml").read_text(encoding="utf-8")
+    body = text.partition("\n\n")[2].partition("\nmodels:")[0]
+    return ["Options (OPTION=VALUE, with their defaults)", *(f"  {line}" for line in body.strip().splitlines()), ""]
+
+
+# --- of one choice ----------------------------------------------------------------------------------
+
+
+def choice_manual(word: str, folders: Sequence[str] = ()) -> str:
+    """`retriever=hybrid`, or `retriever` for all of its choices in a line each. `folders`: YAML of one's own. Raises
+    InputError for what is neither."""
+    group, equals, choice = word.lstrip("+").partition("=")
+    found = groups(folders)
+    if group not in found and group in _options():
+        raise InputError(f"--help: {group} is an option, not a group; --help alone lists all options")
+    if group not in found:
+        raise InputError(f"--help: no group '{group}'{did_you_mean(group, found)}")
+    choices = found[group]
+    if not equals:
+        width = max(map(len, choices))
+        return "\n".join([f"Choices of {group}", *(f"  {n:<{width}}  {_first(p)}" for n, p in choices.items()), ""])
+    if choice not in choices:
+        raise InputError(f"--help: {group} has no choice '{choice}'{did_you_mean(choice, choices)}")
+    return "\n".join(_described(group, choice, choices[choice].read_text(encoding="utf-8")))
+
+
+def _options() -> Collection[str]:
+    from runner.config.options import RunOptions
+
+    return RunOptions.model_fields
+
+
+def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:
+    """The YAML of each choice of each group: of the program, of installed packages, and of `folders`."""
+    found: dict[str, dict[str, Path]] = {}
+    for folder in (CONF, *_installed(), *map(Path, folders)):
+        for path in sorted(folder.glob("*/**/*.yaml")):
+            found.setdefault(path.parent.relative_to(folder).as_posix(), {})[path.stem] = path
+    return found
+
+
+def _installed() -> Iterator[Path]:
+    """Folders of packages that name one; a package that cannot be found has none."""
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            spec = find_spec(point.value)
+        except ImportError:
+            spec = None
+        yield from map(Path, spec.submodule_search_locations or () if spec else ())
+
+
+def _described(group: str, choice: str, text: str) -> Iterator[str]:
+    head, body = _parts(text)
+    plus = "+" if group == "experiment" else ""
+    yield f"{plus}{group}={choice}"
+    yield from (f"  {line}".rstrip() for line in head)
+    yield ""
+    settings = [line for line in _own(body) if not line.startswith("_target_:")]
+    package = re.search(r"^# @package (\S+)", text, re.M)
+    place = package[1] if package else group.replace("/", ".")
+    where = "NAME=VALUE" if place == "_global_" else f"{place}.NAME=VALUE"
+    if settings:
+        yield f"Settings, with their defaults ({where})"
+        yield from (f"  {line}".rstrip() for line in settings)
+    else:
+        yield "It has no settings of its own."
+    yield ""
+    if parts := list(_inner(group, text)):
+        yield "Parts, each with settings of its own"
+        yield from (f"  {place}: python -m runner --help {part}" for place, part in parts)
+        yield ""
+
+
+def _parts(text: str) -> tuple[list[str], list[str]]:
+    """The comment at the top, and the lines below it."""
+    lines = [line for line in text.splitlines() if not line.startswith("# @package")]
+    n = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return [line.removeprefix("#").removeprefix(" ") for line in lines[:n]], lines[n:]
+
+
+def _own(lines: Sequence[str]) -> Iterator[str]:
+    """Without the defaults list, which is not set but chosen."""
+    inside = False
+    for line in lines:
+        inside = line.startswith("defaults:") or (inside and line.startswith((" ", "-")))
+        if not inside:
+            yield line
+
+
+def _inner(group: str, text: str) -> Iterator[tuple[str, str]]:
+    """(place in the configuration, GROUP=CHOICE) of what the defaults list brings."""
+    import yaml
+
+    body: Mapping[str, Any] = yaml.safe_load(text) or {}
+    for entry in body.get("defaults") or ():
+        named, choice = next(iter(entry.items())) if isinstance(entry, dict) else (str(entry), None)
+        inner, _, place = str(named).removeprefix("override ").partition("@")
+        if choice is None and place:
+            yield f"{group}.{place}", f"{group}={inner}"
+        elif choice is not None:
+            kind = inner.removeprefix("/") if inner.startswith("/") else f"{group}/{inner}"
+            yield place.removeprefix("_global_.") or kind.replace("/", "."), f"{kind}={choice}"
+
+
+def _first(path: Path) -> str:
+    """The first sentence of the comment at the top."""
+    head, _ = _parts(path.read_text(encoding="utf-8"))
+    return re.split(r"(?<=[.?])\s|:$", " ".join(head), maxsplit=1)[0]

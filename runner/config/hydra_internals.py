@@ -1,0 +1,130 @@
+"""Everything that this program takes from Hydra and OmegaConf and that they do not promise to keep.
+
+Tried with hydra-core 1.3.8 and omegaconf 2.3.1. tests/runner/config/test_hydra_internals.py fails where another version
+has something else. What is documented (compose, initialize, OmegaConf.select …) is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
+
+from runner.config import arguments
+
+if TYPE_CHECKING:
+    from hydra.core.config_loader import ConfigLoader
+    from hydra.types import RunMode
+
+    from runner.config.compose import Cell
+
+SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # the `_target_` of hydra/sweeper=basic
+LATE = ("out", "hydra.mode", "hydra.sweep.subdir")  # what is known only when the runs start
+
+
+# --- nodes of a configuration -----------------------------------------------------------------------
+
+
+def key_of(node: DictConfig | ListConfig, name: Any = None) -> str:
+    """`retriever.embedder`: where a node stands in its configuration, or the setting `name` of it."""
+    return str(node._get_full_key(name))
+
+
+def node_of(parent: DictConfig | ListConfig, name: Any) -> Any:
+    """What stands there, an interpolation unresolved; None where nothing does."""
+    return parent._get_node(name)
+
+
+def written(parent: DictConfig | ListConfig, name: Any) -> Any:
+    """The value as it is written: `${k}` for an interpolation."""
+    return node_of(parent, name)._value()
+
+
+# --- choices of groups ------------------------------------------------------------------------------
+
+
+def repository(loader: Any, search_path: Sequence[str]) -> Any:
+    """The files of all groups: `get_group_options(group, ObjectType)` and `load_config(path)`, with an override of
+    hydra.searchpath taken into account."""
+    _, caching = loader._parse_overrides_and_create_caching_repo("config", list(search_path))
+    return caching
+
+
+# --- starting runs ----------------------------------------------------------------------------------
+
+
+def start(task: Any, overrides: Sequence[str], *, is_sweep: bool, composed: Sequence[Cell] = ()) -> None:
+    """Hand the jobs to Hydra's launcher; `composed` are not composed again. Only while Hydra is initialised. Hydra's
+    own main function would compose the configuration once more to learn the mode."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    hydra: Any = GlobalHydra.instance().hydra
+    if composed:
+        hydra.config_loader = Composed(hydra.config_loader, composed)
+    mode = f"hydra.mode={'MULTIRUN' if is_sweep else 'RUN'}"
+    launch = hydra.multirun if is_sweep else hydra.run
+    launch(config_name="config", task_function=task, overrides=[*overrides, mode])
+
+
+class Composed:
+    """The loader of Hydra, but that `cells` are handed out as they are. In another process it is Hydra's own again."""
+
+    def __init__(self, loader: ConfigLoader, cells: Sequence[Cell]) -> None:
+        self.loader, self.cells = loader, {_key(cell.overrides): cell for cell in cells}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _itself, (self.loader,)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loader, name)
+
+    def load_configuration(
+        self,
+        config_name: str | None,
+        overrides: list[str],
+        run_mode: RunMode,
+        from_shell: bool = True,
+        validate_sweep_overrides: bool = True,
+    ) -> DictConfig:
+        """In a sweep that of the whole is wanted first, for what it says of launcher and folders: it is that of the
+        first cell."""
+        from hydra.types import RunMode
+
+        cell = next(iter(self.cells.values())) if run_mode == RunMode.MULTIRUN else self.cells.get(_key(overrides))
+        if cell is None or cell.hydra is None:
+            return self.loader.load_configuration(
+                config_name, overrides, run_mode, from_shell, validate_sweep_overrides
+            )
+        cfg = deepcopy(cell.cfg)
+        cfg["hydra"] = cell.hydra
+        parsed = [arguments.parse(override) for override in overrides]
+        for override in parsed:
+            if override.key_or_group in LATE:
+                OmegaConf.update(cfg, str(override.key_or_group), override.value(), force_add=True)
+        cfg.hydra.overrides.hydra = [each.input_line for each in parsed if each.is_hydra_override()]
+        cfg.hydra.overrides.task = [each.input_line for each in parsed if not each.is_hydra_override()]
+        with open_dict(cfg):
+            cfg.hydra.job.config_name = config_name
+        OmegaConf.set_struct(cfg, True)
+        return cfg
+
+    def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        from hydra.types import RunMode
+
+        words = [*master_config.hydra.overrides.hydra, *sweep_overrides]
+        cfg = self.load_configuration(master_config.hydra.job.config_name, words, RunMode.RUN)
+        OmegaConf.copy_cache(from_config=master_config, to_config=cfg)
+        return cfg
+
+
+def _itself(loader: ConfigLoader) -> ConfigLoader:
+    return loader
+
+
+def _key(overrides: Sequence[str]) -> tuple[str, ...]:
+    """What a job is told of the runs: Hydra lists overrides of its own first, and writes all in its own way."""
+    parsed = [arguments.parse(override) for override in overrides]
+    deciding = [each for each in parsed if not each.is_hydra_override() and each.key_or_group != "out"]
+    return tuple(f"{each.get_key_element()}={each.get_value_element_as_str()}" for each in deciding)

@@ -1,0 +1,109 @@
+"""What an evaluation brings to the report of its runs: sections, facts of a case, and the words of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from runner.report.blocks import Fact, Section
+from runner.words.wording import Wording, wording_of
+
+if TYPE_CHECKING:
+    from runner.report.document import Document
+    from runner.report.sweep import Sweep
+
+Run = Mapping[str, Any]  # run.json
+
+
+class Reporting(Protocol):
+    """What the class of an evaluation may offer, each part by itself. A report is made of a finished folder, where no
+    evaluation is built: nothing here belongs to an instance.
+
+        class Tone:
+            words = files("their_package") / "words"  # en.yaml and ko.yaml
+
+            @staticmethod
+            def sections(document: Document) -> Iterator[Section | None]:
+                say, insults = document.say, document.summary.get("insults") or {}
+                rows = [[word, str(count)] for word, count in insults.items()]
+                yield section("insults", say("tone.insults"), Table([say("tone.word"), say("tone.count")], rows))
+    """
+
+    words: ClassVar[Traversable]  # as runner.words.wording.Wording.with_words reads them
+
+    @staticmethod
+    def sections(document: Document) -> Iterable[Section | None]:
+        """Of the report of a run, between its metrics and where its questions fail."""
+        ...
+
+    @staticmethod
+    def sweep_sections(sweep: Sweep) -> Iterable[Section | None]:
+        """Of the report of a sweep, over its completed runs."""
+        ...
+
+    @staticmethod
+    def case_facts(row: Mapping[str, Any], say: Wording) -> Iterable[Fact]:
+        """Of one row of per_item.jsonl: more than runner says of every case, or in its place (see Fact)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one evaluation offers of it."""
+
+    sections: Callable[[Document], Iterable[Section | None]]
+    sweep_sections: Callable[[Sweep], Iterable[Section | None]]
+    case_facts: Callable[[Mapping[str, Any], Wording], Iterable[Fact]]
+    words: Traversable | None
+    missing: str = ""  # the evaluation whose class may not be loaded, or is not there
+
+
+def offer_of(run: Run) -> Offer:
+    """Of the evaluation that run.json names. Only classes of this program and of packages that are installed as part of
+    it are loaded: a folder that somebody else has written is data."""
+    config = run.get("config") or {}
+    evaluation = config.get("evaluation") if isinstance(config, Mapping) else None
+    target = evaluation.get("_target_") if isinstance(evaluation, Mapping) else None
+    return _offer(target) if isinstance(target, str) else _NOTHING
+
+
+def words_of(run: Run) -> Wording:
+    """The language, the metrics and the words of a run, with those that its evaluation brings. Raises DataError where
+    its words are damaged."""
+    say, words = wording_of(run), offer_of(run).words
+    return say if words is None else say.with_words(words).of(run.get("evaluation_type"))
+
+
+def sections_of_sweep(sweep: Sweep) -> list[Section]:
+    """What the evaluations of its completed runs bring to the report of a sweep, each in its own words."""
+    offers = {id(offer): offer for cell in sweep.cells if cell.status == "completed" for offer in [offer_of(cell.run)]}
+    found: list[Section] = []
+    for offer in offers.values():
+        own = sweep if offer.words is None else replace(sweep, say=sweep.say.with_words(offer.words))
+        found += [section for section in offer.sweep_sections(own) if section is not None]
+    return found
+
+
+@cache
+def _offer(target: str) -> Offer:
+    from runner.config.vetting import installed_class
+
+    cls = installed_class(target)
+    if cls is None:
+        return Offer(_none, _none, _none, None, missing=target)
+    return Offer(
+        getattr(cls, "sections", _none),
+        getattr(cls, "sweep_sections", _none),
+        getattr(cls, "case_facts", _none),
+        getattr(cls, "words", None),
+    )
+
+
+def _none(*_: Any) -> Iterable[Any]:
+    return ()
+
+
+_NOTHING = Offer(_none, _none, _none, None)

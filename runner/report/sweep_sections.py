@@ -1,0 +1,217 @@
+"""What the report of a sweep says: its runs side by side, how they compare, what failed, what the models cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from rich.console import Console, RenderableType
+
+from runner.report import metric, sweep_cost
+from runner.report.blocks import (
+    EVERYWHERE,
+    FILES,
+    MARKDOWN,
+    PAGE,
+    TERMINAL,
+    Block,
+    Cell,
+    Chart,
+    Charts,
+    Facts,
+    Fit,
+    Note,
+    Section,
+    Stack,
+    Table,
+    Warnings,
+    section,
+)
+from runner.report.figures import series_along, x_axis
+from runner.report.metrics import measured
+from runner.report.page import FILE
+from runner.report.reporting import sections_of_sweep
+from runner.report.sweep import Cell as Run
+from runner.report.sweep import Sweep, View, read_sweep
+from runner.report.sweep_comparison import SHOWN, against, called, front, gap
+from runner.report.terminal import renderables
+
+MARK = "*"  # before a value that stands out, where nothing is bold
+
+
+def sweep_panels(folder: Path, *, errors: bool = True, bold: bool | None = None) -> list[RenderableType]:
+    """What differs and the main metrics with their intervals, one row a cell; fits 80 columns. `errors`: with why runs
+    have failed. `bold`: what stands out is bold, not marked; by default where stdout shows what is bold."""
+    is_bold = Console().color_system is not None if bold is None else bold
+    shown = sections(read_sweep(folder), folder, errors=errors, mark="" if is_bold else MARK)
+    return renderables(shown, dense=True)
+
+
+def sections(sweep: Sweep, folder: Path, *, errors: bool = True, mark: str = "") -> list[Section]:
+    """`errors`, `mark`: in the terminal, with why runs have failed, and what stands before a value that stands out."""
+    found = (
+        head(sweep),
+        runs(sweep, folder, errors=errors, mark=mark),
+        failures(sweep),
+        *of_evaluations(sweep),
+        against(sweep),
+        front(sweep),
+        gap(sweep),
+        sweep_cost.costs(sweep),
+        _reports(sweep),
+    )
+    return [each for each in found if each is not None]
+
+
+def of_evaluations(sweep: Sweep) -> Iterator[Section]:
+    """What evaluations bring to the report of their sweeps."""
+    for number, each in enumerate(sections_of_sweep(sweep)):
+        yield replace(each, id=each.id or f"own-{number}")
+
+
+# --- what ran -------------------------------------------------------------------------------------
+
+
+def head(sweep: Sweep) -> Section:
+    say, done = sweep.say, sum(cell.status == "completed" for cell in sweep.cells)
+    completed = say("sweep.cells", done=done, total=len(sweep.cells))
+    facts = {
+        "ran.sweep": sweep.head.get("id"),
+        "ran.status": say.name("status", str(sweep.head.get("status"))),
+        "html.runs": completed,
+        **{name: ", ".join(dict.fromkeys(cell.params.get(name, "") for cell in sweep.cells)) for name in sweep.params},
+    }
+    pairs = [(say.texts.get(name, name), str(value)) for name, value in facts.items() if value]
+    blocks: list[Block] = [Facts(pairs, media=PAGE, is_key=True), Note(completed, media=MARKDOWN)]
+    warnings = [Warnings(notes)] if (notes := list(_notes(sweep))) else []
+    title = say("sweep.title", experiment=sweep.head.get("experiment") or "")
+    return Section("", title, [*warnings, *blocks], FILES)
+
+
+def _notes(sweep: Sweep) -> Iterator[Note]:
+    """What a reader must know before the numbers."""
+    if sweep.goes_on:
+        yield Note(sweep.say("sweep.goes_on"), "alarm")
+    yield from (Note(warning, "alarm") for warning in sweep.warnings)
+    if sweep.baselines:
+        yield Note(sweep.say("baselines", names=", ".join(sweep.baselines)))
+
+
+def runs(sweep: Sweep, folder: Path, *, errors: bool, mark: str) -> Section:
+    """Runs that can be compared side by side, and drawn against what was varied."""
+    say = sweep.say
+    views = [block for view in sweep.views for block in _view(sweep, view, folder, mark)]
+    legend = sweep.legend(say("sweep.bold"), sweep.views, sweep.metrics)
+    explained = Note(f"{say('sweep.explain')} {legend}".strip(), "quiet")
+    charts = [chart for view in sweep.views if (chart := _charts(sweep, view)) is not None]
+    title = Note(say("sweep.panel", id=sweep.head.get("id", "")), "strong", TERMINAL)
+    in_short = list(_in_short(sweep, errors=errors, mark=mark))
+    blocks = [title, *views, explained, *charts, *in_short]
+    return Section("runs", say("html.runs"), blocks, untitled=MARKDOWN | TERMINAL)
+
+
+def _in_short(sweep: Sweep, *, errors: bool, mark: str) -> Iterator[Note]:
+    """What stands below the tables of the terminal."""
+    yield from (Note(warning, "alarm", TERMINAL) for warning in sweep.warnings)
+    name = mark or sweep.say("sweep.bold")
+    shown = sweep.metrics[:SHOWN]
+    legends = dict.fromkeys(sweep.legend(name, [view], shown) for view in sweep.views)
+    lines = [*legends, *(note.text for note in _notes(sweep) if note.text not in sweep.warnings)]
+    if errors:
+        lines += [f"{called(sweep, run.folder)}: {run.error_message}" for run in sweep.runs if run.error_message]
+    yield from (Note(line, "quiet", TERMINAL) for line in lines if line)
+
+
+def _view(sweep: Sweep, view: View, folder: Path, mark: str) -> Iterator[Block]:
+    say, names, params = sweep.say, sweep.metrics, sweep.params
+    if view.note:
+        yield Note(view.note)
+        yield Note(view.note, "strong", TERMINAL)
+    headers = [say("sweep.folder"), *params, say("sweep.status"), *(metric.label(name, sweep.k, say) for name in names)]
+    start = 2 + len(params)
+    left = [Stack(name, (place,)) for place, name in enumerate(params, start=1)] or [Stack(headers[0], (0,))]
+    short = [Stack(metric.short(name, sweep.k, say), (start + place,)) for place, name in enumerate(names[:SHOWN])]
+    fit = Fit([*left, *short], len(left))
+    rows = [_row(sweep, view, cell, folder, mark) for cell in sweep.cells]
+    media = EVERYWHERE if names else FILES
+    yield Table(headers, rows, say("html.runs"), right=range(start, len(headers)), media=media, fit=fit)
+
+
+def _row(sweep: Sweep, view: View, cell: Run, folder: Path, mark: str) -> list[str | Cell]:
+    """Nothing for a run whose numbers are not comparable; the terminal shows how it ended."""
+    status = sweep.say.name("status", cell.status)
+    has_report = (folder / cell.folder / FILE).is_file()
+    metrics = view.metrics.get(cell.folder)
+    if metrics is None:
+        none = sweep.say("none")
+        values = [Cell(none, "alarm", short="" if place else status) for place in range(len(sweep.metrics))]
+    else:
+        values = [_value(sweep, view, cell, name, mark) for name in sweep.metrics]
+    return [
+        Cell(cell.folder, href=f"./{quote(cell.folder)}/{FILE}" if has_report else ""),
+        *(Cell(cell.params.get(name, ""), is_data=True) for name in sweep.params),
+        status,
+        *values,
+    ]
+
+
+def _value(sweep: Sweep, view: View, cell: Run, name: str, mark: str) -> Cell:
+    """In the terminal, the value with four digits over a narrow interval."""
+    value = metric.value_of(view.metrics[cell.folder], name)
+    stands_out = sweep.stands_out(view, cell.folder, name)
+    limits = metric.narrow(metric.interval(value.low, value.high, digits=2)).replace(", ", " ")
+    short = f"{mark if stands_out else ''}{metric.four(value.value, sweep.say)}{limits and chr(10)}{limits}"
+    return replace(measured(value, sweep.say, is_best=stands_out), short=short)
+
+
+def _charts(sweep: Sweep, view: View) -> Section | None:
+    """One for each combination of what is not on the x axis, all on the same scale."""
+    cells: list[Mapping[str, Any]] = [
+        {"params": cell.record()["params"], "metrics": view.metrics[cell.folder]}
+        for cell in sweep.cells
+        if view.metrics.get(cell.folder)
+    ]
+    x = x_axis(sweep.params, cells)
+    names = [name for name in _headlines(cells, sweep) if sweep.say.catalogue.variant(name).is_share]
+    if x is None or not names or len(cells) < 2:
+        return None
+    charts = [_chart(sweep, x, rest, members, names) for rest, members in series_along(x, cells).items()]
+    return section("", sweep.say("html.against", x=x), Charts(charts), media=PAGE)
+
+
+def _chart(sweep: Sweep, x: str, title: str, members: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Chart:
+    lines = {
+        metric.label(name, sweep.k, sweep.say): [metric.value_of(cell["metrics"], name) for cell in members]
+        for name in names
+    }
+    return Chart(f"metrics_against_{x}", x, [cell["params"].get(x, "") for cell in members], lines, title=title)
+
+
+def _headlines(cells: Sequence[Mapping[str, Any]], sweep: Sweep) -> list[str]:
+    names = dict.fromkeys(value.name for cell in cells for value in metric.scored(cell["metrics"], cell["metrics"]))
+    return sweep.say.catalogue.headlines(names)
+
+
+# --- the rest -------------------------------------------------------------------------------------
+
+
+def failures(sweep: Sweep) -> Section | None:
+    say = sweep.say
+    rows = [
+        [run.folder, " ".join(run.overrides), say.name("status", run.status), run.error_message or ""]
+        for run in sweep.runs
+        if run.status != "completed"
+    ]
+    headers = [say("sweep.folder"), say("sweep.overrides"), say("sweep.status"), say("worst.error")]
+    title = say("sweep.failures")
+    return section("failures", title, Table(headers, rows, title, right=()))
+
+
+def _reports(sweep: Sweep) -> Section | None:
+    if not sweep.cells:
+        return None
+    pointer = Note(sweep.say("sweep.reports", example=f"{sweep.cells[0].folder}/summary.md"), media=MARKDOWN)
+    return Section("reports", "", [pointer], MARKDOWN, untitled=MARKDOWN)
