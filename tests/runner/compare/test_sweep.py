@@ -54,7 +54,7 @@ def test_every_run_is_compared_with_the_baseline(tmp_path: Path) -> None:
         pytest.approx(0.3),
         "better",
     )
-    assert third["difference"] == pytest.approx(0.29)
+    assert third["difference"] == pytest.approx(0.15)
     assert second["ci_low"] < 0.3 < second["ci_high"]
 
 

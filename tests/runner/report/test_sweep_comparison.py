@@ -50,7 +50,7 @@ def test_the_terminal_table(tmp_path: Path) -> None:
         "[+.18 +.37]",
         "p <.001",
         "10 +0.010",
-        "[−.08 +.10]",
+        "[−.12 +.13]",
         "p .875",
     ]  # exactly .8745
 
