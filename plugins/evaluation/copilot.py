@@ -35,11 +35,12 @@ from runner.llm.health import check_health
 from runner.llm.metering import charge
 from runner.llm.projection import Projection
 from runner.llm.votes import judge_missing
-from runner.metrics import agent, answers, diagnosis, judged, memory, ranking
+from runner.metrics import agent, answers, diagnosis, judged, memory, ranking, right
 from runner.metrics.agent import AgentSums
 from runner.metrics.answers import answer_matches
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
+from runner.metrics.right import Decision, decide
 from runner.protocols import Generator, Judge, Workspace, offered
 from runner.records import (
     Answer,
@@ -152,12 +153,14 @@ class Copilot:
             "slices": slices_fingerprint(queries),
             "models": fingerprint(models),
             "memory_weights": fingerprint(self.weights),
+            right.IDENTITY: fingerprint(self.high),
         }
         return CaseSet(cases, (*found.problems, *problems, *log.problems), {**identity, **asked})
 
     @property
     def metrics(self) -> Sequence[Metric]:
         return (
+            *right.METRICS,
             *ranking.METRICS,
             *memory.METRICS,
             *judged.MEMORY_METRICS,
@@ -278,7 +281,10 @@ class Copilot:
             "documents_tokens": float(output.context.section("documents").tokens),
             **diagnosis.unanswerable_values(label),
         }
-        labels = {**ranked.labels, "answerability": label, **self._labels(case, output, values)}
+        scored = {name: None if name in failed else value for name, value in values.items()}
+        decision = self._decision(case, output, scored)
+        values[right.NAME] = decision.value
+        labels = {**ranked.labels, "answerability": label, **self._labels(case, output, scored, decision)}
         if is_about_memory(case):
             shown = output.context.memory_text + output.context.entities_text
             labels["memory"] = "held" if shown.strip() else "empty"
@@ -294,33 +300,50 @@ class Copilot:
         grades, ungraded = judged.judged_memory(judgements.get(MEMORY), self.judge_.on_failure)
         return {**values, **grades}, (*failed, *ungraded)
 
-    def _labels(self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None]) -> dict[str, str]:
+    def _decision(self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None]) -> Decision:
+        """By the facts of the conversation where one is expected, and by the known answers where one is missing no
+        more."""
+        known = answer_matches(output.answer.text, case.probe.answers)
+        if _is_of_memory(case, values):
+            known = values["answer_facts"] == 1
+        return decide(
+            answerable=case.probe.answerable,
+            declined=output.answer.refused,
+            known_answer=known,
+            faithfulness=values["faithfulness"],
+            answer_relevancy=values["answer_relevancy"],
+            high=self.high,
+        )
+
+    def _labels(
+        self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None], decision: Decision
+    ) -> dict[str, str]:
         faithfulness, relevancy = values["faithfulness"], values["answer_relevancy"]
         labels = {
-            "lost_at": self._lost_at(case, output, values),
+            right.LABEL: decision.by,
+            "lost_at": None if decision.right is None else self._lost_at(case, output, values, decision.right),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
         }
         if output.answer.refused and not case.probe.answerable:  # a right refusal is no failure of generation
-            labels = {"lost_at": labels["lost_at"]}
+            labels = {name: labels[name] for name in (right.LABEL, "lost_at")}
         return {name: label for name, label in labels.items() if label is not None}
 
-    def _lost_at(self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None]) -> str:
-        """In what is remembered, where facts of the conversation are asked for and one is missing in the answer; else
-        where documents are looked for."""
-        refused, given = output.answer.refused, values["answer_facts"]
-        if given is not None and (given < 1 or not case.probe.notes):
-            place = facts_lost_at(case.probe, values, refused=refused)
+    def _lost_at(
+        self, case: ProbeCase, output: CopilotOutput, values: Mapping[str, float | None], decided: bool
+    ) -> str:
+        """In what is remembered, where that decides; else where documents are looked for."""
+        refused = output.answer.refused
+        if _is_of_memory(case, values):
+            place = facts_lost_at(case.probe, values, refused=refused, right=decided)
             return NOT_ASKED if place == "refused_known" and output.generation is None else place
-        matches = answer_matches(output.answer.text, case.probe.answers)
-        right = diagnosis.answered_rightly(matches, values["faithfulness"], values["answer_relevancy"], self.high)
         query = query_of(case, case.probe.question)
-        return self.retrieval.lost_at(query, output.found, refused=refused, right=right, certain=matches is not None)
+        return self.retrieval.lost_at(query, output.found, refused=refused, right=decided)
 
     def _names(self, case: ProbeCase) -> Iterable[str]:
         """Metrics that apply to a question, scored or not."""
         probe, query = case.probe, query_of(case, case.probe.question)
-        yield from ANSWERED
+        yield from (right.NAME, *ANSWERED)
         yield from (*names(probe), "documents_tokens")
         if query.relevance or not probe.answerable:
             yield from self.retrieval.names(query)
@@ -330,6 +353,12 @@ class Copilot:
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         agents = AgentSums(self.retrieval.k)
         return {**sums(agents.passing(rows)), **agents.told()}
+
+
+def _is_of_memory(case: ProbeCase, values: Mapping[str, float | None]) -> bool:
+    """Whether facts of the conversation are asked for, and one is missing in the answer or no document has it."""
+    given = values["answer_facts"]
+    return given is not None and (given < 1 or not case.probe.notes)
 
 
 def _check_notes(queries: Sequence[Query], corpus: Corpus) -> None:

@@ -13,11 +13,12 @@ from runner.domains.agent import report as agent_report
 from runner.errors import EvaluationError, FallsShortError
 from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
-from runner.metrics import answers, diagnosis
+from runner.metrics import answers, diagnosis, right
 from runner.metrics.answers import answer_matches, exact_match, token_f1
 from runner.metrics.judged import ANSWER_METRICS, judged
 from runner.metrics.metric import Metric
 from runner.metrics.required import shortfall
+from runner.metrics.right import Decision, decide
 from runner.protocols import Generator, Judge, Workspace, offered
 from runner.records import (
     Answer,
@@ -104,11 +105,11 @@ class FullRag:
         found = self.retrieval.load()
         parts = {"judge": self.judge_, "generator": self.generator}
         asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
-        return replace(found, identity={**found.identity, **asked})
+        return replace(found, identity={**found.identity, **asked, right.IDENTITY: fingerprint(self.high)})
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        return (*self.retrieval.metrics, *ANSWER_METRICS, *answers.METRICS)
+        return (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *answers.METRICS)
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         preparation = await self.retrieval.prepare(cases, workspace)
@@ -171,7 +172,7 @@ class FullRag:
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
         if output is None:
             known_answers = ("exact_match", "token_f1") if case.answers else ()
-            return Scores({}, unscored=(*self.retrieval.names(case), *RUBRICS, *known_answers))
+            return Scores({}, unscored=(right.NAME, *self.retrieval.names(case), *RUBRICS, *known_answers))
         retrieval = self.retrieval.scores(case, output.found, refused=output.answer.refused)
         rated, failed = judged(judgements, RUBRICS, self.judge_.on_failure)
         known = {
@@ -180,7 +181,9 @@ class FullRag:
         }
         values = {**retrieval.values, **rated, **known}
         scored = {name: None if name in failed else value for name, value in values.items()}
-        labels = {**retrieval.labels, **self._labels(case, output, scored)}
+        decision = self._decision(case, output, scored)
+        values = {right.NAME: decision.value, **values}
+        labels = {**retrieval.labels, **self._labels(case, output, scored, decision)}
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
         return Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
@@ -188,14 +191,26 @@ class FullRag:
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows)
 
-    def _labels(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> dict[str, str]:
+    def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
+        return decide(
+            answerable=case.answerable,
+            declined=output.answer.refused,
+            known_answer=answer_matches(output.answer.text, case.answers),
+            faithfulness=values["faithfulness"],
+            answer_relevancy=values["answer_relevancy"],
+            high=self.high,
+        )
+
+    def _labels(
+        self, case: Query, output: RagOutput, values: Mapping[str, float | None], decision: Decision
+    ) -> dict[str, str]:
         faithfulness, relevancy = values["faithfulness"], values["answer_relevancy"]
-        matches = answer_matches(output.answer.text, case.answers)
-        right = diagnosis.answered_rightly(matches, faithfulness, relevancy, self.high)
+        refused, decided = output.answer.refused, decision.right
         labels = {
-            "lost_at": self.retrieval.lost_at(
-                case, output.found, refused=output.answer.refused, right=right, certain=matches is not None
-            ),
+            right.LABEL: decision.by,
+            "lost_at": None
+            if decided is None
+            else self.retrieval.lost_at(case, output.found, refused=refused, right=decided),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
             "citations": _citations(output),

@@ -22,11 +22,12 @@ from runner.errors import EvaluationError
 from runner.llm.health import check_health
 from runner.llm.metering import charge
 from runner.llm.votes import judge_missing
-from runner.metrics import answers, diagnosis, judged, memory
+from runner.metrics import answers, diagnosis, judged, memory, right
 from runner.metrics.answers import answer_matches
 from runner.metrics.memory import LostAt, lost_at
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
+from runner.metrics.right import Decision, decide
 from runner.protocols import Generator, Judge, Workspace, offered
 from runner.records import (
     Answer,
@@ -137,6 +138,7 @@ class MemoryEvaluation:
     @property
     def metrics(self) -> Sequence[Metric]:
         return (
+            *right.METRICS,
             *memory.METRICS,
             *judged.MEMORY_METRICS,
             *memory.SIZE_METRICS,
@@ -229,10 +231,14 @@ class MemoryEvaluation:
             return output.row["metrics"], output.row["labels"], output.row["weights"]
         label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
         unjudged = dict.fromkeys(judged.MEMORY)
-        values = {**self._counted(case, output), **unjudged, **diagnosis.unanswerable_values(label)}
+        counted_values = self._counted(case, output)
+        decision = _decision(case, output, counted_values)
+        values = {right.NAME: decision.value, **counted_values, **unjudged, **diagnosis.unanswerable_values(label)}
         is_empty = not output.memory_text.strip() and not output.entities_text.strip()
         told = {"answerability": label, "memory": "empty" if is_empty else "held"}
-        labels = {"lost_at": _lost_at(case, output, values), **told}
+        labels = {right.LABEL: decision.by, **told}
+        if decision.right is not None:
+            labels["lost_at"] = _lost_at(case, output, values, decision.right)
         return values, labels, diagnosis.unanswerable_weights(label)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -248,23 +254,30 @@ class MemoryEvaluation:
 
     def _names(self, case: ProbeCase) -> Iterator[str]:
         """Metrics that apply to a probe, scored or not."""
-        yield from judged.MEMORY
+        yield from (right.NAME, *judged.MEMORY)
         yield from names(case.probe)
         if not case.probe.answerable:
             yield from ("unanswerable_recall", "unanswerable_f1")
 
 
-def _lost_at(case: ProbeCase, output: MemoryOutput, values: Mapping[str, float | None]) -> LostAt:
+def _decision(case: ProbeCase, output: MemoryOutput, values: Mapping[str, float | None]) -> Decision:
+    """By the facts that were expected where there are any, else by the known answers."""
+    probe, given = case.probe, values["answer_facts"]
+    known = answer_matches(output.answer.text, probe.answers) if given is None else given == 1
+    return decide(answerable=probe.answerable, declined=output.answer.refused, known_answer=known)
+
+
+def _lost_at(case: ProbeCase, output: MemoryOutput, values: Mapping[str, float | None], decided: bool) -> LostAt:
     """By the facts that were expected where there are any, else by evidence and known answers."""
     probe, refused = case.probe, output.answer.refused
     if probe.expected:
-        return facts_lost_at(probe, values, refused=refused)
+        return facts_lost_at(probe, values, refused=refused, right=decided)
     shown = values["evidence_recall"]
     return lost_at(
         answerable=probe.answerable,
         refused=refused,
         shown=None if shown is None else shown == 1,
-        right=None if refused else answer_matches(output.answer.text, probe.answers),
+        right=decided,
         stale=bool(values["answer_stale"]),
     )
 

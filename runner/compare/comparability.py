@@ -47,8 +47,8 @@ class Reason:
 
 def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
     """Empty where the metric is comparable. One that a run does not have was measured in no other way."""
-    if missing := list(_missing(runs, metric)):
-        return missing
+    if lacking := list(missing(runs, metric)):
+        return lacking
     found = list(_other_k(runs, metric))
     depends = {*runs.baseline.depends.get(metric, ()), *runs.candidate.depends.get(metric, ())}
     one, other = runs.baseline.identity, runs.candidate.identity
@@ -65,7 +65,7 @@ def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
     return found
 
 
-def _missing(runs: PairedRuns, metric: str) -> Iterator[Reason]:
+def missing(runs: PairedRuns, metric: str) -> Iterator[Reason]:
     for side, snapshot in (("baseline", runs.baseline), ("candidate", runs.candidate)):
         if metric not in snapshot.cases.values:
             yield Reason("missing", (side,))

@@ -19,7 +19,7 @@ from runner.compare.sides import Side
 from runner.compare.slices import slices_of
 from runner.compare.snapshots import Bools, Snapshot
 from runner.compare.texts import with_texts
-from runner.compare.verdicts import ALPHA, Overall, Role, Verdict, adjusted, main_metrics, overall, verdict
+from runner.compare.verdicts import ALPHA, Overall, Role, Verdict, adjusted, holds, main_metrics, overall, verdict
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import Paired
 from runner.tracking.entry import NOT_PARAMS, flat
@@ -120,7 +120,10 @@ def compare_all(
         for (number, name), p_holm in zip(places, adjusted(numbers), strict=True):
             chances[number][name] = p_holm
         family += sum(each.differs for each in numbers) if role == "main" else 0
-    return [each.comparison(regression, p_holm, family) for each, p_holm in zip(found, chances, strict=True)]
+    return [
+        each.comparison(regression, {**p_holm, **each.restated(p_holm)}, family)
+        for each, p_holm in zip(found, chances, strict=True)
+    ]
 
 
 class _Numbers:
@@ -163,6 +166,12 @@ class _Numbers:
             return "main"
         return "leg" if "/" in name and not name.startswith("chunk/") else "other"
 
+    def restated(self, p_holm: Mapping[str, float]) -> dict[str, float]:
+        """p of the metrics that are a main metric under another name here, as hit rate and recall are with one gold
+        document: what is one test has one result."""
+        main = {self.numbers[name]: p_holm[name] for name in reversed(self.main)}
+        return {name: main[numbers] for name, numbers in self.numbers.items() if numbers in main}
+
     def comparison(self, regression: Regression, p_holm: Mapping[str, float], family: int) -> Comparison:
         one, other = self._runs.baseline, self._runs.candidate
         metrics = [
@@ -177,7 +186,7 @@ class _Numbers:
             candidate=self._sides[1],
             pairing=self._runs.pairing,
             anchored=self._runs.anchored,
-            verdict=self._verdict(metrics),
+            verdict=self._verdict(metrics, regression.margin),
             metrics=metrics,
             not_comparable=list(self._not_comparable()),
             config_difference=config_difference(one, other),
@@ -185,17 +194,22 @@ class _Numbers:
             latency=latency,
             cost=cost,
             flips=with_texts(flips_of(self._runs, self.main, judged), *self._sides),
-            gate=gate_of(rules, self._runs, [*latency, *cost], allow_incomparable=self._allow),
+            gate=gate_of(rules, self._runs, [*latency, *cost], self.main, allow_incomparable=self._allow),
             margin=regression.margin,
             family=family,
             catalogue=self.catalogue,
             allow_incomparable=self._allow,
         )
 
-    def _verdict(self, metrics: Sequence[Compared]) -> Overall:
+    def _verdict(self, metrics: Sequence[Compared], margin: float) -> Overall:
         if self.numbers and not any(self.catalogue.direction(name) for name in self._reasons):
             return "not_judged"
-        return overall(each.verdict for each in metrics if each.role == "main" and each.verdict is not None)
+        main = {each.difference.metric: each for each in metrics if each.role == "main" and each.verdict is not None}
+        found = [main[name] for name in self.main if name in main]
+        first_holds = bool(found) and holds(
+            self.catalogue.variant(found[0].difference.metric), found[0].numbers, margin
+        )
+        return overall([each.verdict for each in found if each.verdict is not None], first_holds=first_holds)
 
     def _compared(self, difference: Difference, numbers: Paired, p_holm: float, margin: float) -> Compared:
         name = difference.metric

@@ -1,8 +1,9 @@
 """Questions that went from right to wrong, and back.
 
-A question is right where the run lost it nowhere (label `lost_at` is `none`), and wrong where its case failed.
-Where the two runs are of different evaluations, or have no such label, the first metric that both have decides of those
-that tell right from wrong, at k where both have the same, else at 10.
+A question is right where the main metric of the runs that tells right from wrong has 1, and wrong where its case
+failed. Where they have none, it is right where the run lost it nowhere (label `lost_at` is `none`); where the two runs
+are of different evaluations, or have no such label, the first metric that both have decides of those that tell right
+from wrong, at k where both have the same, else at 10.
 Pairs whose question or labels are not the same count nowhere: they were not asked or not judged alike.
 Flips are ordered by their weight: the mean change of the main metrics of the case.
 """
@@ -77,14 +78,16 @@ def flips_of(runs: PairedRuns, metrics: Sequence[str], judged: Sequence[str]) ->
 
 def decided_by(baseline: Snapshot, candidate: Snapshot) -> str | None:
     """The label or metric that tells right from wrong in both runs."""
-    same = baseline.run.get("evaluation_type") == candidate.run.get("evaluation_type")
-    if same and all(LABEL in run.cases.labels for run in (baseline, candidate)):
-        return LABEL
     catalogue = together([candidate.catalogue, baseline.catalogue])
     both = [catalogue.variant(name) for name in candidate.cases.values if name in baseline.cases.values]
     telling = [each for each in both if each.metric is not None and each.metric.tells_right and each.is_whole]
     usable = [each for each in telling if each.fixed in (None, CUTOFF)]
     usable = [each for each in usable if not each.is_own_k or baseline.k == candidate.k]
+    if main := [each for each in usable if each.is_main]:
+        return min(main, key=lambda each: each.priority).name
+    same = baseline.run.get("evaluation_type") == candidate.run.get("evaluation_type")
+    if same and all(LABEL in run.cases.labels for run in (baseline, candidate)):
+        return LABEL
     found = min(usable, key=lambda each: (each.is_own_k or each.fixed is not None, each.priority), default=None)
     return None if found is None else found.name
 

@@ -1,15 +1,16 @@
 """Regression rules held against two runs.
 
 A rule fires where the candidate lost more than the margin and, where it demands significance, p is below .05. A gate
-looks in one direction, so p is one-sided; it is adjusted (Holm) over the rules that demand significance. A rule that
-names a metric that a run does not have is an error. One whose metric does not say which way it is better, nor does
-the rule, is not evaluated. One whose metric has no value in a run (latency of a replayed
-run) is not evaluated, one whose metric means something else in the two runs is not comparable; neither has passed.
+looks in one direction, so p is one-sided; it is adjusted (Holm) over the rules that demand significance. A rule whose
+metric the candidate has lost is an error, as is one whose name only comes close to a metric. It is not evaluated where
+the baseline does not have its metric, where neither the metric nor the rule says which way it is better, and where the
+metric has no value in a run (latency of a replayed run); it is not comparable where the metric means something else in
+the two runs. Neither has passed. A rule for `main` stands for one for each main metric of the two runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,9 +27,11 @@ from runner.compare.snapshots import Bools, Cases, Snapshot
 from runner.compare.verdicts import ALPHA
 from runner.errors import InputError, did_you_mean
 from runner.metrics import paired, statistics
+from runner.metrics.catalogue import built_in
 
 Status = Literal["passed", "fired", "not_evaluated", "not_comparable"]
-NO_METRIC = "; choose rules that fit, or none"
+NO_METRIC = "; choose rules that fit, or none: --rules none, regression=none"
+MAIN = "main"  # in place of a metric: every main metric
 ROUNDING = 1e-9  # a loss of exactly the margin does not fire
 
 
@@ -67,21 +70,37 @@ class Gate:
         return "fired" in [*(rule.status for rule in self.rules), *(case.status for case in self.cases)]
 
 
-def gate_of(regression: Regression, runs: PairedRuns, expenses: Sequence[Expense], *, allow_incomparable: bool) -> Gate:
-    """Raises InputError for a rule or a case that neither run knows."""
+def gate_of(
+    regression: Regression,
+    runs: PairedRuns,
+    expenses: Sequence[Expense],
+    main: Sequence[str],
+    *,
+    allow_incomparable: bool,
+) -> Gate:
+    """`main`: the main metrics of both. Raises InputError for a rule that names no metric, and for a case that neither
+    run knows."""
     checked = _Checked(runs, {expense.name: expense for expense in expenses}, allow_incomparable)
-    measured = [checked.result(rule, f"regression.rules.{number}") for number, rule in enumerate(regression.rules)]
+    measured = [
+        checked.result(replace(rule, metric=metric), f"regression.rules.{number}")
+        for number, rule in enumerate(regression.rules)
+        for metric in (main if rule.metric == MAIN else [rule.metric])
+    ]
     cases = [checked.case(id) for id in regression.must_not_break]
     return Gate(_decided(measured), cases)
 
 
-def demand_known(regression: Regression, known: Mapping[str, object], side: str) -> None:
-    """Raises InputError for the first rule whose metric is neither among those of a run nor a latency or cost."""
+def demand_known(regression: Regression, known: Collection[str], side: str) -> None:
+    """Raises InputError for the first rule whose metric comes close to one of a run, and is none."""
     for number, rule in enumerate(regression.rules):
-        if rule.metric not in known and not is_expense(rule.metric):
-            near = did_you_mean(rule.metric, known)
-            hint = near if "did you mean" in near else NO_METRIC
-            raise InputError(f"regression.rules.{number}: the {side} has no metric '{rule.metric}'{hint}")
+        if rule.metric not in (MAIN, *known) and not is_expense(rule.metric):
+            _refuse_misspelt(rule.metric, known, f"regression.rules.{number}", side)
+
+
+def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str) -> None:
+    near = did_you_mean(metric, known)
+    if "did you mean" in near and built_in().variant(metric).metric is None:
+        raise InputError(f"{key}: the {side} has no metric '{metric}'{near}")
 
 
 def _decided(results: Sequence[RuleResult]) -> list[RuleResult]:
@@ -107,11 +126,15 @@ class _Checked:
     def result(self, rule: Rule, key: str) -> RuleResult:
         if is_expense(rule.metric):
             return self._of_expense(rule, key)
-        for side, run in (("baseline", self._runs.baseline), ("candidate", self._runs.candidate)):
-            if rule.metric not in run.metrics:
-                near = did_you_mean(rule.metric, run.metrics)
-                hint = near if "did you mean" in near else NO_METRIC
-                raise InputError(f"{key}: the {side} has no metric '{rule.metric}'{hint}")
+        baseline, candidate = self._runs.baseline.metrics, self._runs.candidate.metrics
+        if rule.metric not in candidate:
+            _refuse_misspelt(rule.metric, candidate, key, "candidate")
+            if rule.metric in baseline:
+                raise InputError(
+                    f"{key}: the candidate has no metric '{rule.metric}', which the baseline has{NO_METRIC}"
+                )
+        if rule.metric not in baseline or rule.metric not in candidate:
+            return RuleResult(rule, "not_evaluated", reasons=tuple(comparability.missing(self._runs, rule.metric)))
         rule = replace(rule, direction=rule.direction or self._runs.catalogue.direction(rule.metric))
         if rule.direction is None:
             return RuleResult(rule, "not_evaluated", reasons=(Reason("direction"),))

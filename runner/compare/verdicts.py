@@ -4,29 +4,34 @@ better, worse   p below .05 after Holm's adjustment, and the 95 % interval exclu
 within_noise    the 95 % interval lies within the margin (a share of the metric's range) around 0: too small a
                 difference to matter, whatever it is; or no case differs
 inconclusive    neither: the runs may differ by more than the margin, or not at all
+too_few         fewer than ten pairs, which tell nothing
 
-The verdict on two runs is that on their main metrics, which are adjusted together, over all candidates of one
-comparison: those that say so of themselves (runner.metrics.metric), of those with cutoffs the ones at k where both
-runs have the same k, else at the largest fixed cutoff of both. Where an evaluation has none, all of its metrics are
-main metrics; where it has some and none is comparable, there is no verdict. A metric of which nothing says whether
-more of it is better has no verdict, and is no main metric. All other metrics are adjusted among themselves, and so
-are those of the legs of a fusion. A metric that is the same in every case is no test and does not count.
+The verdict on two runs follows the first of their main metrics (Answered Right where something is answered, recall
+where documents are only looked for). A change is better only where that one is better, or is not worse by more than the
+margin while another one is better; where it is worse the change is worse, whatever else was gained.
+
+The main metrics are adjusted together, over all candidates of one comparison: those that say so of themselves
+(runner.metrics.metric), of those with cutoffs the ones at k where both runs have the same k, else at the largest fixed
+cutoff of both. Where an evaluation has none, all of its metrics are main metrics; where it has some and none is
+comparable, there is no verdict. A metric of which nothing says whether more of it is better has no verdict, and is no
+main metric. All other metrics are adjusted among themselves, and so are those of the legs of a fusion. A metric that is
+the same in every case is no test and does not count.
 
 not_judged      the runs can be compared, and no metric of theirs says which way it is better
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from runner.metrics import paired
 from runner.metrics.metric import Catalogue, Variant
-from runner.metrics.paired import Paired
+from runner.metrics.paired import FEWEST, Paired
 
-Verdict = Literal["better", "worse", "within_noise", "inconclusive"]
+Verdict = Literal["better", "worse", "within_noise", "inconclusive", "too_few"]
 Role = Literal["main", "other", "leg"]
-Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "not_comparable", "not_judged"]
+Overall = Literal["better", "worse", "mixed", "within_noise", "inconclusive", "too_few", "not_comparable", "not_judged"]
 
 ALPHA = 0.05
 
@@ -70,6 +75,8 @@ def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> V
     """None where nothing says which way the metric is better."""
     if metric.direction is None:
         return None
+    if numbers.n < FEWEST:
+        return "too_few"
     if p_holm < ALPHA and numbers.leaves_out_zero:
         return "better" if (numbers.difference > 0) == (metric.direction == "higher") else "worse"
     if not numbers.differs or numbers.is_within(margin * metric.span):
@@ -77,13 +84,23 @@ def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> V
     return "inconclusive"
 
 
-def overall(verdicts: Iterable[Verdict]) -> Overall:
-    found: Sequence[Verdict] = list(verdicts)
-    if not found:
+def holds(metric: Variant, numbers: Paired, margin: float) -> bool:
+    """Whether the candidate is not worse by more than the margin, at 95 %."""
+    end = numbers.low if metric.direction == "higher" else numbers.high
+    if not numbers.differs or end is None:
+        return not numbers.differs
+    return (end if metric.direction == "higher" else -end) >= -margin * metric.span
+
+
+def overall(verdicts: Sequence[Verdict], *, first_holds: bool) -> Overall:
+    """Of the main metrics, the deciding one first; `first_holds`: whether that one is not worse (`holds`)."""
+    if not verdicts:
         return "not_comparable"
-    if "better" in found and "worse" in found:
-        return "mixed"
-    for each in ("worse", "better"):
-        if each in found:
-            return each
-    return "within_noise" if set(found) == {"within_noise"} else "inconclusive"
+    first = verdicts[0]
+    if "worse" in verdicts:
+        return "mixed" if "better" in verdicts and first != "worse" else "worse"
+    if first == "better" or ("better" in verdicts and first_holds and first != "too_few"):
+        return "better"
+    if first == "too_few":
+        return "too_few"
+    return "within_noise" if set(verdicts) <= {"within_noise", "too_few"} else "inconclusive"

@@ -99,18 +99,6 @@ def unanswerable_weights(label: Answerability) -> dict[str, float]:
     return {"unanswerable_f1": 2.0} if label == "true_positive" else {}
 
 
-def answered_rightly(
-    matches: bool | None, faithfulness: float | None, answer_relevancy: float | None, high: float
-) -> bool | None:
-    """Whether the answer is right: it matches a known answer or, where none is known (`matches` None), it
-    is judged faithful and relevant above `high`. None when there is neither."""
-    if matches is not None:
-        return matches
-    if faithfulness is None or answer_relevancy is None:
-        return None
-    return faithfulness > high and answer_relevancy > high
-
-
 def lost_at(
     *,
     answerable: bool,
@@ -119,19 +107,17 @@ def lost_at(
     k: int,
     refused: bool | None = None,
     right: bool | None = None,
-    certain: bool = False,
 ) -> LostAt:
-    """The first place where a question was lost; `none` when it was not, as far as can be told.
+    """The first place where a question was lost; `none` where it was not, as far as can be told: always where it was
+    answered right, whatever was found for it, and never where it was answered wrong.
 
-    `gold_rank` is the rank (from 1) of the first gold document, None when the whole ranking has none.
-    `refused` and `right` are None without a generator or a verdict. `certain` says that `right` comes
-    from known answers: then a right answer is no loss even if it came from a document that is not gold,
-    while a judge's approval of such an answer does not hide that retrieval missed the gold document.
+    `gold_rank` is the rank (from 1) of the first gold document, None when the whole ranking has none. `refused` and
+    `right` are None where nobody answers.
     """
+    if right:
+        return "none"
     if not answerable:
         return "answered_unanswerable" if refused is False else "none"
-    if right and certain:
-        return "none"
     if not gold_in_corpus:
         return "not_in_corpus"
     if gold_rank is None:

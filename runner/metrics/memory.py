@@ -206,21 +206,20 @@ def leakage(texts: Iterable[str], canaries: Sequence[str]) -> float | None:
     return float(any(shows_inside(text, canaries) for text in texts)) if canaries else None
 
 
-def lost_at(*, answerable: bool, refused: bool, shown: bool | None, right: bool | None, stale: bool | None) -> LostAt:
-    """The first place where a probe was lost; `none` when it was not, as far as can be told. `shown`: whether all that
-    the answer needs was there to read; `right` and `stale`: whether the answer gives it, or what is no longer true.
-    None where that is not known."""
-    if not answerable:
-        return "none" if refused else "made_up"
+def lost_at(*, answerable: bool, refused: bool, shown: bool | None, right: bool, stale: bool) -> LostAt:
+    """The first place where a probe was lost; `none` where it was answered right. `shown`: whether all that the answer
+    needs was there to read, None where that is not known; `stale`: whether the answer gives what is no longer true."""
     if right:
         return "none"
+    if not answerable:
+        return "made_up"
     if shown is False:
         return "forgotten"
     if refused:
         return "refused_known"
     if stale:
         return "stale_answer"
-    return "unused" if right is False else "none"
+    return "unused"
 
 
 def n_sentences(text: str) -> int:

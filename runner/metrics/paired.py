@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from runner.metrics import bounded, statistics
 from runner.metrics.statistics import Floats
 
+FEWEST = 10  # pairs that can tell something
 SWAPS = 9_999
 ALL_SWAPS = 12  # cases that differ, up to which all ways of swapping are tried
 MANY = 1_000  # cases that differ, above which the normal distribution is close enough

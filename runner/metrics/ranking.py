@@ -50,7 +50,7 @@ METRICS = (
         main=True,
         headline=1,
         shown=frozenset({"worst"}),
-        quality=3,
+        quality=2,
     ),
     Metric(
         name="hit_rate",
@@ -69,7 +69,6 @@ METRICS = (
         grades=Grades(),
         depends=("k", "queries", "gold", "documents", "metric_code.ranking"),
         group="retrieval",
-        main=True,
         headline=3,
         shown=frozenset(),
     ),
@@ -83,7 +82,7 @@ METRICS = (
         main=True,
         headline=2,
         shown=frozenset(),
-        quality=2,
+        quality=3,
     ),
     Metric(
         name="map",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from runner.metrics.catalogue import declared_in
+from runner.metrics.paired import FEWEST
 from runner.report import metric
 from runner.report.markdown import Markdown
 from runner.words.wording import Wording
@@ -118,7 +119,7 @@ def headline(record: Record, say: Wording) -> str:
     """The verdict and what it rests on."""
     groups = {
         verdict: [entry for entry in of_role(record, "main") if entry["verdict"] == verdict]
-        for verdict in ("better", "worse", "within_noise", "inconclusive")
+        for verdict in ("better", "worse", "within_noise", "inconclusive", "too_few")
     }
     changes = {
         verdict: ", ".join(
@@ -128,17 +129,31 @@ def headline(record: Record, say: Wording) -> str:
         for verdict, entries in groups.items()
     }
     names = [label(entry, record, say) for entry in groups["inconclusive"]]
-    values = {"margin": plain(record["margin"]), "open": listed(names, say), **changes}
-    text = say(f"compare.say.{record['verdict']}", **values)
+    pairs = max((entry["n_paired"] for entry in of_role(record, "main")), default=0)
+    counts = {"pairs": pairs, "fewest": FEWEST}
+    values = {"margin": plain(record["margin"]), "open": listed(names, say), **counts, **changes}
+    if first := deciding(record, say):
+        values["first"] = label(first, record, say)
+    verdict = record["verdict"]
+    undecided = groups["better"] and verdict in ("inconclusive", "within_noise", "too_few")
+    text = say("compare.say.undecided" if undecided else f"compare.say.{verdict}", **values)
     rest = [
         f"{label(entry, record, say)} {say.name('verdict', entry['verdict'])}"
-        for verdict in ("within_noise", "inconclusive")
+        for verdict in ("within_noise", "inconclusive", "too_few")
         for entry in groups[verdict]
     ]
     lines = [text]
-    if rest and record["verdict"] in ("better", "worse", "mixed"):
+    if verdict == "worse" and groups["better"]:
+        lines.append(say("compare.say.despite", **values))
+    if rest and (undecided or verdict in ("better", "worse", "mixed")):
         lines.append(say("compare.say.too", others=", ".join(rest)))
     return " ".join([*lines, *_against(record, say)])
+
+
+def deciding(record: Record, say: Wording) -> Record | None:
+    """The main metric that the verdict follows."""
+    main = {entry["name"]: entry for entry in of_role(record, "main")}
+    return main[say.catalogue.in_order(main)[0]] if main else None
 
 
 def _against(record: Record, say: Wording) -> list[str]:
@@ -170,7 +185,11 @@ def gate_lines(record: Record, say: Wording) -> list[str]:
         lines.append(say("compare.fired_cases", cases=listed(broken, say, 20)))
     if (rules or cases) and not gate["fired"]:
         lines.append(say("compare.fired_not"))
-    return [*lines, *([say("compare.unsure", rules=", ".join(unsure))] if unsure else [])]
+    if unsure:
+        lines.append(say("compare.unsure", rules=", ".join(unsure)))
+    if record["verdict"] == "worse" and not gate["fired"]:
+        lines.append(say("compare.worse_unfired", verdict=say.name("verdict", "worse")))
+    return lines
 
 
 def warnings(record: Record, say: Wording) -> list[str]:

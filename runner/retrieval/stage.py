@@ -175,7 +175,6 @@ class Retrieval:
         *,
         refused: bool | None = None,
         right: bool | None = None,
-        certain: bool = False,
     ) -> str:
         if refused is None and found.message is not None:
             refused = True
@@ -193,7 +192,6 @@ class Retrieval:
             k=self.k,
             refused=refused if query.answerable else self.gives_up(found, refused),
             right=right,
-            certain=certain,
         )
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

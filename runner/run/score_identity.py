@@ -17,6 +17,7 @@ from runner.system.store import fingerprint
 
 # Family of metrics -> modules that make them.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "right": ("runner.metrics.right",),
     "ranking": ("runner.metrics.ranking",),
     "answers": ("runner.metrics.answers",),
     "diagnosis": ("runner.metrics.diagnosis", "runner.text.refusals"),

@@ -56,14 +56,14 @@ def names(probe: Probe) -> Iterator[str]:
         yield from ("exact_match", "token_f1")
 
 
-def facts_lost_at(probe: Probe, values: Mapping[str, float | None], *, refused: bool) -> LostAt:
+def facts_lost_at(probe: Probe, values: Mapping[str, float | None], *, refused: bool, right: bool) -> LostAt:
     """Where a probe was lost, by the facts that were expected. `values`: as they were counted."""
-    shown, given = values["facts_present"], values["answer_facts"]
+    shown = values["facts_present"]
     return lost_at(
         answerable=probe.answerable,
         refused=refused,
         shown=None if shown is None else shown == 1,
-        right=None if given is None else given == 1,
+        right=right,
         stale=bool(values["answer_stale"]),
     )
 

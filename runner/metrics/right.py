@@ -1,0 +1,105 @@
+"""Whether a system did right by a question: the number that decides.
+
+A question is decided by the first of these that applies, and its row says by which (`right_by`):
+
+declined     the system said that it has no answer: right where there is none, wrong where there is one
+answered     it answered a question that has no answer: wrong
+not_judged   the model that should have held the answer against the known ones did not do so: nobody knows
+correctness  a model held the answer against the known ones: right above `high`
+known_answer no model did: right where a known answer, or every fact that was expected, is found in it
+stand_in     no answer is known: right where the judge finds it faithful and relevant, both above `high`. This stands in
+             for the truth, which nobody wrote down
+unknown      nothing can tell
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from runner.metrics.metric import Grades, Metric
+
+NAME = "right"
+LABEL = "right_by"
+IDENTITY = "right"  # the name of `high` in the identity of a run
+
+METRICS = (
+    Metric(
+        name=NAME,
+        better="higher",
+        label={"en": "Answered Right", "ko": "정답률"},
+        short={"en": "Right", "ko": "정답률"},
+        meaning={
+            "en": (
+                "Share of the questions that were answered right, or rightly declined where there is no answer; "
+                "questions of which nothing can tell are left out."
+            ),
+            "ko": "맞게 답했거나, 답이 없는 질문에서 답을 사양한 비율(판단할 근거가 없는 질문은 제외)",
+        },
+        grades=Grades(),
+        main=True,
+        depends=(
+            "queries",
+            "gold",
+            IDENTITY,
+            "judge",
+            "judge_prompt.answer_correctness",
+            "judge_prompt.faithfulness",
+            "judge_prompt.answer_relevancy",
+            "metric_code.right",
+            "metric_code.answers",
+        ),
+        group="answers",
+        headline=0,
+        shown=frozenset({"sweeps", "slices", "cases", "worst"}),
+        quality=0,
+        tells_right=True,
+    ),
+)
+
+By = Literal["declined", "answered", "not_judged", "correctness", "known_answer", "stand_in", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`right` is None where nobody knows."""
+
+    right: bool | None
+    by: By
+
+    @property
+    def value(self) -> float | None:
+        return None if self.right is None else float(self.right)
+
+
+def decide(
+    *,
+    answerable: bool,
+    declined: bool,
+    known_answer: bool | None,
+    high: float = 1.0,
+    correctness: float | None = None,
+    not_judged: bool = False,
+    faithfulness: float | None = None,
+    answer_relevancy: float | None = None,
+) -> Decision:
+    """Whether one question was answered right.
+
+    high           above it a score of a judge is high
+    known_answer   whether a known answer is found in the answer; None where none is known
+    correctness    what a model said of the answer beside the known ones, 0..1; None where none was asked
+    not_judged     a model was asked so, and gave no score
+    """
+    if declined:
+        return Decision(not answerable, "declined")
+    if not answerable:
+        return Decision(False, "answered")
+    if not_judged:
+        return Decision(None, "not_judged")
+    if correctness is not None:
+        return Decision(correctness > high, "correctness")
+    if known_answer is not None:
+        return Decision(known_answer, "known_answer")
+    if faithfulness is not None and answer_relevancy is not None:
+        return Decision(faithfulness > high and answer_relevancy > high, "stand_in")
+    return Decision(None, "unknown")
