@@ -18,7 +18,7 @@ from runner.system.store import fingerprint
 # Family of metrics -> modules that make them.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "ranking": ("runner.metrics.ranking",),
-    "answers": ("runner.metrics.answers",),
+    "answers": ("runner.metrics.answers", "runner.text.shown"),
     "diagnosis": ("runner.metrics.diagnosis", "runner.text.refusals"),
     "memory": ("runner.metrics.memory",),
     "trace": ("runner.metrics.trace",),
