@@ -64,7 +64,9 @@ def plainly_same(one: str, other: str) -> bool:
     anything. For others only a reader can tell."""
     if exact_match(one, (other,)) == 1.0:
         return True
-    return bool(contains_answer(one, [other]) or contains_answer(other, [one])) and not denied(one) and not denied(other)
+    return (
+        bool(contains_answer(one, [other]) or contains_answer(other, [one])) and not denied(one) and not denied(other)
+    )
 
 
 def _messages(name: str, fields: Mapping[str, str | Sequence[Item]], language: Language) -> tuple[Message, ...]:

@@ -146,10 +146,18 @@ async def test_a_failure_after_repeats_and_a_repair(server, models, judge, conte
     assert server.count == 4
 
 
-async def test_out_of_range_is_clamped(server, models, judge):
-    server.respond = lambda body: completion(body, reply(12, -3, 100, -1))
+async def test_a_little_out_of_range_is_clamped(server, models, judge):
+    server.respond = lambda body: completion(body, reply(10.5, -0.5, 10.2, -0.1))
     scores = (await judged(models, judge())).details["scores"]
     assert [scores[name]["score"] for name in CRITERIA] == [10.0, 0.0, 10.0, 0.0]
+
+
+async def test_a_score_of_another_scale_is_a_malformed_reply(server, models, judge):
+    server.respond = lambda body: completion(body, reply(85, 40, 60, 5))
+    found = await judged(models, judge())
+    assert found.score is None
+    assert "scores.relevance.score: expected a number from 0 to 10, got 85" in str(found.error)
+    assert server.count == 4
 
 
 async def test_a_field_that_is_missing(models, judge):
