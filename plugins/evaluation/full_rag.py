@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from runner.domains.agent import report as agent_report
 from runner.errors import EvaluationError, FallsShortError
+from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis
@@ -118,7 +119,7 @@ class FullRag:
     async def check_judge(self) -> Mapping[str, Any]:
         if not offered(self.judge_, "health"):
             return {}
-        return {"judge_health": await check_health(self.judge_, RUBRICS)}
+        return {"judge_health": await check_health(self.judge_, answer_controls(RUBRICS))}
 
     def _demand(self, cases: Sequence[Query]) -> None:
         """Raises FallsShortError when retrieval is below `require`."""

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from plugins.judge.lexical import LexicalJudge
 from runner.errors import EvaluationError
+from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.records import Context, Judgement
 
@@ -169,7 +170,7 @@ async def test_an_unknown_rubric_names_the_known_ones():
 
 async def test_its_health():
     """It sees words: two negations that no sentence of the sources is close to pass, and one paraphrase does not."""
-    health = await check_health(LexicalJudge(), ["faithfulness", "answer_relevancy"])
+    health = await check_health(LexicalJudge(), answer_controls(["faithfulness", "answer_relevancy"]))
     faithful, relevant = health["faithfulness"], health["answer_relevancy"]
     assert [(each["k"], each["n"]) for each in (faithful["false_accept"], faithful["false_reject"])] == [
         (2, 10),
