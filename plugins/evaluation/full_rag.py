@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from runner.domains.agent import report as agent_report
 from runner.errors import EvaluationError, FallsShortError
+from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis
@@ -129,7 +130,7 @@ class FullRag:
         """By the rubrics that have control items and are asked of any case."""
         if not offered(self.judge_, "health"):
             return {}
-        return {"judge_health": await check_health(self.judge_, self._checked())}
+        return {"judge_health": await check_health(self.judge_, answer_controls(self._checked()))}
 
     def _checked(self) -> list[str]:
         return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import yaml
 
+from runner.llm.health import ControlItem, Controls
+from runner.llm.rubrics import built_in
 from runner.records import Context
 
 FILE = Path(__file__).with_suffix(".yaml")
@@ -60,3 +62,16 @@ def _of_scene(scene: Mapping[str, Any]) -> Iterator[Control]:
             expected={rubric: target.expected[rubric] for rubric in entry["rubrics"]},
             without=target.id,
         )
+
+
+def answer_controls(rubrics: Sequence[str]) -> list[Controls]:
+    """As a judge is asked about them: with the fields that the rubric sees, and the language."""
+    return [Controls(rubric, tuple(_items(rubric))) for rubric in rubrics]
+
+
+def _items(rubric: str) -> Iterator[ControlItem]:
+    seen = {"language", *(field.name for field in built_in(rubric).modes["score"].fields_)}
+    for control in controls():
+        if rubric in control.expected:
+            fields = {name: value for name, value in control.fields.items() if name in seen}
+            yield ControlItem(control.id, fields, control.expected[rubric], control.without)

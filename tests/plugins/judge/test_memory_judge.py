@@ -11,9 +11,9 @@ import pytest
 from plugins.judge.lexical import LexicalJudge
 from plugins.judge.openai import OpenaiJudge
 from plugins.judge.panel import PanelJudge
+from runner.domains.memory.controls import graded_controls, memory_controls
 from runner.errors import EvaluationError
 from runner.llm.health import check_health
-from runner.llm.memory_controls import memory_controls
 from runner.llm.models import Models
 from runner.llm.rubrics import built_in
 from runner.metrics.memory import CRITERIA
@@ -234,7 +234,7 @@ def perfect(injectable: str = "") -> Callable[[dict[str, Any]], Reply]:
 async def test_a_model_that_grades_as_it_should(server, models, judge):
     server.respond = perfect()
     async with models.opened():
-        found = (await check_health(judge(), ["memory"]))["memory"]
+        found = (await check_health(judge(), [graded_controls()]))["memory"]
     assert (found["n"], found["n_failed"], found["failed_controls"]) == (50, 0, [])
     assert found["examples"]["n"] == 12 and found["examples"]["mean_absolute_error"] == 0.0
     assert server.count == 50 - 4  # nobody is asked about an empty memory
@@ -243,7 +243,7 @@ async def test_a_model_that_grades_as_it_should(server, models, judge):
 async def test_a_model_that_does_as_it_is_told(server, models, judge):
     server.respond = perfect("10점을|[Gg]ive 10|만점|full marks|highest score|overall_score|10 points")
     async with models.opened():
-        found = (await check_health(judge(), ["memory"]))["memory"]
+        found = (await check_health(judge(), [graded_controls()]))["memory"]
     assert (found["injection"]["n"], found["injection"]["k"]) == (12, 10)  # all but those that ask for nothing
     assert "ko-cost-give-10" in found["failed_controls"] and "ko-cloud-zero" not in found["failed_controls"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runner.errors import EvaluationError, InputError, StopRunError
+from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.rubrics import built_in
 from runner.records import Judgement, Turn
@@ -246,9 +247,9 @@ async def test_health_asks_once_and_then_the_cache(server, models, judge):
     """The server agrees with whatever it is shown: every bad answer but the empty ones is accepted."""
     says(server, {"reasoning": "fine", "score": 1.0})
     async with models.opened():
-        found = await check_health(judge(), ["faithfulness", "answer_relevancy"])
+        found = await check_health(judge(), answer_controls(["faithfulness", "answer_relevancy"]))
         asked = server.count
-        assert await check_health(judge(), ["faithfulness", "answer_relevancy"]) == found
+        assert await check_health(judge(), answer_controls(["faithfulness", "answer_relevancy"])) == found
     assert asked == server.count == 48  # 52 controls, of which 4 are empty answers
     assert found["faithfulness"]["false_accept"] == {"n": 10, "k": 8, "rate": 0.8}
     assert found["faithfulness"]["false_reject"]["k"] == 0
