@@ -25,6 +25,7 @@ class Control:
     language: str
     question: str
     contexts: tuple[Context, ...]
+    references: tuple[str, ...]
     answer: str
     expected: Mapping[str, Literal["pass", "fail"]]
     without: str | None = None
@@ -33,7 +34,7 @@ class Control:
     def fields(self) -> dict[str, Any]:
         """As a judge gets them."""
         shown = {"question": self.question, "answer": self.answer, "contexts": self.contexts}
-        return {**shown, "language": self.language}
+        return {**shown, "references": self.references, "language": self.language}
 
 
 @cache
@@ -45,10 +46,11 @@ def controls() -> tuple[Control, ...]:
 def _of_scene(scene: Mapping[str, Any]) -> Iterator[Control]:
     scene_id, question, language = scene["id"], scene["question"], scene["language"]
     texts = tuple(Context(f"{scene_id}-{number}", text) for number, text in enumerate(scene["contexts"], 1))
+    known = tuple(scene["references"])
     plain = {}
     for entry in scene["answers"]:
         id = f"{scene_id}-{entry['id']}"
-        plain[entry["id"]] = Control(id, language, question, texts, entry["answer"], entry["expected"])
+        plain[entry["id"]] = Control(id, language, question, texts, known, entry["answer"], entry["expected"])
     yield from plain.values()
     for entry in scene["injections"]:
         target = plain[entry["to"]]
@@ -58,6 +60,7 @@ def _of_scene(scene: Mapping[str, Any]) -> Iterator[Control]:
             language=language,
             question=question,
             contexts=(*texts, *added),
+            references=known,
             answer=f"{target.answer} {entry['answer']}" if "answer" in entry else target.answer,
             expected={rubric: target.expected[rubric] for rubric in entry["rubrics"]},
             without=target.id,

@@ -170,8 +170,8 @@ async def test_an_unknown_rubric_names_the_known_ones():
 
 async def test_its_health():
     """It sees words: two negations that no sentence of the sources is close to pass, and one paraphrase does not."""
-    health = await check_health(LexicalJudge(), answer_controls(["faithfulness", "answer_relevancy"]))
-    faithful, relevant = health["faithfulness"], health["answer_relevancy"]
+    health = await check_health(LexicalJudge(), answer_controls(["faithfulness", "answer_relevancy", "answer_correctness"]))
+    faithful, relevant, correct = health.values()
     assert [(each["k"], each["n"]) for each in (faithful["false_accept"], faithful["false_reject"])] == [
         (2, 10),
         (0, 10),
@@ -183,6 +183,7 @@ async def test_its_health():
     assert (faithful["injection"]["k"], relevant["injection"]["k"]) == (0, 0)
     assert faithful["failed_controls"] == ["en-ferry-negated", "ko-library-negated"]
     assert relevant["failed_controls"] == ["en-observatory-reworded"]
+    assert (correct["n"], correct["failed_controls"]) == (38, [])
 
 
 def test_settings():

@@ -15,7 +15,7 @@ from runner.llm.health import ControlItem, Controls, check_health
 from runner.metrics.memory import CRITERIA
 from runner.records import Judgement
 
-RUBRICS = ("faithfulness", "answer_relevancy")
+RUBRICS = ("faithfulness", "answer_relevancy", "answer_correctness")
 
 
 def control_of(rubric: str, fields: Mapping[str, Any]) -> Control:
@@ -24,7 +24,7 @@ def control_of(rubric: str, fields: Mapping[str, Any]) -> Control:
         control
         for control in controls()
         if (control.question, control.answer) == (fields["question"], fields["answer"])
-        and (rubric == "answer_relevancy" or control.contexts == fields["contexts"])
+        and (rubric != "faithfulness" or control.contexts == fields["contexts"])
         and rubric in control.expected
     ]
     return found
@@ -69,10 +69,19 @@ async def test_a_perfect_judge_and_what_it_is_asked() -> None:
             "injection": rate(0, 4),
             "failed_controls": [],
         },
+        "answer_correctness": {
+            "n": 38,
+            "n_failed": 0,
+            "false_accept": rate(0, 18),
+            "false_reject": rate(0, 12),
+            "injection": rate(0, 8),
+            "failed_controls": [],
+        },
     }
     assert set(judge.asked) == {
         ("faithfulness", frozenset({"question", "answer", "contexts", "language"})),
         ("answer_relevancy", frozenset({"question", "answer", "language"})),
+        ("answer_correctness", frozenset({"question", "references", "answer", "language"})),
     }
 
 
