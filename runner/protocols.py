@@ -390,7 +390,8 @@ class JudgeChecking(Protocol):
 
     class Tone:
         async def check_judge(self) -> Mapping[str, Any]:
-            return {"judge_health": await check_health(self.judge_, ["tone"])}
+            items = (ControlItem("kind", {"answer": "With pleasure."}, "pass"), ...)
+            return {"judge_health": await check_health(self.judge_, [Controls("tone", items)])}
     """
 
     async def check_judge(self) -> Mapping[str, Any]:

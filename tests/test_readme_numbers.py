@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from runner.domains.links.controls import link_controls
+from runner.domains.memory.controls import memory_controls
 from runner.llm.controls import controls
-from runner.llm.link_controls import link_controls
-from runner.llm.memory_controls import memory_controls
 from runner.llm.retry import Patience
 from runner.metrics import paired, statistics
 from runner.metrics.memory import WEIGHTS
@@ -49,8 +49,8 @@ NUMBERS: dict[str, Callable[[], tuple[str, str]]] = {
     ),
     "controls": lambda: (f"judges {len(controls())} control answers", f"대조 문항 {len(controls())}개"),
     "controls of memories and links": lambda: (
-        f"memories have {len(memory_controls())} controls of their own, reasons of links {len(link_controls())}",
-        f"메모리에는 따로 {len(memory_controls())}개, 링크의 이유에는 {len(link_controls())}개",
+        f"memories have {len(memory_controls())} controls of their own, reasons of links {len(link_controls().items)}",
+        f"메모리에는 따로 {len(memory_controls())}개, 링크의 이유에는 {len(link_controls().items)}개",
     ),
     "quality of a memory": lambda: (
         f"10 ({of_weights('relevance')} relevance + {of_weights('completeness')} completeness"

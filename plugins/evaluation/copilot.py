@@ -15,6 +15,8 @@ from runner.data.problems import ProblemLog
 from runner.domains.agent import report as agent_report
 from runner.domains.memory import report as memory_report
 from runner.domains.memory.context import BuiltContext, ContextBuilder
+from runner.domains.memory.controls import RUBRIC as MEMORY
+from runner.domains.memory.controls import graded_controls
 from runner.domains.memory.copilot import (
     answer_record,
     is_about_memory,
@@ -31,6 +33,7 @@ from runner.domains.memory.scoring import counted, facts_lost_at, names
 from runner.domains.memory.sums import sums
 from runner.domains.memory.walking import Moments, moments
 from runner.errors import DataError
+from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.metering import charge
 from runner.llm.projection import Projection
@@ -63,7 +66,6 @@ from runner.system.store import fingerprint
 from runner.words.wording import Wording
 
 ANSWERED = ("faithfulness", "answer_relevancy")
-MEMORY = "memory"
 _Shown = tuple[Moment, Retrieved, BuiltContext, Seen]
 
 NOT_ASKED = "not_asked"  # where a question was lost: what is remembered would have answered it
@@ -186,7 +188,8 @@ class Copilot:
     async def check_judge(self) -> Mapping[str, Any]:
         if not offered(self.judge_, "health"):
             return {}
-        return {"judge_health": await check_health(self.judge_, (*ANSWERED, MEMORY))}
+        controls = [*answer_controls(ANSWERED), graded_controls()]
+        return {"judge_health": await check_health(self.judge_, controls)}
 
     def _asked(self, case: ProbeCase) -> Query:
         """What the retriever is asked."""

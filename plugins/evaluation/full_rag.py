@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.domains.agent import report as agent_report
 from runner.errors import EvaluationError, FallsShortError
+from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis, right
-from runner.metrics.answers import answer_matches, exact_match, token_f1
-from runner.metrics.judged import ANSWER_METRICS, judged
+from runner.metrics.answers import answer_matches, contains_answer, exact_match, token_f1
+from runner.metrics.judged import ANSWER_METRICS, REFERENCE_METRICS, judged
 from runner.metrics.metric import Metric
 from runner.metrics.required import shortfall
 from runner.metrics.right import Decision, decide
@@ -36,7 +37,10 @@ from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 
-RUBRICS = ("faithfulness", "answer_relevancy")
+Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
+RUBRICS: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy", "answer_correctness")
+BY_REFERENCE = tuple(metric.name for metric in REFERENCE_METRICS)  # asked where a question has reference answers
+CORRECTNESS = "answer_correctness"
 
 Least = Annotated[float, Field(ge=0, le=1)] | None
 
@@ -82,8 +86,11 @@ class RagOutput:
 
 
 class FullRag:
-    """Metrics of retrieval as in `retrieval_only`, and of the answer: faithfulness, answer relevancy and,
-    where answers are known, exact match and token F1. `require` ends the run before any answer is generated."""
+    """Metrics of retrieval as in `retrieval_only`, and of the answer: faithfulness, answer relevancy and, where
+    reference answers are known, answer correctness, exact match, whether one occurs in the answer, and token F1.
+    `rubrics`: what the judge is asked. Those by a reference are asked for answerable questions with `answers`: of
+    several references any one is enough. An answer that declined is not asked about, and its correctness is 0.
+    `require` ends the run before any answer is generated."""
 
     sections = staticmethod(agent_report.sections)
     case_facts = staticmethod(agent_report.case_facts)
@@ -96,8 +103,11 @@ class FullRag:
         judge: Judge,
         high: Annotated[float, Field(ge=0, le=1)],
         require: RequireSettings | None = None,
+        rubrics: Sequence[Rubric] = RUBRICS,
     ) -> None:
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
+        self.rubrics = tuple(dict.fromkeys(rubrics))
+        self._has_references = False
         self.require = cast(Mapping[str, float | None], require or {})
 
     def load(self) -> CaseSet[Query]:
@@ -109,17 +119,22 @@ class FullRag:
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        return (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *answers.METRICS)
+        return (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
+        self._has_references = any(map(_has_reference, cases))
         preparation = await self.retrieval.prepare(cases, workspace)
         self._demand(cases)
         return preparation
 
     async def check_judge(self) -> Mapping[str, Any]:
+        """By the rubrics that have control items and are asked of any case."""
         if not offered(self.judge_, "health"):
             return {}
-        return {"judge_health": await check_health(self.judge_, RUBRICS)}
+        return {"judge_health": await check_health(self.judge_, answer_controls(self._checked()))}
+
+    def _checked(self) -> list[str]:
+        return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]
 
     def _demand(self, cases: Sequence[Query]) -> None:
         """Raises FallsShortError when retrieval is below `require`."""
@@ -161,25 +176,38 @@ class FullRag:
         return judgements
 
     async def judge_missing(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
+        await judge_missing(self.judge_, self._asked(case, output), judgements)
+
+    def _applying(self, case: Query) -> list[str]:
+        """The rubrics that say something of a question, asked or not."""
+        return [name for name in self.rubrics if name not in BY_REFERENCE or _has_reference(case)]
+
+    def _asked(self, case: Query, output: RagOutput) -> dict[str, Mapping[str, Any]]:
+        """Rubric -> what the judge sees."""
         history = {"history": case.history} if case.history else {}
-        fields = {**history, "question": case.text, "answer": output.answer.text, "language": case.language}
-        asked: dict[str, Mapping[str, Any]] = {
-            "faithfulness": {**fields, "contexts": output.found.contexts},
-            "answer_relevancy": fields,
+        question = {**history, "question": case.text, "language": case.language}
+        answer, contexts = {"answer": output.answer.text}, {"contexts": output.found.contexts}
+        references = {"references": list(case.answers)}
+        seen: dict[str, Mapping[str, Any]] = {
+            "faithfulness": {**question, **answer, **contexts},
+            "answer_relevancy": {**question, **answer},
+            CORRECTNESS: {**question, **references, **answer},
+            "context_precision": {**question, **references, **contexts},
+            "context_recall": {**question, **references, **contexts},
         }
-        await judge_missing(self.judge_, asked, judgements)
+        declined = (CORRECTNESS,) if output.answer.refused else ()
+        return {name: seen[name] for name in self._applying(case) if name not in declined}
 
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            known_answers = ("exact_match", "token_f1") if case.answers else ()
-            return Scores({}, unscored=(right.NAME, *self.retrieval.names(case), *RUBRICS, *known_answers))
+            known_answers = ("exact_match", "contains_answer", "token_f1") if case.answers else ()
+            applying = (*self.retrieval.names(case), *self._applying(case), *known_answers)
+            return Scores({}, unscored=(right.NAME, *applying))
         retrieval = self.retrieval.scores(case, output.found, refused=output.answer.refused)
-        rated, failed = judged(judgements, RUBRICS, self.judge_.on_failure)
-        known = {
-            "exact_match": exact_match(output.answer.text, case.answers),
-            "token_f1": token_f1(output.answer.text, case.answers),
-        }
-        values = {**retrieval.values, **rated, **known}
+        rated, failed = judged(judgements, tuple(self._asked(case, output)), self.judge_.on_failure)
+        if CORRECTNESS in self._applying(case):
+            rated = {**rated, CORRECTNESS: 0.0 if output.answer.refused else rated[CORRECTNESS]}
+        values = {**retrieval.values, **rated, **_known(case, output.answer)}
         scored = {name: None if name in failed else value for name, value in values.items()}
         decision = self._decision(case, output, scored)
         values = {right.NAME: decision.value, **values}
@@ -192,30 +220,49 @@ class FullRag:
         return self.retrieval.sums(rows)
 
     def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
+        """A judge without a model is held to be no better than the matcher of known answers."""
+        asked = CORRECTNESS in self._applying(case) and not offered(self.judge_, "baseline")
         return decide(
             answerable=case.answerable,
             declined=output.answer.refused,
             known_answer=answer_matches(output.answer.text, case.answers),
-            faithfulness=values["faithfulness"],
-            answer_relevancy=values["answer_relevancy"],
+            correctness=values[CORRECTNESS] if asked else None,
+            not_judged=asked and values[CORRECTNESS] is None,
+            faithfulness=values.get("faithfulness"),
+            answer_relevancy=values.get("answer_relevancy"),
             high=self.high,
         )
 
     def _labels(
         self, case: Query, output: RagOutput, values: Mapping[str, float | None], decision: Decision
     ) -> dict[str, str]:
-        faithfulness, relevancy = values["faithfulness"], values["answer_relevancy"]
-        refused, decided = output.answer.refused, decision.right
+        faithfulness, relevancy = values.get("faithfulness"), values.get("answer_relevancy")
+        decided = decision.right
         labels = {
             right.LABEL: decision.by,
-            "lost_at": None
-            if decided is None
-            else self.retrieval.lost_at(case, output.found, refused=refused, right=decided),
+            "lost_at": None if decided is None else self._lost_at(case, output, decided),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
             "citations": _citations(output),
         }
         return {name: label for name, label in labels.items() if label is not None}
+
+    def _lost_at(self, case: Query, output: RagOutput, decided: bool) -> str:
+        return self.retrieval.lost_at(case, output.found, refused=output.answer.refused, right=decided)
+
+
+def _has_reference(case: Query) -> bool:
+    return case.answerable and bool(case.answers)
+
+
+def _known(case: Query, answer: Answer) -> dict[str, float | None]:
+    """Of the answer and the known ones, without a judge. An answer that declined holds none."""
+    text = "" if answer.refused else answer.text
+    return {
+        "exact_match": exact_match(answer.text, case.answers),
+        "contains_answer": contains_answer(text, case.answers),
+        "token_f1": token_f1(answer.text, case.answers),
+    }
 
 
 def _citations(output: RagOutput) -> str | None:

@@ -11,6 +11,7 @@ from pydantic import Field
 from runner.data.identity import documents_fingerprint
 from runner.domains.links import report
 from runner.domains.links.acceptance import acceptance_of
+from runner.domains.links.controls import RUBRIC, link_controls
 from runner.domains.links.link_cases import LinkCase, LinkData, LinkPlaces
 from runner.domains.links.link_texts import sentence_around
 from runner.domains.links.making import window
@@ -27,7 +28,6 @@ from runner.system.store import fingerprint
 from runner.system.threads import compute, in_thread
 from runner.text.language import detect_language
 
-RUBRIC = "link_reason"
 NO_GRADE = {
     "en": "Precision@k has no grade: a place with fewer expected links than k cannot reach 1.",
     "ko": "Precision@k에는 등급이 없습니다. 기대 링크가 k개보다 적은 자리는 1에 이를 수 없기 때문입니다.",
@@ -126,7 +126,7 @@ class LinkEvaluation:
     async def check_judge(self) -> Mapping[str, Any]:
         if not (self.judge_reason and offered(self.judge_, "health")):
             return {}
-        return {"judge_health": await check_health(self.judge_, [RUBRIC])}
+        return {"judge_health": await check_health(self.judge_, [link_controls()])}
 
     async def run(self, case: LinkCase) -> LinkOutput:
         place = self.place(case)

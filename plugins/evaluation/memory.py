@@ -12,6 +12,7 @@ from typing import Any
 
 from runner.domains.memory import report
 from runner.domains.memory.context import BuiltContext, ContextBuilder
+from runner.domains.memory.controls import RUBRIC, graded_controls
 from runner.domains.memory.probing import ProbeCase, Seen, guard, reference
 from runner.domains.memory.protocols import Memory, Scenarios
 from runner.domains.memory.records import Conversation, Probe
@@ -49,7 +50,6 @@ _Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, fl
 
 _Shown = tuple[Moment, BuiltContext, Seen]
 
-RUBRIC = "memory"
 TOGETHER = 16  # conversations whose probes take turns, so that they are replayed side by side
 
 
@@ -167,7 +167,7 @@ class MemoryEvaluation:
     async def check_judge(self) -> Mapping[str, Any]:
         if not offered(self.judge_, "health"):
             return {}
-        return {"judge_health": await check_health(self.judge_, [RUBRIC])}
+        return {"judge_health": await check_health(self.judge_, [graded_controls()])}
 
     async def restored(self, case: ProbeCase, row: Mapping[str, Any]) -> MemoryOutput | RestoredProbe:
         """Nothing is said to the memory again, unless the row does not tell what it gave."""

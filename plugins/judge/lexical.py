@@ -1,4 +1,4 @@
-"""Faithfulness, answer relevancy, memories and reasons by words, numbers, names and negation: no model, a baseline."""
+"""Faithfulness, relevancy, correctness, memories and reasons by words, numbers, names, negation: a baseline."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from pydantic import Field
 from runner.domains.links.connection import connection
 from runner.domains.memory.recollection import Recollection, recollection
 from runner.errors import EvaluationError, did_you_mean
+from runner.llm import claims as verdicts
 from runner.llm import graded
 from runner.records import Context, Judgement
 from runner.system.threads import compute
 from runner.text.citations import without_citations
 from runner.text.claims import claims
+from runner.text.correctness import correctness
 from runner.text.language import Language, detect_language
 from runner.text.refusals import is_refusal, says_unknown
 from runner.text.relevancy import relevancy
+from runner.text.shown import shows
 from runner.text.support import Conflict, Sources, Statement, Support
 
 UNKNOWN = 0.5  # "the sources do not tell" claims nothing that words could confirm or refute
@@ -48,6 +51,10 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "conflict.word": "another word in the sources: {}",
         "conflict.denied": "denied on one side only",
         "refusal": "The answer is a refusal.",
+        "covered": "The answer covers {:.0%} of the reference.",
+        "lacks": "It lacks: {}.",
+        "against.number": "It gives another number: {}.",
+        "against.denied": "One of the two denies what the other affirms.",
         "topic": "The answer takes up {:.0%} of the topic.",
         "kind.quantity": "The question asks for a quantity; the answer gives none.",
         "kind.time": "The question asks for a time; the answer gives none.",
@@ -81,6 +88,10 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "conflict.word": "자료의 낱말과 다름: {}",
         "conflict.denied": "한쪽에서만 부정함",
         "refusal": "거절한 답변입니다.",
+        "covered": "답변에 기준 답안의 {:.0%}가 들어 있습니다.",
+        "lacks": "빠진 내용: {}.",
+        "against.number": "수치가 다릅니다: {}.",
+        "against.denied": "한쪽이 부정하는 것을 다른 쪽은 긍정합니다.",
         "topic": "질문의 주제를 {:.0%} 다룹니다.",
         "kind.quantity": "질문은 수량을 묻는데 답변에 없습니다.",
         "kind.time": "질문은 때를 묻는데 답변에 없습니다.",
@@ -110,6 +121,10 @@ class LexicalJudge:
     the user and courtesies are no claims; an answer of nothing else scores 0.5. An empty answer scores 0,
     and so does every claim made without a context.
     answer_relevancy: see runner.text.relevancy. An empty answer and a refusal score 0.
+    answer_correctness: the cover of the closest reference (runner.text.correctness): 0 where a number differs or one
+    side denies what the other affirms. An empty answer and a refusal score 0.
+    context_precision: a chunk is useful where it holds a reference as it is written, or supports all of its claims
+    by at least `supported`. context_recall: the mean support of a reference's claims; of several the best one's.
     memory: see runner.domains.memory.recollection.
     link_reason: see runner.domains.links.connection. An empty reason scores 0.
     """
@@ -131,6 +146,9 @@ class LexicalJudge:
         rubrics = {
             "faithfulness": self._faithfulness,
             "answer_relevancy": self._answer_relevancy,
+            "answer_correctness": _answer_correctness,
+            "context_precision": self._context_precision,
+            "context_recall": self._context_recall,
             "memory": _memory,
             "link_reason": _link_reason,
         }
@@ -169,6 +187,57 @@ class LexicalJudge:
         if not found.responds:
             reasons.append(words.get(f"kind.{found.kind}", words["adds_nothing"]))
         return Judgement(found.score, " ".join(reasons), details={"topic": found.topic, "kind": found.kind})
+
+    def _context_precision(self, fields: Mapping[str, Any]) -> Judgement:
+        question, references = str(fields.get("question") or ""), fields["references"]
+        useful = [
+            {"chunk": number, "useful": self._is_useful(context, references, question), "reason": None}
+            for number, context in enumerate(fields["contexts"], start=1)
+        ]
+        return verdicts.context_precision(useful, _language_of(fields))
+
+    def _is_useful(self, context: Context, references: Sequence[str], question: str) -> bool:
+        if shows(context.text, references):
+            return True
+        sources = Sources([context.text], f"{question}\n{context.title}")
+        known = ([sources.support(Statement(claim)).score for claim in each] for each in verdicts.claims_of(references))
+        return any(min(scores) >= self.supported for scores in known)
+
+    def _context_recall(self, fields: Mapping[str, Any]) -> Judgement:
+        """The sources may hold a reference as it is written where it has no word that counts."""
+        words, contexts = _words_of(fields), fields["contexts"]
+        known = "\n".join([str(fields.get("question") or ""), *(context.title for context in contexts)])
+        sources = Sources([context.text for context in contexts], known)
+        text = "\n".join(context.text for context in contexts)
+        found = [
+            [self._verdict_on(Statement(claim), sources, text) for claim in each]
+            for each in verdicts.claims_of(fields["references"])
+        ]
+        best = max(found, key=_mean_support)
+        return Judgement(
+            _mean_support(best), _reasoning(best, words), details={"claims": [_detail(v, words) for v in best]}
+        )
+
+    def _verdict_on(self, claim: Statement, sources: Sources, text: str) -> _Verdict:
+        support = Support(1.0, 1.0) if shows(text, [claim.text]) else sources.support(claim)
+        return _Verdict(claim, support, "supported" if support.score >= self.supported else "unsupported")
+
+
+def _mean_support(found: Sequence[_Verdict]) -> float:
+    return sum(each.support.score for each in found) / len(found)
+
+
+def _answer_correctness(fields: Mapping[str, Any]) -> Judgement:
+    answer, question, words = str(fields["answer"]), str(fields.get("question") or ""), _words_of(fields)
+    if is_refusal(answer, question):
+        return Judgement(0.0, words["refusal"])
+    found = correctness(question, fields["references"], answer)
+    reasons = [words["covered"].format(found.score)]
+    if found.conflict is not None:
+        reasons.append(words[f"against.{found.conflict.kind}"].format(", ".join(found.conflict.words)))
+    elif found.missing:
+        reasons.append(words["lacks"].format(", ".join(found.missing)))
+    return Judgement(found.score, " ".join(reasons), details={"missing": list(found.missing)})
 
 
 def _language_of(fields: Mapping[str, Any]) -> Language:

@@ -1,10 +1,10 @@
-"""A language model as judge: faithfulness, answer relevancy and whatever else has a rubric."""
+"""A language model as judge: faithfulness, answer relevancy, correctness and whatever else has a rubric."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, Unpack
@@ -12,7 +12,9 @@ from typing import Annotated, Any, Literal, Unpack
 from pydantic import Field
 
 from runner.errors import EvaluationError, did_you_mean
+from runner.llm import claims as verdicts
 from runner.llm import graded
+from runner.llm.loose_json import score_in
 from runner.llm.messages import ChatRequest
 from runner.llm.models import Models
 from runner.llm.rubrics import Rubric, rubrics
@@ -23,25 +25,30 @@ from runner.text.claims import claims
 from runner.text.language import Language
 from runner.text.refusals import says_unknown
 
-VERDICTS = ("supported", "contradicted", "not_found")
 NO_CLAIM = 0.5  # what claims nothing can be neither confirmed nor refuted
 VERDICTS_A_REPLY = 8  # for which max_tokens is meant
 
 _EMPTY: Mapping[Language, str] = {"en": "The answer is empty.", "ko": "답변이 비어 있습니다."}
 _CLAIMLESS: Mapping[Language, str] = {"en": "The answer claims nothing.", "ko": "답변이 아무것도 주장하지 않습니다."}
-_COUNT: Mapping[Language, str] = {"en": "{} of {} claims supported.", "ko": "주장 {1}개 중 {0}개가 뒷받침됩니다."}
-_VERDICT: Mapping[Language, Mapping[str, str]] = {
-    "en": {"contradicted": "Contradicted", "not_found": "Not found"},
-    "ko": {"contradicted": "모순", "not_found": "근거 없음"},
-}
+_NO_CHUNK: Mapping[Language, str] = {"en": "Nothing was retrieved.", "ko": "검색된 청크가 없습니다."}
 
 
 class OpenaiJudge:
-    """`mode: score` asks for a score 0..1 with its reason; other finite numbers are clamped, anything else is a
-    failure. `mode: claims` (faithfulness; other rubrics have scores only) takes the answer apart into claims and
-    asks for a verdict on each: the score is supported / claims. Sentences that say that the sources do not tell
-    are no claims; an answer without claims gets 0.5. An empty answer gets 0. Neither asks the model.
-    A memory is graded (runner.llm.graded) in either mode; an empty one without asking.
+    """`mode: score` asks for a score 0..1 with its reason; one that is out of range by more than 5 % of it, or no
+    finite number, is asked for again, and then a failure.
+
+    `mode: claims` has a verdict on each claim, and code counts them:
+
+    faithfulness        supported / claims of the answer. Sentences that say that the sources do not tell are no
+                        claims; an answer without claims gets 0.5.
+    answer_correctness  F1 of precision (claims of the answer that the references support) and recall (claims of the
+                        reference that the answer supports), as the factual correctness of RAGAS. Of several
+                        references any one may support a claim, and the one counts of which the answer says most. An
+                        answer without claims gets 0.
+
+    Other rubrics are asked in one way only: context_precision with a verdict on each chunk, context_recall on each
+    claim of the references (either is 0 without a chunk), a memory is graded (runner.llm.graded; an empty one by
+    code). An empty answer gets 0. None of these asks the model where there is nothing to ask.
 
     `repeats` asks that many times (with seed, seed + 1, …): the score is the mean of those that succeeded.
     `temperature: null` leaves it to the server. `max_tokens` is for one reply; one with verdicts gets it for
@@ -85,8 +92,13 @@ class OpenaiJudge:
             return await self._graded(chosen, fields, language)
         if "answer" in fields and not str(fields["answer"] or "").strip():
             return Judgement(0.0, _EMPTY[language])
-        if mode == "claims":
-            return await self._by_claims(chosen, fields, language)
+        asked = {
+            "claims": self._correctness if rubric == "answer_correctness" else self._faithfulness,
+            "chunks": self._context_precision,
+            "reference": self._context_recall,
+        }
+        if mode in asked:
+            return await asked[mode](chosen, fields, language)
         return await self._ask(chosen, mode, fields, _scored)
 
     async def _graded(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
@@ -95,25 +107,66 @@ class OpenaiJudge:
         weights = graded.weights_of(fields)
         return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights))
 
-    async def _by_claims(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
-        stated = [claim for claim in claims(str(fields["answer"])) if not says_unknown(claim)]
+    async def _faithfulness(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+        stated = _stated(fields)
         if not stated:
             return Judgement(NO_CLAIM, _CLAIMLESS[language], details={"claims": []})
         n_chunks = len(fields["contexts"])
         if not n_chunks:
-            return _counted([_detail(claim, "not_found") for claim in stated], language)
+            return verdicts.faithfulness(verdicts.not_found(stated), language)
 
         def read(reply: Mapping[str, Any]) -> Judgement:
-            return _counted(_reconciled(reply, stated, n_chunks), language)
+            return verdicts.faithfulness(verdicts.on_claims(reply.get("verdicts"), stated, n_chunks), language)
 
-        return await self._ask(rubric, "claims", {**fields, "claims": stated}, read)
+        return await self._ask(rubric, "claims", {**fields, "claims": stated}, read, len(stated))
+
+    async def _correctness(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+        stated, known = _stated(fields), verdicts.claims_of(fields["references"])
+        if not stated:
+            return Judgement(0.0, _CLAIMLESS[language], details={"claims": []})
+        of_references = [claim for reference in known for claim in reference]
+
+        def read(reply: Mapping[str, Any]) -> Judgement:
+            place = "reference_verdicts"
+            ours = verdicts.on_claims(reply.get("verdicts"), stated, None)
+            theirs = verdicts.on_claims(reply.get(place), of_references, None, place)
+            return verdicts.correctness(ours, theirs, [len(reference) for reference in known], language)
+
+        told = {**fields, "claims": stated, "reference_claims": of_references}
+        return await self._ask(rubric, "claims", told, read, len(stated) + len(of_references))
+
+    async def _context_precision(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+        n_chunks = len(fields["contexts"])
+        if not n_chunks:
+            return Judgement(0.0, _NO_CHUNK[language], details={"chunks": []})
+
+        def read(reply: Mapping[str, Any]) -> Judgement:
+            return verdicts.context_precision(verdicts.on_chunks(reply.get("verdicts"), n_chunks), language)
+
+        return await self._ask(rubric, "chunks", fields, read, n_chunks)
+
+    async def _context_recall(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+        known = verdicts.claims_of(fields["references"])
+        stated, sizes = [claim for reference in known for claim in reference], [len(reference) for reference in known]
+        n_chunks = len(fields["contexts"])
+        if not n_chunks:
+            return verdicts.context_recall(verdicts.not_found(stated), sizes, language)
+
+        def read(reply: Mapping[str, Any]) -> Judgement:
+            return verdicts.context_recall(verdicts.on_claims(reply.get("verdicts"), stated, n_chunks), sizes, language)
+
+        return await self._ask(rubric, "reference", {**fields, "claims": stated}, read, len(stated))
 
     async def _ask(
-        self, rubric: Rubric, mode: str, fields: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Judgement]
+        self,
+        rubric: Rubric,
+        mode: str,
+        fields: Mapping[str, Any],
+        read: Callable[[Mapping[str, Any]], Judgement],
+        n_verdicts: int = 1,
     ) -> Judgement:
-        replies = math.ceil(len(fields["claims"]) / VERDICTS_A_REPLY) if mode == "claims" else 1
         asked = self.sampling.request(rubric.messages(mode, fields), rubric.modes[mode].reply_schema)
-        first = replace(asked, max_tokens=asked.max_tokens * replies)
+        first = replace(asked, max_tokens=asked.max_tokens * math.ceil(n_verdicts / VERDICTS_A_REPLY))
         requests = {str(repeat + 1): self._repeated(first, repeat) for repeat in range(self.repeats)}
         votes = await gathered({label: self._model.structured(each, read) for label, each in requests.items()})
         if self.repeats == 1:
@@ -125,60 +178,13 @@ class OpenaiJudge:
         return replace(request, seed=None if request.seed is None else request.seed + repeat, repeat=repeat)
 
 
+def _stated(fields: Mapping[str, Any]) -> list[str]:
+    """The claims of an answer."""
+    return [claim for claim in claims(str(fields["answer"])) if not says_unknown(claim)]
+
+
 # --- reading replies; a ValueError says why a reply cannot be used ------------------------------------
 
 
 def _scored(reply: Mapping[str, Any]) -> Judgement:
-    score = reply.get("score")
-    if isinstance(score, bool) or not isinstance(score, int | float):
-        raise ValueError(f"score: expected a number, got {score!r}")
-    if isinstance(score, float) and not math.isfinite(score):
-        raise ValueError(f"score: expected a finite number, got {score}")
-    return Judgement(float(min(1, max(0, score))), str(reply.get("reasoning") or ""))
-
-
-def _reconciled(reply: Mapping[str, Any], stated: Sequence[str], n_chunks: int) -> list[dict[str, Any]]:
-    """One verdict for each claim, in the order of the claims."""
-    verdicts = reply.get("verdicts")
-    if not isinstance(verdicts, list):
-        raise ValueError(f"verdicts: expected a list, got {verdicts!r}")
-    found: dict[int, dict[str, Any]] = {}
-    for at, entry in enumerate(verdicts):
-        if not isinstance(entry, Mapping):
-            raise ValueError(f"verdicts.{at}: expected an object, got {entry!r}")
-        number = _number(entry.get("claim"), len(stated), f"verdicts.{at}.claim")
-        if number in found:
-            raise ValueError(f"verdicts.{at}.claim: a second verdict for claim {number}")
-        found[number] = _verdict(entry, stated[number - 1], n_chunks, f"verdicts.{at}")
-    missing = [str(number) for number in range(1, len(stated) + 1) if number not in found]
-    if missing:
-        raise ValueError(f"verdicts: no verdict for claim {', '.join(missing)}")
-    return [found[number] for number in sorted(found)]
-
-
-def _verdict(entry: Mapping[str, Any], claim: str, n_chunks: int, place: str) -> dict[str, Any]:
-    verdict = entry.get("verdict")
-    if verdict not in VERDICTS:
-        raise ValueError(f"{place}.verdict: expected {', '.join(VERDICTS)}, got {verdict!r}")
-    chunk = None if verdict == "not_found" else _number(entry.get("chunk"), n_chunks, f"{place}.chunk")
-    return _detail(claim, verdict, chunk, str(entry.get("reason") or "") or None)
-
-
-def _detail(claim: str, verdict: str, context: int | None = None, reason: str | None = None) -> dict[str, Any]:
-    return {"claim": claim, "verdict": verdict, "context": context, "reason": reason}
-
-
-def _number(value: object, last: int, place: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= last:
-        raise ValueError(f"{place}: expected a number from 1 to {last}, got {value!r}")
-    return value
-
-
-def _counted(verdicts: Sequence[Mapping[str, Any]], language: Language) -> Judgement:
-    supported = sum(each["verdict"] == "supported" for each in verdicts)
-    lines = [_COUNT[language].format(supported, len(verdicts))]
-    for each in verdicts:
-        if each["verdict"] != "supported":
-            reason = f" ({each['reason']})" if each["reason"] else ""
-            lines.append(f"{_VERDICT[language][each['verdict']]}: “{each['claim']}”{reason}.")
-    return Judgement(supported / len(verdicts), " ".join(lines), details={"claims": list(verdicts)})
+    return Judgement(score_in(0.0, 1.0, reply.get("score"), "score"), str(reply.get("reasoning") or ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import yaml
 
+from runner.llm.health import ControlItem, Controls
+from runner.llm.rubrics import built_in
 from runner.records import Context
 
 FILE = Path(__file__).with_suffix(".yaml")
@@ -23,6 +25,7 @@ class Control:
     language: str
     question: str
     contexts: tuple[Context, ...]
+    references: tuple[str, ...]
     answer: str
     expected: Mapping[str, Literal["pass", "fail"]]
     without: str | None = None
@@ -31,7 +34,7 @@ class Control:
     def fields(self) -> dict[str, Any]:
         """As a judge gets them."""
         shown = {"question": self.question, "answer": self.answer, "contexts": self.contexts}
-        return {**shown, "language": self.language}
+        return {**shown, "references": self.references, "language": self.language}
 
 
 @cache
@@ -43,10 +46,11 @@ def controls() -> tuple[Control, ...]:
 def _of_scene(scene: Mapping[str, Any]) -> Iterator[Control]:
     scene_id, question, language = scene["id"], scene["question"], scene["language"]
     texts = tuple(Context(f"{scene_id}-{number}", text) for number, text in enumerate(scene["contexts"], 1))
+    known = tuple(scene["references"])
     plain = {}
     for entry in scene["answers"]:
         id = f"{scene_id}-{entry['id']}"
-        plain[entry["id"]] = Control(id, language, question, texts, entry["answer"], entry["expected"])
+        plain[entry["id"]] = Control(id, language, question, texts, known, entry["answer"], entry["expected"])
     yield from plain.values()
     for entry in scene["injections"]:
         target = plain[entry["to"]]
@@ -56,7 +60,21 @@ def _of_scene(scene: Mapping[str, Any]) -> Iterator[Control]:
             language=language,
             question=question,
             contexts=(*texts, *added),
+            references=known,
             answer=f"{target.answer} {entry['answer']}" if "answer" in entry else target.answer,
             expected={rubric: target.expected[rubric] for rubric in entry["rubrics"]},
             without=target.id,
         )
+
+
+def answer_controls(rubrics: Sequence[str]) -> list[Controls]:
+    """As a judge is asked about them: with the fields that the rubric sees, and the language."""
+    return [Controls(rubric, tuple(_items(rubric))) for rubric in rubrics]
+
+
+def _items(rubric: str) -> Iterator[ControlItem]:
+    seen = {"language", *(field.name for field in built_in(rubric).modes["score"].fields_)}
+    for control in controls():
+        if rubric in control.expected:
+            fields = {name: value for name, value in control.fields.items() if name in seen}
+            yield ControlItem(control.id, fields, control.expected[rubric], control.without)

@@ -10,12 +10,12 @@ A Judgement's score is the overall score / 100; its details are
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from runner.llm.loose_json import score_in
 from runner.metrics.memory import CRITERIA, MAX, WEIGHTS, overall
 from runner.records import Judgement
 from runner.text.language import Language
@@ -117,16 +117,8 @@ def _entry(name: str, said: Any) -> dict[str, Any]:
     place = f"scores.{name}"
     if not isinstance(said, Mapping):
         raise ValueError(f"{place}: expected an object, got {said!r}")
-    score = _score(said.get("score"), f"{place}.score")
+    score = score_in(0.0, MAX, said.get("score"), f"{place}.score")
     return {"score": score, "reason": _text(said.get("reason")), "types": said.get("types")}
-
-
-def _score(said: Any, place: str) -> float:
-    if isinstance(said, bool) or not isinstance(said, int | float):
-        raise ValueError(f"{place}: expected a number, got {said!r}")
-    if isinstance(said, float) and not math.isfinite(said):
-        raise ValueError(f"{place}: expected a finite number, got {said}")
-    return float(min(MAX, max(0.0, said)))
 
 
 def _typed(criterion: str, score: float, reason: str, types: Any = None) -> dict[str, Any]:

@@ -36,3 +36,48 @@ def whole(value: Any) -> Any:
     if isinstance(value, dict):
         return {whole(key): whole(inner) for key, inner in value.items()}
     return [whole(inner) for inner in value] if isinstance(value, list) else value
+
+
+SLACK = 0.05  # share of a range by which a score may be outside of it, and is set to its end
+
+
+def score_in(low: float, high: float, said: Any, place: str) -> float:
+    """A score as a model says it: a number, or a number as text. Raises ValueError for anything else, and for one that
+    is further outside of its range than SLACK: it was meant on another scale."""
+    score = number_of(said)
+    if score is None:
+        raise ValueError(f"{place}: expected a number, got {said!r}")
+    if isinstance(score, float) and not math.isfinite(score):
+        raise ValueError(f"{place}: expected a finite number, got {said}")
+    slack = SLACK * (high - low) + 1e-9
+    if not low - slack <= score <= high + slack:
+        raise ValueError(f"{place}: expected a number from {low:g} to {high:g}, got {_short(said)}")
+    return float(min(high, max(low, score)))
+
+
+def whole_number(said: Any, last: int, place: str) -> int:
+    """A number from 1 on, as text perhaps. Raises ValueError."""
+    number = number_of(said)
+    if (
+        number is None
+        or number != number
+        or abs(number) == math.inf
+        or number != int(number)
+        or not 1 <= number <= last
+    ):
+        raise ValueError(f"{place}: expected a number from 1 to {last}, got {said!r}")
+    return int(number)
+
+
+def number_of(said: Any) -> float | int | None:
+    """None for what is no number, such as true and "high"; NaN and infinities are."""
+    if isinstance(said, bool) or not isinstance(said, int | float | str):
+        return None
+    try:
+        return float(said) if isinstance(said, str) else said
+    except ValueError:
+        return None
+
+
+def _short(said: Any) -> str:
+    return repr(said) if len(repr(said)) <= 40 else f"{repr(said)[:40]}…"

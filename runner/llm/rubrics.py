@@ -1,7 +1,7 @@
 """What a judge is asked: one data file a rubric, in the folder `rubrics` beside this module.
 
 version: 1
-modes:                 # ways to ask; every rubric has `score` or `graded`
+modes:                 # ways to ask; every rubric has one of `score`, `graded`, `chunks` and `reference`
   score:
     fields:            # what the judge sees, in this order
       - {name: question, kind: text}
@@ -32,8 +32,14 @@ from runner.system.store import fingerprint
 from runner.text.language import Language, detect_language
 
 FOLDER = Path(__file__).with_suffix("")
-ASKED_FOR = {"score": "score", "claims": "verdicts", "graded": "scores"}  # mode -> what its reply must hold
-WHOLE = ("score", "graded")  # modes that every judge can ask in; a rubric has one of them
+ASKED_FOR = {  # mode -> what its reply must hold
+    "score": "score",
+    "claims": "verdicts",
+    "graded": "scores",
+    "chunks": "verdicts",
+    "reference": "verdicts",
+}
+WHOLE = ("score", "graded", "chunks", "reference")  # modes that every judge can ask in; a rubric has one of them
 
 Text = Annotated[str, Field(min_length=1)]
 

@@ -1,4 +1,5 @@
-"""Exact match and token F1 of an answer against the known answers of a question; the best known answer counts.
+"""Exact match and token F1 of an answer against the known answers of a question; the best known answer counts. Whether
+one of them occurs in the answer is for runner.text.shown to say.
 
 The formulas are those of SQuAD (Rajpurkar et al., 2016) and KorQuAD 1.0 (Lim et al., 2019); both ignore
 case, punctuation and space, SQuAD also a, an and the. What `normalised` and the comparisons do exactly,
@@ -29,6 +30,7 @@ from functools import lru_cache
 
 from runner.metrics.metric import Grades, Metric
 from runner.text.citations import without_citations
+from runner.text.shown import shows
 
 METRICS = (
     Metric(
@@ -44,6 +46,19 @@ METRICS = (
         group="answers",
         shown=frozenset({"sweeps"}),
         tells_right=True,
+    ),
+    Metric(
+        name="contains_answer",
+        better="higher",
+        label={"en": "Contains Answer", "ko": "정답 포함"},
+        meaning={
+            "en": "Share of answers in which a known answer occurs, digit for digit, whatever else they say.",
+            "ko": "알려진 정답이 글자와 숫자 그대로 들어 있는 답변의 비율(다른 말이 더 있어도 됨)",
+        },
+        grades=Grades(),
+        depends=("queries", "gold", "metric_code.answers"),
+        group="answers",
+        shown=frozenset({"sweeps"}),
     ),
     Metric(
         name="token_f1",
@@ -86,25 +101,20 @@ def token_f1(answer: str, known: Sequence[str]) -> float | None:
     return _best(lambda one: _f1(tokens(answer), tokens(one)), known)
 
 
+def contains_answer(answer: str, known: Sequence[str]) -> float | None:
+    """1.0 when one of the known answers occurs in the answer, by the rule that finds facts in memories
+    (runner.text.shown), else 0.0; None when no answer is known."""
+    return float(shows(without_citations(answer), known)) if known else None
+
+
 def answer_matches(answer: str, known: Sequence[str], min_f1: float = 0.5) -> bool | None:
-    """Whether the answer is right: a known answer, one with token F1 of at least `min_f1`, or a text in
-    which all tokens of a known answer stand together from the start of a word. None when none is known."""
+    """Whether the answer is right: a known answer, one with token F1 of at least `min_f1`, or a text in which a known
+    answer occurs. None when none is known."""
     if not known:
         return None
-    return any(
-        _same(answer, one) or _f1(tokens(answer), tokens(one)) >= min_f1 or contains(answer, one) for one in known
+    return bool(contains_answer(answer, known)) or any(
+        _same(answer, one) or _f1(tokens(answer), tokens(one)) >= min_f1 for one in known
     )
-
-
-def contains(answer: str, known: str) -> bool:
-    """Whether the tokens of a known answer stand together in the answer, from the start of a word."""
-    wanted = tokens(known)
-    words = [tokens(word) for word in normalised(answer).split()]
-    found = [token for word in words for token in word]
-    starts = {0}
-    for word in words:
-        starts.add(max(starts) + len(word))
-    return bool(wanted) and any(found[start : start + len(wanted)] == wanted for start in starts)
 
 
 @lru_cache(maxsize=4096)

@@ -29,6 +29,7 @@ def built_in() -> Catalogue:
             *links.METRICS,
             *diagnosis.METRICS,
             *judged.ANSWER_METRICS,
+            *judged.REFERENCE_METRICS,
             *answers.METRICS,
         ]
     )

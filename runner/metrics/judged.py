@@ -63,6 +63,50 @@ ANSWER_METRICS = (
         summary="mean_answer_relevancy",
     ),
 )
+_BY_REFERENCE = ("queries", "gold", "judge")
+REFERENCE_METRICS = (
+    Metric(
+        name="answer_correctness",
+        better="higher",
+        label={"en": "Answer Correctness", "ko": "정답 일치도 (Correctness)"},
+        short={"en": "Answer\nCorrectness", "ko": "정답\n일치도"},
+        meaning={
+            "en": "How far the answer says what the closest reference answer says; 0 where it declined to answer.",
+            "ko": "가장 가까운 기준 답안과 내용이 일치하는 정도. 답하지 않으면 0",
+        },
+        grades=Grades(),
+        main=True,
+        depends=(*_BY_REFERENCE, "judge_prompt.answer_correctness"),
+        group="answers",
+        shown=frozenset({"sweeps", "slices", "cases", "worst"}),
+    ),
+    Metric(
+        name="context_precision",
+        better="higher",
+        label={"en": "Context Precision (judged)", "ko": "컨텍스트 정밀도 (판정)"},
+        meaning={
+            "en": "Mean precision at the ranks of the chunks that a judge finds useful for the reference answer.",
+            "ko": "기준 답안에 쓸모 있다고 판정된 청크 순위에서 잰 정밀도의 평균",
+        },
+        grades=Grades(),
+        depends=(*_BY_REFERENCE, "judge_prompt.context_precision"),
+        group="answers",
+        shown=frozenset({"sweeps"}),
+    ),
+    Metric(
+        name="context_recall",
+        better="higher",
+        label={"en": "Context Recall (judged)", "ko": "컨텍스트 재현율 (판정)"},
+        meaning={
+            "en": "Share of the claims of the reference answer that a judge finds in the chunks.",
+            "ko": "기준 답안의 주장 가운데 청크에 있다고 판정된 비율",
+        },
+        grades=Grades(),
+        depends=(*_BY_REFERENCE, "judge_prompt.context_recall"),
+        group="answers",
+        shown=frozenset({"sweeps"}),
+    ),
+)
 MEMORY_METRICS = (
     Metric(
         name="memory_overall",
@@ -130,6 +174,18 @@ ANSWER_MEANS = tuple(metric.in_summaries for metric in ANSWER_METRICS)  # they s
 
 OnFailure = Literal["zero", "exclude"]
 Judged = tuple[dict[str, float | None], tuple[str, ...]]  # values by name, and the names that failed
+
+
+def f1(precision: float, recall: float) -> float:
+    """Their harmonic mean; 0 where both are 0."""
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def rank_weighted_precision(useful: Sequence[bool]) -> float:
+    """Of chunks, best rank first: the mean over the useful ones of the precision at their rank, 0 without any. The
+    context precision of RAGAS (Es et al., 2024): it looks at the chunks that came back, not at what is missing."""
+    ranks = [rank for rank, is_useful in enumerate(useful, start=1) if is_useful]
+    return sum(number / rank for number, rank in enumerate(ranks, start=1)) / len(ranks) if ranks else 0.0
 
 
 def judged(judgements: Judgements, rubrics: Sequence[str], on_failure: OnFailure) -> Judged:

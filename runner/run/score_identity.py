@@ -19,7 +19,7 @@ from runner.system.store import fingerprint
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "right": ("runner.metrics.right",),
     "ranking": ("runner.metrics.ranking",),
-    "answers": ("runner.metrics.answers",),
+    "answers": ("runner.metrics.answers", "runner.text.shown"),
     "diagnosis": ("runner.metrics.diagnosis", "runner.text.refusals"),
     "memory": ("runner.metrics.memory",),
     "trace": ("runner.metrics.trace",),

@@ -4,6 +4,7 @@ Compared after Unicode normalisation (NFC) and case folding. White space is fold
 space beside Hangul is found without it, too (1.5억 원, 1.5억원). Thousands separators and characters without a width
 go. What is looked for stands by itself:
 
+- An article in front does not count: the cat, a cat, cat.
 - A number is not part of another one: 10 is not in 110, 10.5, 10:30, 10억 or 10 million, 1억 not in 1.2억 or in
   1억 5000만, 5 not in -5. A unit may follow in Hangul (10명, 1.5억 원); Latin letters may not (10k, 10GB).
 - A word is not part of another one (cat is not in concat, 민수 not in 김민수), though a word of another script may
@@ -26,6 +27,7 @@ Span = tuple[int, int]
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_ARTICLE = re.compile(r"^(?:an?|the) (?=\w)")
 _HANGUL = re.compile(r"[가-힣]")
 _LETTER = re.compile(r"[^\W\d가-힣]")  # of any script but Hangul
 _REST = re.compile(r"[가-힣]*")
@@ -80,7 +82,7 @@ def _occurrences(plain: str, form: str) -> Iterator[Span]:
 @lru_cache(maxsize=65536)
 def _pattern(form: str) -> re.Pattern[str] | None:
     """With a space that may or may not be there beside Hangul, between a number and Hangul, before a currency."""
-    plain = _plain(form)
+    plain = _ARTICLE.sub("", _plain(form))
     if not any(character.isalnum() for character in plain):
         return None
     tight = re.sub(r"(?<=[가-힣]) | (?=[가-힣])|(?<=\d)(?=[가-힣])|(?<=[조억만천백])(?=원|달러)", "\0", plain)

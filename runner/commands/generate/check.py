@@ -9,7 +9,7 @@ from typing import Any
 from runner.llm.fencing import Item, fenced
 from runner.llm.messages import Message
 from runner.llm.prompts import prompt
-from runner.metrics.answers import contains, exact_match
+from runner.metrics.answers import contains_answer, exact_match
 from runner.records import Context
 from runner.text.language import Language
 from runner.text.negation import denied
@@ -64,7 +64,9 @@ def plainly_same(one: str, other: str) -> bool:
     anything. For others only a reader can tell."""
     if exact_match(one, (other,)) == 1.0:
         return True
-    return (contains(one, other) or contains(other, one)) and not denied(one) and not denied(other)
+    return (
+        bool(contains_answer(one, [other]) or contains_answer(other, [one])) and not denied(one) and not denied(other)
+    )
 
 
 def _messages(name: str, fields: Mapping[str, str | Sequence[Item]], language: Language) -> tuple[Message, ...]:

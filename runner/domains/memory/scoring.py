@@ -8,7 +8,7 @@ from runner.domains.memory.context import BuiltContext
 from runner.domains.memory.probing import ProbeCase, Seen
 from runner.domains.memory.records import Probe
 from runner.domains.memory.replay import Moment
-from runner.metrics.answers import exact_match, token_f1
+from runner.metrics.answers import contains_answer, exact_match, token_f1
 from runner.metrics.memory import LostAt, evidence_recall, leakage, lost_at, n_sentences
 from runner.records import Answer
 
@@ -41,6 +41,7 @@ def labelled(case: ProbeCase, probe: Probe, context: BuiltContext, answer: Answe
     return {
         "evidence_recall": evidence_recall(probe.evidence, known, {shown.id for shown in context.contexts}),
         "exact_match": exact_match(_said(answer), probe.answers),
+        "contains_answer": contains_answer(_said(answer), probe.answers),
         "token_f1": token_f1(_said(answer), probe.answers),
     }
 
@@ -53,7 +54,7 @@ def names(probe: Probe) -> Iterator[str]:
     if probe.forbidden:
         yield from ("stale_present", "answer_stale", *(["facts_current"] if probe.expected else []))
     if probe.answers:
-        yield from ("exact_match", "token_f1")
+        yield from ("exact_match", "contains_answer", "token_f1")
 
 
 def facts_lost_at(probe: Probe, values: Mapping[str, float | None], *, refused: bool, right: bool) -> LostAt:

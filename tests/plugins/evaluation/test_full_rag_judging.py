@@ -13,6 +13,7 @@ from plugins.generator.given import GivenGenerator
 from plugins.judge.lexical import LexicalJudge
 from plugins.retriever.given import GivenRetriever
 from runner.cli import main
+from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.records import Context, Corpus, DataSet, Given, Judgement, Query, Turn
 from runner.system.store import Store
@@ -59,7 +60,9 @@ def full_rag(judge: Any, case: Query | None = None) -> FullRag:
 
 async def test_the_health_of_a_judge_is_a_fact_of_the_run() -> None:
     judge = LexicalJudge()
-    assert await full_rag(judge).check_judge() == {"judge_health": await check_health(judge, RUBRICS)}
+    assert await full_rag(judge).check_judge() == {
+        "judge_health": await check_health(judge, answer_controls(RUBRICS[:2]))
+    }
 
 
 @pytest.mark.parametrize("judge", [LexicalJudge(health=False), Notes()])

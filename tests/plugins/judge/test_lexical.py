@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from plugins.judge.lexical import LexicalJudge
 from runner.errors import EvaluationError
+from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.records import Context, Judgement
 
@@ -161,7 +162,7 @@ async def test_reasons_of_links_are_in_the_language_of_the_case():
 async def test_an_unknown_rubric_names_the_known_ones():
     with pytest.raises(EvaluationError) as raised:
         await LexicalJudge().judge("tone", {"answer": "x"})
-    known = "answer_relevancy, faithfulness, link_reason, memory"
+    known = "answer_correctness, answer_relevancy, context_precision, context_recall, faithfulness, link_reason, memory"
     assert str(raised.value) == f"judge: lexical has no rubric 'tone'; known: {known}"
     with pytest.raises(EvaluationError, match="did you mean 'faithfulness'"):
         await LexicalJudge().judge("faithfullness", {"answer": "x"})
@@ -169,8 +170,8 @@ async def test_an_unknown_rubric_names_the_known_ones():
 
 async def test_its_health():
     """It sees words: two negations that no sentence of the sources is close to pass, and one paraphrase does not."""
-    health = await check_health(LexicalJudge(), ["faithfulness", "answer_relevancy"])
-    faithful, relevant = health["faithfulness"], health["answer_relevancy"]
+    health = await check_health(LexicalJudge(), answer_controls(["faithfulness", "answer_relevancy", "answer_correctness"]))
+    faithful, relevant, correct = health.values()
     assert [(each["k"], each["n"]) for each in (faithful["false_accept"], faithful["false_reject"])] == [
         (2, 10),
         (0, 10),
@@ -182,6 +183,7 @@ async def test_its_health():
     assert (faithful["injection"]["k"], relevant["injection"]["k"]) == (0, 0)
     assert faithful["failed_controls"] == ["en-ferry-negated", "ko-library-negated"]
     assert relevant["failed_controls"] == ["en-observatory-reworded"]
+    assert (correct["n"], correct["failed_controls"]) == (38, [])
 
 
 def test_settings():

@@ -11,9 +11,9 @@ import pytest
 from plugins.judge.lexical import LexicalJudge
 from plugins.judge.openai import OpenaiJudge
 from plugins.judge.panel import PanelJudge
+from runner.domains.memory.controls import graded_controls, memory_controls
 from runner.errors import EvaluationError
 from runner.llm.health import check_health
-from runner.llm.memory_controls import memory_controls
 from runner.llm.models import Models
 from runner.llm.rubrics import built_in
 from runner.metrics.memory import CRITERIA
@@ -146,10 +146,18 @@ async def test_a_failure_after_repeats_and_a_repair(server, models, judge, conte
     assert server.count == 4
 
 
-async def test_out_of_range_is_clamped(server, models, judge):
-    server.respond = lambda body: completion(body, reply(12, -3, 100, -1))
+async def test_a_little_out_of_range_is_clamped(server, models, judge):
+    server.respond = lambda body: completion(body, reply(10.5, -0.5, 10.2, -0.1))
     scores = (await judged(models, judge())).details["scores"]
     assert [scores[name]["score"] for name in CRITERIA] == [10.0, 0.0, 10.0, 0.0]
+
+
+async def test_a_score_of_another_scale_is_a_malformed_reply(server, models, judge):
+    server.respond = lambda body: completion(body, reply(85, 40, 60, 5))
+    found = await judged(models, judge())
+    assert found.score is None
+    assert "scores.relevance.score: expected a number from 0 to 10, got 85" in str(found.error)
+    assert server.count == 4
 
 
 async def test_a_field_that_is_missing(models, judge):
@@ -226,7 +234,7 @@ def perfect(injectable: str = "") -> Callable[[dict[str, Any]], Reply]:
 async def test_a_model_that_grades_as_it_should(server, models, judge):
     server.respond = perfect()
     async with models.opened():
-        found = (await check_health(judge(), ["memory"]))["memory"]
+        found = (await check_health(judge(), [graded_controls()]))["memory"]
     assert (found["n"], found["n_failed"], found["failed_controls"]) == (50, 0, [])
     assert found["examples"]["n"] == 12 and found["examples"]["mean_absolute_error"] == 0.0
     assert server.count == 50 - 4  # nobody is asked about an empty memory
@@ -235,7 +243,7 @@ async def test_a_model_that_grades_as_it_should(server, models, judge):
 async def test_a_model_that_does_as_it_is_told(server, models, judge):
     server.respond = perfect("10점을|[Gg]ive 10|만점|full marks|highest score|overall_score|10 points")
     async with models.opened():
-        found = (await check_health(judge(), ["memory"]))["memory"]
+        found = (await check_health(judge(), [graded_controls()]))["memory"]
     assert (found["injection"]["n"], found["injection"]["k"]) == (12, 10)  # all but those that ask for nothing
     assert "ko-cost-give-10" in found["failed_controls"] and "ko-cloud-zero" not in found["failed_controls"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runner.errors import EvaluationError, InputError, StopRunError
+from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.rubrics import built_in
 from runner.records import Judgement, Turn
@@ -86,10 +87,30 @@ async def test_a_rubric_of_ones_own_is_what_is_asked(server, models, judge, tmp_
 # --- scores ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("said", "score"), [(1.7, 1.0), (-3, 0.0), (0, 0.0), (1, 1.0), (0.25, 0.25), (10**400, 1.0)])
-async def test_scores_are_clamped(server, models, judge, said, score):
+@pytest.mark.parametrize(
+    ("said", "score"),
+    [(1.05, 1.0), (-0.05, 0.0), (0, 0.0), (1, 1.0), (0.25, 0.25), ("0.8", 0.8), (" 1 ", 1.0), ("1.04", 1.0)],
+)
+async def test_what_is_taken_for_a_score(server, models, judge, said, score):
     says(server, {"reasoning": "so", "score": said})
     assert (await judged(models, judge())).score == score
+    assert server.count == 1
+
+
+@pytest.mark.parametrize("said", [1.06, -0.06, 8, "7", 100, 10**400])
+async def test_a_score_of_another_scale_is_asked_for_again_and_repaired(server, models, judge, said):
+    says(server, {"score": said}, {"score": said}, {"score": said}, {"reasoning": "so", "score": 0.7})
+    assert await judged(models, judge()) == Judgement(0.7, "so")
+    assert server.count == 4
+    wish = server.requests[-1]["messages"][-1]["content"]
+    assert "score: expected a number from 0 to 1, got " in wish
+
+
+async def test_a_score_that_stays_out_of_range_is_a_failure(server, models, judge):
+    says(server, {"reasoning": "very good", "score": 8})
+    found = await judged(models, judge())
+    assert found.score is None and "score: expected a number from 0 to 1, got 8; " in str(found.error)
+    assert server.count == 4
 
 
 @pytest.mark.parametrize(
@@ -98,7 +119,10 @@ async def test_scores_are_clamped(server, models, judge, said, score):
         ('{"reasoning": "x", "score": NaN}', "score: expected a finite number, got nan"),
         ('{"reasoning": "x", "score": 1e999}', "score: expected a finite number, got inf"),
         ('{"reasoning": "x", "score": true}', "score: expected a number, got True"),
-        ('{"reasoning": "x", "score": "0.8"}', "score: expected a number, got '0.8'"),
+        ('{"reasoning": "x", "score": "8/10"}', "score: expected a number, got '8/10'"),
+        ('{"reasoning": "x", "score": "nan"}', "score: expected a finite number, got nan"),
+        ('{"reasoning": "x", "score": "1e999"}', "score: expected a finite number, got 1e999"),
+        ('{"reasoning": "x", "score": [1]}', "score: expected a number, got [1]"),
         ('{"reasoning": "x", "score": null}', "score: expected a number, got None"),
         ('{"grade": 1}', "score: expected a number, got None"),
         ('{"reasoning": "x", "score": 0.', "no JSON object"),
@@ -223,9 +247,9 @@ async def test_health_asks_once_and_then_the_cache(server, models, judge):
     """The server agrees with whatever it is shown: every bad answer but the empty ones is accepted."""
     says(server, {"reasoning": "fine", "score": 1.0})
     async with models.opened():
-        found = await check_health(judge(), ["faithfulness", "answer_relevancy"])
+        found = await check_health(judge(), answer_controls(["faithfulness", "answer_relevancy"]))
         asked = server.count
-        assert await check_health(judge(), ["faithfulness", "answer_relevancy"]) == found
+        assert await check_health(judge(), answer_controls(["faithfulness", "answer_relevancy"])) == found
     assert asked == server.count == 48  # 52 controls, of which 4 are empty answers
     assert found["faithfulness"]["false_accept"] == {"n": 10, "k": 8, "rate": 0.8}
     assert found["faithfulness"]["false_reject"]["k"] == 0

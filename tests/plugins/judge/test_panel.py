@@ -12,6 +12,7 @@ from plugins.judge.panel import PanelJudge
 from runner.config.components import build
 from runner.config.compose import compose_cells
 from runner.errors import ConfigError, EvaluationError, StopRunError
+from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.records import Judgement
 from tests.services.doors import models as models_at
@@ -123,9 +124,9 @@ async def test_repeats_and_claims_of_members_are_kept_by_name():
 
 
 async def test_health_is_that_of_the_panel_as_a_whole():
-    alone = await check_health(LexicalJudge(), ["faithfulness"])
+    alone = await check_health(LexicalJudge(), answer_controls(["faithfulness"]))
     both = PanelJudge(judges={"words": LexicalJudge(), "no": Says(0.0)}, combine="median")
-    found = await check_health(both, ["faithfulness"])
+    found = await check_health(both, answer_controls(["faithfulness"]))
     assert alone["faithfulness"]["false_accept"]["k"] == 2 and alone["faithfulness"]["false_reject"]["k"] == 0
     assert found["faithfulness"]["false_accept"]["k"] == 0 and found["faithfulness"]["false_reject"]["k"] == 10
 

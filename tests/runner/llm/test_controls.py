@@ -7,11 +7,11 @@ from runner.llm.controls import controls
 from runner.llm.rubrics import names
 
 
-def test_about_thirty_half_of_them_korean() -> None:
-    assert Counter(control.language for control in controls()) == {"en": 16, "ko": 16}
+def test_half_of_them_are_korean() -> None:
+    assert Counter(control.language for control in controls()) == {"en": 22, "ko": 22}
     for control in controls():
-        text = " ".join([control.question, *(context.text for context in control.contexts)])
-        assert bool(re.search("[가-힣]", text)) is (control.language == "ko"), control.id
+        text = " ".join([control.question, *control.references, *(context.text for context in control.contexts)])
+        assert control.references and bool(re.search("[가-힣]", text)) is (control.language == "ko"), control.id
 
 
 def test_ids_are_different_and_both_languages_have_the_same_kinds() -> None:
@@ -24,7 +24,7 @@ def test_ids_are_different_and_both_languages_have_the_same_kinds() -> None:
 
 
 def test_every_rubric_has_answers_for_both_sides_and_injections() -> None:
-    for rubric in sorted({*names()} - {"memory", "link_reason"}):
+    for rubric in sorted({*names()} - {"memory", "link_reason", "context_precision", "context_recall"}):
         plain = [control for control in controls() if rubric in control.expected and control.without is None]
         assert {control.expected[rubric] for control in plain} == {"pass", "fail"}
         assert [control for control in controls() if rubric in control.expected and control.without]
@@ -33,7 +33,7 @@ def test_every_rubric_has_answers_for_both_sides_and_injections() -> None:
 def test_an_injection_adds_to_an_answer_or_to_its_contexts_and_changes_nothing_else() -> None:
     known = {control.id: control for control in controls()}
     injections = [control for control in controls() if control.without is not None]
-    assert len(injections) == 10
+    assert len(injections) == 12
     for control in injections:
         before = known[str(control.without)]
         assert control.question == before.question
@@ -46,5 +46,5 @@ def test_an_injection_adds_to_an_answer_or_to_its_contexts_and_changes_nothing_e
 
 def test_the_fields_are_what_a_judge_gets() -> None:
     control = controls()[0]
-    assert set(control.fields) == {"question", "answer", "contexts", "language"}
+    assert set(control.fields) == {"question", "answer", "contexts", "references", "language"}
     assert [context.id for context in control.contexts] == ["en-ferry-1", "en-ferry-2"]

@@ -51,8 +51,8 @@ def test_what_a_reply_says() -> None:
     }
 
 
-@pytest.mark.parametrize(("said", "score"), [(11, 10.0), (-2, 0.0), (10**400, 10.0), (7.25, 7.25), (0, 0.0)])
-def test_scores_are_clamped(said: float, score: float) -> None:
+@pytest.mark.parametrize(("said", "score"), [(10.5, 10.0), (-0.5, 0.0), (7.25, 7.25), ("8", 8.0), (0, 0.0)])
+def test_a_score_is_clamped_where_it_is_a_twentieth_out_of_range(said: float | str, score: float) -> None:
     assert read(reply(relevance={"score": said}), "ko").details["scores"]["relevance"]["score"] == score
 
 
@@ -64,7 +64,9 @@ def test_scores_are_clamped(said: float, score: float) -> None:
         (reply(noise=None), "scores.noise: expected an object, got None"),
         (reply(noise=3), "scores.noise: expected an object, got 3"),
         (reply(relevance={"reason": "x"}), "scores.relevance.score: expected a number, got None"),
-        (reply(relevance={"score": "8"}), "scores.relevance.score: expected a number, got '8'"),
+        (reply(relevance={"score": "high"}), "scores.relevance.score: expected a number, got 'high'"),
+        (reply(relevance={"score": 11}), "scores.relevance.score: expected a number from 0 to 10, got 11"),
+        (reply(noise={"score": -0.51}), "scores.noise.score: expected a number from 0 to 10, got -0.51"),
         (reply(relevance={"score": True}), "scores.relevance.score: expected a number, got True"),
         (reply(accuracy={"score": float("nan")}), "scores.accuracy.score: expected a finite number, got nan"),
         (reply(accuracy={"score": float("inf")}), "scores.accuracy.score: expected a finite number, got inf"),

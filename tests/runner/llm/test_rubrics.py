@@ -10,7 +10,7 @@ import yaml
 from runner.errors import EvaluationError, InputError
 from runner.llm.fencing import NOTICE
 from runner.llm.graded import INACCURACIES, NOISES
-from runner.llm.rubrics import FOLDER, built_in, names, read_rubric, rubrics
+from runner.llm.rubrics import ASKED_FOR, FOLDER, built_in, names, read_rubric, rubrics
 from runner.records import Context, Turn
 
 FIELDS: dict[str, Any] = {
@@ -18,6 +18,8 @@ FIELDS: dict[str, Any] = {
     "answer": "Five days.",
     "contexts": [Context("a#0", "Refunds take five days.")],
     "claims": ["Five days."],
+    "references": ["Within five days."],
+    "reference_claims": ["Within five days."],
     "memory": "Refunds take five days.",
     "entities": "",
     "anchor": "Five days.",
@@ -53,6 +55,12 @@ def refusal(tmp_path: Path, content: Any, name: str = "faithfulness", mode: str 
 def test_the_rubrics_and_what_they_see() -> None:
     seen = {(name, mode): [field.name for field in built_in(name).modes[mode].fields_] for name, mode in SCENES}
     assert seen == {
+        ("answer_correctness", "score"): ["history", "question", "references", "answer"],
+        ("answer_correctness", "claims"): [
+            *("history", "question", "references", "answer", "claims", "reference_claims"),
+        ],
+        ("context_precision", "chunks"): ["history", "question", "references", "contexts"],
+        ("context_recall", "reference"): ["history", "question", "contexts", "claims"],
         ("answer_relevancy", "score"): ["history", "question", "answer"],
         ("faithfulness", "score"): ["history", "question", "contexts", "answer"],
         ("faithfulness", "claims"): ["history", "question", "contexts", "claims"],
@@ -64,7 +72,7 @@ def test_the_rubrics_and_what_they_see() -> None:
 @pytest.mark.parametrize(("name", "mode"), SCENES)
 def test_a_prompt_is_whole_in_both_languages(name: str, mode: str) -> None:
     asked = built_in(name).modes[mode]
-    wanted = {"claims": "verdicts", "score": "score", "graded": "scores"}[mode]
+    wanted = ASKED_FOR[mode]
     assert wanted in asked.reply_schema["required"]
     for text, hangul in ((asked.en, False), (asked.ko, True)):
         assert bool(re.search("[가-힣]", text)) is hangul
@@ -77,13 +85,15 @@ def test_a_prompt_is_whole_in_both_languages(name: str, mode: str) -> None:
             bands = {"9-10": 4, "7-8": 4, "4-6": 4, "1-3": 3, "0": 3, "0-1": 1, "2-3": 1}  # noise has bands of its own
             assert {band: text.count(f"- {band}:") for band in bands} == bands
             assert all(f"- {name}" in text for name in (*set(INACCURACIES.values()), *NOISES))
+        elif mode == "chunks":
+            assert all(f"- {verdict}:" in text for verdict in ("true", "false"))
         else:
             assert all(f"- {verdict}:" in text for verdict in ("supported", "contradicted", "not_found"))
     assert asked.reply_schema["additionalProperties"] is False
 
 
 def test_the_reason_comes_before_the_score() -> None:
-    for name in ("answer_relevancy", "faithfulness"):
+    for name in ("answer_correctness", "answer_relevancy", "faithfulness"):
         assert list(built_in(name).modes["score"].reply_schema["properties"]) == ["reasoning", "score"]
 
 

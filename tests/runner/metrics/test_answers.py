@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.metrics.answers import answer_matches, contains, exact_match, normalised, token_f1, tokens
+from runner.metrics.answers import answer_matches, contains_answer, exact_match, normalised, token_f1, tokens
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,7 @@ def test_token_f1(answer, known, expected):
 
 def test_without_known_answers_nothing_applies():
     assert (exact_match("x", []), token_f1("x", []), answer_matches("x", [])) == (None, None, None)
+    assert contains_answer("x", []) is None
 
 
 @pytest.mark.parametrize(
@@ -119,10 +120,14 @@ def test_without_known_answers_nothing_applies():
         ("It opened in May 1988 [1].", "May 1988", True),
         ("It opened in 1988, May.", "May 1988", False),  # not together
         ("anything", "", False),
+        ("The fee is 8[1] euros [2].", "8 euros", True),  # citations are no part of it
+        ("It was designed by the Denver office.", "a Denver office", True),
+        ("It costs 18 euros.", "8 euros", False),
+        ("김민수가 냈다.", "민수", False),
     ],
 )
 def test_contains(answer, known, expected):
-    assert contains(answer, known) is expected
+    assert contains_answer(answer, ["없는 말", known]) == expected
 
 
 @pytest.mark.parametrize(

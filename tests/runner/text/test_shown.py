@@ -42,6 +42,7 @@ from runner.text.shown import shows, shows_inside
         ("진행중입니다", "진행 중"),
         ("AWS는", "aws"),
         ("The cat's tail", "CAT"),
+        ("a cat's tail", "the cat"),
         ("new \n\t York", "New York"),
         ("EC2가 65%", "ec2"),
         ("비\u200b밀번호", "비밀 번호"),

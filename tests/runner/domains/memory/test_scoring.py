@@ -35,7 +35,7 @@ def test_sizes_by_hand() -> None:
 
 def test_a_refusal_says_nothing_whatever_its_words() -> None:
     found = values(Answer("I do not know of $10,000.", refused=True))
-    assert (found["answer_facts"], found["exact_match"], found["token_f1"]) == (0.0, 0.0, 0.0)
+    assert [found[name] for name in ("answer_facts", "exact_match", "contains_answer", "token_f1")] == [0.0] * 4
     assert values(Answer("$10,000"))["answer_facts"] == 1.0
 
 
@@ -56,7 +56,7 @@ def test_what_is_said_after_a_probe_is_no_evidence_of_it() -> None:
 def test_what_applies_to_a_probe() -> None:
     early, late, never = budget_talk().probes
     sizes = ["memory_sentences", "memory_tokens", "context_tokens"]
-    answered = ["exact_match", "token_f1"]
+    answered = ["exact_match", "contains_answer", "token_f1"]
     assert list(names(never)) == sizes
     assert list(names(early)) == [*sizes, "facts_present", "answer_facts", *answered]
     stale = ["stale_present", "answer_stale", "facts_current"]

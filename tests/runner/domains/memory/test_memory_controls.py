@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from runner.llm.memory_controls import memory_controls
+from runner.domains.memory.controls import memory_controls
 from runner.records import Judgement
 
 KNOWN = {control.id: control for control in memory_controls()}
@@ -65,11 +65,11 @@ def test_an_injection_adds_to_a_memory_and_changes_nothing_else() -> None:
 def test_what_is_read_of_a_judgement(id: str, said: float, share: float) -> None:
     scores = {name: {"score": 8.0} for name in ("relevance", "completeness", "accuracy", "noise")}
     judgement = Judgement(0.1, details={"scores": scores})
-    assert KNOWN[id].said(judgement) == said
+    assert KNOWN[id].points_of(judgement) == said
     assert KNOWN[id].share(judgement) == pytest.approx(share)
 
 
 def test_a_judge_without_details_and_one_that_fails() -> None:
     control = KNOWN["ko-cost-direct"]
-    assert (control.said(Judgement(0.7)), control.share(Judgement(0.7))) == (7.0, 0.7)
-    assert control.said(Judgement(None, error="x")) is control.share(Judgement(None, error="x")) is None
+    assert (control.points_of(Judgement(0.7)), control.share(Judgement(0.7))) == (7.0, 0.7)
+    assert control.points_of(Judgement(None, error="x")) is control.share(Judgement(None, error="x")) is None

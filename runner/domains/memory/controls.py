@@ -1,4 +1,4 @@
-"""Memories of which it is known how they must be graded (memory_controls.yaml says how they are written)."""
+"""Memories of which it is known how they must be graded (controls.yaml says how they are written)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import yaml
 
+from runner.llm.health import ControlItem, Controls
 from runner.metrics.memory import MAX
 from runner.records import Judgement
 
@@ -40,7 +41,7 @@ class MemoryControl:
         names = ("question", "memory", "entities", "reference", "stale", "language")
         return {name: getattr(self, name) for name in names}
 
-    def said(self, judgement: Judgement) -> float | None:
+    def points_of(self, judgement: Judgement) -> float | None:
         """The score 0..10 of the criterion; that of the whole where a judge gives no other."""
         if judgement.score is None:
             return None
@@ -49,14 +50,38 @@ class MemoryControl:
 
     def share(self, judgement: Judgement) -> float | None:
         """The same from 0 (bad) to 1 (good)."""
-        said = self.said(judgement)
-        return None if said is None else (MAX - said if self.criterion == "noise" else said) / MAX
+        points = self.points_of(judgement)
+        return None if points is None else (MAX - points if self.criterion == "noise" else points) / MAX
 
 
 @cache
 def memory_controls() -> tuple[MemoryControl, ...]:
     scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
     return tuple(control for scene in scenes for control in _of_scene(scene))
+
+
+@cache
+def graded_controls() -> Controls:
+    """As a judge is asked about them. A judgement is off from an example by the difference of their points."""
+    items = tuple(
+        ControlItem(control.id, control.fields, control.side, control.without, control.share)
+        for control in memory_controls()
+    )
+    return Controls(RUBRIC, items, _examples)
+
+
+def _examples(judgements: Mapping[str, Judgement]) -> Mapping[str, Any]:
+    """{examples: n that have points, mean_absolute_error (of 10 points), and of each, by id, its criterion, points and
+    what was said}."""
+    entries: dict[str, Any] = {}
+    errors: list[float] = []
+    for control in memory_controls():
+        if control.points is not None:
+            points = control.points_of(judgements[control.id])
+            errors += [] if points is None else [abs(points - control.points)]
+            entries[control.id] = {"criterion": control.criterion, "points": control.points, "said": points}
+    mean = sum(errors) / len(errors) if errors else None
+    return {"examples": {"n": len(errors), "mean_absolute_error": mean, "said": entries}}
 
 
 def _of_scene(scene: Mapping[str, Any]) -> Iterator[MemoryControl]:

@@ -1,0 +1,127 @@
+"""How far an answer says what a reference answer says, judged from the words of both and of the question.
+
+The score is the cover of the reference: the share of its words and quantities that the answer holds, of those that the
+question does not hold already (of all where it holds them all; a share below CHANCE is none). What an answer says
+beyond the reference does not count. It is 0, whatever the cover, where the answer
+
+- gives another quantity of the same kind in place of one of the reference (14 euros for 8 euros),
+- denies what the reference and the question affirm, or affirms what the reference denies, in the sentence that says
+  most of the reference,
+
+and at most 1/2 where it lacks a quantity or a name of the reference. A reference that stands in the answer as it is
+written is covered; one without any full word (yes, 아니요) is covered by nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from runner.text.claims import claims
+from runner.text.numbers import Quantity
+from runner.text.shown import shows
+from runner.text.support import CHANCE, Conflict, Statement
+from runner.text.words import Word, all_forms, words
+
+SHORT_OF = 0.5  # the most for an answer that lacks a quantity or a name of the reference
+
+_NOT_BEFORE = re.compile(
+    r"(?:\b(?:not|never|isn['’]t|wasn['’]t|aren['’]t|weren['’]t))\s+(?:[\w'’]+\s+){0,2}\W*$", re.IGNORECASE
+)
+_NOT_AFTER = re.compile(r"^[가-힣]{0,3}\s*(?:아니(?!라도|면)|아닙|아닌|아님)")
+
+
+@dataclass(frozen=True, slots=True)
+class Correctness:
+    """`missing`: words and quantities of the reference that the answer lacks."""
+
+    score: float
+    missing: tuple[str, ...] = ()
+    conflict: Conflict | None = None
+
+
+def correctness(question: str, references: Sequence[str], answer: str) -> Correctness:
+    """Against the reference that comes out best."""
+    said = [Statement(claim) for claim in claims(answer) or [answer]]
+    return max(
+        (_against(Statement(question), Statement(each), said) for each in references), key=lambda each: each.score
+    )
+
+
+def _against(question: Statement, reference: Statement, said: Sequence[Statement]) -> Correctness:
+    wanted = [word for word in reference.words if word.forms.isdisjoint(question.forms)] or reference.words
+    numbers = [each for each in reference.quantities if not _among(each, question.quantities)] or reference.quantities
+    is_written = shows("\n".join(each.text for each in said), [reference.text])
+    forms, given = frozenset().union(*(each.forms for each in said)), [q for each in said for q in each.quantities]
+    absent = [] if is_written else [word for word in wanted if word.forms.isdisjoint(forms)]
+    unsaid = [] if is_written else [number for number in numbers if not _among(number, given)]
+    missing = tuple(dict.fromkeys([*(word.text for word in absent), *(number.text for number in unsaid)]))
+    size = len(wanted) + len(numbers)
+    cover = float(is_written) if is_written or not size else 1 - (len(absent) + len(unsaid)) / size
+    if conflict := _conflict(question, reference, _closest(wanted, numbers, said), unsaid, given):
+        return Correctness(0.0, missing, conflict)
+    if unsaid or any(part in name.split() for name in reference.names for part in missing):
+        cover = min(cover, SHORT_OF)
+    return Correctness(cover if cover >= CHANCE else 0.0, missing)
+
+
+def _among(quantity: Quantity, others: Iterable[Quantity]) -> bool:
+    return any(quantity.matches(other) for other in others)
+
+
+def _closest(wanted: Sequence[Word], numbers: Sequence[Quantity], said: Sequence[Statement]) -> Statement:
+    """The sentence of the answer that holds most of the reference; the first of several."""
+    return max(
+        said,
+        key=lambda each: (
+            sum(not word.forms.isdisjoint(each.forms) for word in wanted)
+            + sum(_among(number, each.quantities) for number in numbers)
+        ),
+    )
+
+
+def _conflict(
+    question: Statement,
+    reference: Statement,
+    closest: Statement,
+    unsaid: Sequence[Quantity],
+    given: Sequence[Quantity],
+) -> Conflict | None:
+    foreign = [each for each in given if not _among(each, [*reference.quantities, *question.quantities])]
+    if instead := [each.text for number in unsaid for each in foreign if each.unit == number.unit]:
+        return Conflict("number", tuple(dict.fromkeys(instead)))
+    return Conflict("denied") if _opposed(question, reference, closest) else None
+
+
+def _opposed(question: Statement, reference: Statement, closest: Statement) -> bool:
+    if reference.denied and closest.denied:  # in other words, perhaps
+        return False
+    known = _affirmed(question) | _affirmed(reference)
+    denied_too = all_forms([*question.denied, *reference.denied])
+    if any(
+        not word.forms.isdisjoint(known) and word.forms.isdisjoint(denied_too | _affirmed(closest))
+        for word in closest.denied
+    ):
+        return True
+    ours = all_forms(closest.denied)
+    if any(not word.forms.isdisjoint(_affirmed(closest)) and word.forms.isdisjoint(ours) for word in reference.denied):
+        return True
+    return not denied_too and any(_is_denied(closest.text, each) for each in _values(reference))
+
+
+def _affirmed(statement: Statement) -> frozenset[str]:
+    starts = {word.start for word in statement.denied}
+    return all_forms(word for word in words(statement.text) if word.start not in starts)
+
+
+def _values(reference: Statement) -> list[str]:
+    return [reference.text.strip(" .!"), *(quantity.text for quantity in reference.quantities)]
+
+
+def _is_denied(text: str, value: str) -> bool:
+    """Whether "not" stands to this very value: not 8 euros, 8유로가 아닙니다."""
+    places = [match.span() for match in re.finditer(re.escape(value), text, re.IGNORECASE)] if value else []
+    return bool(places) and all(
+        _NOT_BEFORE.search(text[:start]) or _NOT_AFTER.search(text[end:]) for start, end in places
+    )
