@@ -59,6 +59,7 @@ from runner.report.document import Document
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
+from runner.text.refusals import delivered
 from runner.words.wording import Wording
 
 ANSWERED = ("faithfulness", "answer_relevancy")
@@ -164,6 +165,7 @@ class Copilot:
             *memory.SIZE_METRICS,
             *agent.METRICS,
             *diagnosis.METRICS,
+            *diagnosis.GATE_METRICS,
             *judged.ANSWER_METRICS,
             *answers.METRICS,
         )
@@ -233,6 +235,7 @@ class Copilot:
         query = replace(query_of(case, case.probe.question), remembered=context.contexts)
         with stopwatch() as watch:
             answer = await self.generator.generate(query, context.documents if message is None else ())
+        answer = delivered(answer, case.probe.question)
         return (message if message is not None and answer.refused else answer), watch.timing
 
     def _kept(self, case: ProbeCase, query: Query, found: Retrieved) -> dict[str, Any]:
@@ -269,23 +272,22 @@ class Copilot:
         if output is None:
             return Scores({}, unscored=tuple(self._names(case)))
         grades, failed = self._judged(case, judgements)
-        ranked = self.retrieval.scores(query_of(case, case.probe.question), output.found, refused=output.answer.refused)
-        label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
+        query = query_of(case, case.probe.question)
+        ranked = self.retrieval.scores(query, output.found, declined=output.answer.refused)
         values = {
             **ranked.values,
             **grades,
             **counted(output.seen, output.moment, output.context, output.answer),
             "documents_tokens": float(output.context.section("documents").tokens),
-            **diagnosis.unanswerable_values(label),
         }
-        labels = {**ranked.labels, "answerability": label, **self._labels(case, output, values)}
+        labels = {**ranked.labels, **self._labels(case, output, values)}
         if is_about_memory(case):
             shown = output.context.memory_text + output.context.entities_text
             labels["memory"] = "held" if shown.strip() else "empty"
         if labels.get("memory") == "empty":  # there is nothing that could be accurate
             values["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
-        return Scores(values, unscored=failed, weights=diagnosis.unanswerable_weights(label), labels=labels)
+        return Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
 
     def _judged(self, case: ProbeCase, judgements: Judgements) -> judged.Judged:
         values, failed = judged.judged(judgements, ANSWERED, self.judge_.on_failure)
@@ -315,7 +317,7 @@ class Copilot:
         matches = answer_matches(output.answer.text, case.probe.answers)
         right = diagnosis.answered_rightly(matches, values["faithfulness"], values["answer_relevancy"], self.high)
         query = query_of(case, case.probe.question)
-        return self.retrieval.lost_at(query, output.found, refused=refused, right=right, certain=matches is not None)
+        return self.retrieval.lost_at(query, output.found, declined=refused, right=right, certain=matches is not None)
 
     def _names(self, case: ProbeCase) -> Iterable[str]:
         """Metrics that apply to a question, scored or not."""

@@ -34,6 +34,7 @@ from runner.records import (
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
+from runner.text.refusals import delivered
 
 RUBRICS = ("faithfulness", "answer_relevancy")
 
@@ -73,7 +74,7 @@ class RagOutput:
         return {
             **self.kept,
             "answer": self.answer.text,
-            "refused": self.answer.refused,
+            "declined": self.answer.refused,
             "citations": list(self.answer.citations),
             **{name: value for name, value in seldom.items() if value},
             "contexts": self.found.contexts,
@@ -141,7 +142,7 @@ class FullRag:
         if found.message is not None:
             return RagOutput(found, Answer(found.message, refused=True), None, self._kept(case, found))
         with stopwatch() as watch:
-            answer = await self.generator.generate(case, found.contexts)
+            answer = delivered(await self.generator.generate(case, found.contexts), case.text)
         return RagOutput(found, answer, watch.timing, self._kept(case, found))
 
     def _kept(self, case: Query, found: Retrieved) -> Mapping[str, Any]:
@@ -172,7 +173,7 @@ class FullRag:
         if output is None:
             known_answers = ("exact_match", "token_f1") if case.answers else ()
             return Scores({}, unscored=(*self.retrieval.names(case), *RUBRICS, *known_answers))
-        retrieval = self.retrieval.scores(case, output.found, refused=output.answer.refused)
+        retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
         rated, failed = judged(judgements, RUBRICS, self.judge_.on_failure)
         known = {
             "exact_match": exact_match(output.answer.text, case.answers),
@@ -194,7 +195,7 @@ class FullRag:
         right = diagnosis.answered_rightly(matches, faithfulness, relevancy, self.high)
         labels = {
             "lost_at": self.retrieval.lost_at(
-                case, output.found, refused=output.answer.refused, right=right, certain=matches is not None
+                case, output.found, declined=output.answer.refused, right=right, certain=matches is not None
             ),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),

@@ -43,6 +43,7 @@ from runner.records import (
 )
 from runner.system.stopwatch import in_line, stopwatch
 from runner.system.store import fingerprint
+from runner.text.refusals import delivered
 
 _Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, float]]
 
@@ -178,7 +179,7 @@ class MemoryEvaluation:
         moment, context, seen = await self._shown(case)
         query = Query(case.id, case.probe.question, case.probe.answerable, {}, language=case.language, from_memory=True)
         with stopwatch() as watch:
-            answer = await self.generator.generate(query, context.contexts)
+            answer = delivered(await self.generator.generate(query, context.contexts), query.text)
         return self._output(case, (moment, context, seen), answer, watch.timing)
 
     async def _shown(self, case: ProbeCase) -> _Shown:
@@ -309,4 +310,4 @@ def _told(moment: Moment, context: BuiltContext) -> dict[str, Any]:
 
 
 def _said(answer: Answer) -> dict[str, Any]:
-    return {"answer": answer.text, "refused": answer.refused, **({"cut_off": True} if answer.cut_off else {})}
+    return {"answer": answer.text, "declined": answer.refused, **({"cut_off": True} if answer.cut_off else {})}

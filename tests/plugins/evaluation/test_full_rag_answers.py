@@ -29,16 +29,17 @@ def test_what_an_agent_says_takes_the_place_of_an_answer(
     class Deciding(Alphabetical):
         def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
             told = Trajectory((), "nothing_new", "not_found" if message else None, message)
-            irrelevant = (0.1, 0.1, 0.1)  # below min_score: not the relevance decides but the agent
+            irrelevant = (0.1, 0.1, 0.1)  # below min_score: it says nothing where an agent decides
             return [replace(found, relevance=irrelevant, trajectory=told) for found in super().search(queries, depth)]
 
     case = query(answerable=answerable, relevance={"b": 1} if answerable else {})
     found, generator, _ = row(tmp_path, case, retriever=Deciding())
-    assert (found.output["answer"], found.output["refused"]) == (answered, message is not None)
+    assert (found.output["answer"], found.output["declined"]) == (answered, message is not None)
     assert found.output["trajectory"]["stopped"] == "nothing_new"
     assert bool(generator.contexts) is (message is None)
     assert ("generation" in found.timings) is (message is None)
     assert (found.labels["answerability"], found.labels["lost_at"]) == (label, lost_at)
+    assert "retrieval_gate" not in found.labels
     assert found.latency_ms is not None
 
 
