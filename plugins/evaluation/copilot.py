@@ -94,8 +94,9 @@ class Copilot:
     """One case is one question of a conversation. Before it, the memory is told every turn that precedes it, with the
     replies of the file, so that all systems are asked the same after the same; then the retriever is asked, with the
     question behind the one that it goes on with (`follow_ups`), and a generator answers from what is remembered and
-    what was found. A message of the retriever in place of an answer stands: always (`fallback: confidence`), or where
-    the generator finds no answer in what is remembered either (`unanswered`)."""
+    what was found. A message of the retriever in place of an answer, or a refusal for want of a hit (`refuse_below` of
+    the generator), stands: always (`fallback: confidence`), or where the generator finds no answer in what is
+    remembered either (`unanswered`)."""
 
     sweep_sections = staticmethod(memory_report.sweep_sections)
 
@@ -229,7 +230,7 @@ class Copilot:
         return CopilotOutput(moment, found, context, seen, answer, generation, kept)
 
     async def _answered(self, case: ProbeCase, found: Retrieved, context: BuiltContext) -> tuple[Answer, Timing | None]:
-        message = None if found.message is None else Answer(found.message, refused=True)
+        message = self.retrieval.refusal(query_of(case, case.probe.question), found, self.generator)
         if message is not None and self.fallback == "confidence":
             return message, None
         query = replace(query_of(case, case.probe.question), remembered=context.contexts)

@@ -137,10 +137,10 @@ class FullRag:
             return {}
 
     async def run(self, case: Query) -> RagOutput:
-        """A message of an agent is the answer: then no generator is asked."""
+        """A message of an agent is the answer, and so is a refusal for want of a hit: then no generator is asked."""
         found = self.retrieval.retrieved(case)
-        if found.message is not None:
-            return RagOutput(found, Answer(found.message, refused=True), None, self._kept(case, found))
+        if (refusal := self.retrieval.refusal(case, found, self.generator)) is not None:
+            return RagOutput(found, refusal, None, self._kept(case, found))
         with stopwatch() as watch:
             answer = delivered(await self.generator.generate(case, found.contexts), case.text)
         return RagOutput(found, answer, watch.timing, self._kept(case, found))

@@ -18,7 +18,7 @@ from runner.domains.memory.records import Conversation, Probe
 from runner.domains.memory.replay import Moment, Replay
 from runner.domains.memory.scoring import counted, facts_lost_at, labelled, names
 from runner.domains.memory.sums import sums
-from runner.errors import EvaluationError
+from runner.errors import EvaluationError, Problem
 from runner.llm.health import check_health
 from runner.llm.metering import charge
 from runner.llm.votes import judge_missing
@@ -126,6 +126,11 @@ class MemoryEvaluation:
         self.weights = (profile or AutoProfile()).memory
         self._conversations: Mapping[str, Conversation] = {}
         self._replays: Mapping[str, Replay] = {}
+
+    def preflight(self) -> list[Problem]:
+        least = offered(self.generator, "refuse_below")
+        needed = f"expected null, got {least}: evaluation=memory looks for no documents, so no hit can be too weak"
+        return [] if least is None else [Problem("generator.refuse_below", needed)]
 
     def load(self) -> CaseSet[ProbeCase]:
         conversations, problems = self.scenario.load()

@@ -24,12 +24,24 @@ from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
 from runner.metrics.ranking import METRICS, ranking_metrics
-from runner.protocols import Dataset, Reference, Retriever, Workspace, offered
-from runner.records import CaseSet, Context, Corpus, Preparation, Query, Ranking, Scores, Timing, trajectory_record
+from runner.protocols import Dataset, Generator, Reference, Retriever, Workspace, offered
+from runner.records import (
+    Answer,
+    CaseSet,
+    Context,
+    Corpus,
+    Preparation,
+    Query,
+    Ranking,
+    Scores,
+    Timing,
+    trajectory_record,
+)
 from runner.retrieval.rankings import Documents, Rankings, documents, rank_all
 from runner.retrieval.searching import Searcher
 from runner.system.store import fingerprint
 from runner.system.threads import in_thread
+from runner.text.refusals import refusal_for
 
 UNNAMED = re.compile(r"context-\d+")  # a context that was given as a text alone: nobody knows of which document
 GATE = "retrieval_gate"  # in names of metrics and labels: what `min_score` says beside an answer that decides
@@ -151,6 +163,16 @@ class Retrieval:
         if found.ranking.trajectory is not None:
             return found.message is not None
         return diagnosis.predicted_unanswerable(found.top_relevance, self.min_score)
+
+    def refusal(self, query: Query, found: Retrieved, generator: Generator) -> Answer | None:
+        """What is said without asking the generator: an agent's message in place of an answer, or a fixed sentence
+        where the best hit is below the generator's `refuse_below`; None where it is to be asked."""
+        if found.message is not None:
+            return Answer(found.message, refused=True)
+        least = offered(generator, "refuse_below")
+        if least is None or not diagnosis.predicted_unanswerable(found.top_relevance, least):
+            return None
+        return Answer(refusal_for(query), refused=True)
 
     def scores(self, query: Query, found: Retrieved, *, declined: bool | None = None) -> Scores:
         """Ranking metrics at k and at the cutoffs (those of chunks and of legs carry a prefix), whether the query was

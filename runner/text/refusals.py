@@ -21,7 +21,7 @@ from dataclasses import replace
 from itertools import dropwhile
 from typing import Literal
 
-from runner.records import Answer
+from runner.records import Answer, Query
 from runner.text.citations import without_citations
 from runner.text.courtesies import is_courtesy
 from runner.text.language import Language, detect_language
@@ -302,6 +302,12 @@ def is_refusal(text: str, question: str | None = None) -> bool:
         return False
     facts = [sentence for sentence in spoken[1:] if _kind(sentence) == "fact"]
     return not (facts and _SPECIFIC.search(spoken[0])) and not any(_AFTER_ALL.search(fact) for fact in facts)
+
+
+def refusal_for(query: Query) -> str:
+    """The sentence that declines a question, in its language."""
+    languages: dict[str | None, Language] = {"ko": "ko", "en": "en"}
+    return REFUSAL[languages.get(query.language) or detect_language(query.text)]
 
 
 def delivered(answer: Answer, question: str) -> Answer:

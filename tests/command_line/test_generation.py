@@ -115,3 +115,25 @@ def test_a_model_that_invents_answers_declines_nothing_whatever_the_scores_of_hi
     share = (len(outputs) - len(answered)) / len(outputs)
     assert found["metrics"]["unanswerable_recall"]["value"] == pytest.approx(share)
     assert found["metrics"]["retrieval_gate_recall"]["value"] == (1.0 if min_score else pytest.approx(share))
+
+
+def test_a_system_that_refuses_below_a_score_asks_nothing_and_plans_nothing(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *words, "generator.refuse_below=1.0"]) == 0
+    print(capsys.readouterr())
+    assert main([*words, "generator.refuse_below=1.0"]) == 0
+    assert server.count == 0
+    rows = [json.loads(line) for line in Path("o/per_item.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {row["output"]["answer"] for row in rows} == set(REFUSAL.values())
+    assert all(row["output"]["declined"] and not row["cost"] for row in rows)
+    found = summary()["metrics"]
+    assert (found["unanswerable_recall"]["value"], found["unanswerable_precision"]["value"]) == (1.0, 0.25)
+
+
+def test_a_score_to_refuse_below_needs_documents(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    memory = ["+experiment=memory", *[word for word in words if word.startswith(("generator", "provider"))]]
+    assert main([*memory, "generator.refuse_below=0.3", "tracking=none", "out=m"]) == 1
+    assert "generator.refuse_below: expected null, got 0.3: evaluation=memory looks for no documents" in (
+        capsys.readouterr().err
+    )

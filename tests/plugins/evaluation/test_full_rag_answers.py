@@ -11,6 +11,7 @@ from plugins.evaluation.full_rag import RequireSettings
 from runner.errors import StopRunError
 from runner.records import Answer, Context, Given, Query, Ranking, Trajectory
 from runner.system.store import Store
+from runner.text.refusals import REFUSAL
 from tests.plugins.evaluation.small_rag import Alphabetical, Judges, Says, full_rag, query, ran, row
 
 
@@ -41,6 +42,33 @@ def test_what_an_agent_says_takes_the_place_of_an_answer(
     assert (found.labels["answerability"], found.labels["lost_at"]) == (label, lost_at)
     assert "retrieval_gate" not in found.labels
     assert found.latency_ms is not None
+
+
+@pytest.mark.parametrize(
+    ("least", "text", "answer"),
+    [
+        (None, "which?", "Beta is second. [2]"),
+        (0.9, "which?", "Beta is second. [2]"),  # the best hit has .9
+        (0.91, "which?", REFUSAL["en"]),
+        (0.91, "어느 것인가요?", REFUSAL["ko"]),
+        (0.01, "nothing", REFUSAL["en"]),
+    ],
+)
+def test_where_the_best_hit_is_below_refuse_below_the_generator_is_not_asked(
+    tmp_path: Path, least: float | None, text: str, answer: str
+) -> None:
+    generator = Says(Answer("Beta is second. [2]", citations=(2,)))
+    generator.refuse_below = least
+    judge = Judges(faithfulness=1, answer_relevancy=1)
+    found = ran(full_rag([query(text=text)], Alphabetical(), generator, judge, 2), tmp_path)
+    declines = answer in REFUSAL.values()
+    assert (found.output["answer"], found.output["declined"], bool(generator.contexts)) == (
+        answer,
+        declines,
+        not declines,
+    )
+    assert ("generation" in found.timings) is not declines
+    assert found.labels["answerability"] == ("false_positive" if declines else "true_negative")
 
 
 def test_no_more_than_k_given_contexts_are_used(tmp_path: Path) -> None:
