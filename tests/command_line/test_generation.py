@@ -121,7 +121,7 @@ def test_a_system_that_refuses_below_a_score_asks_nothing_and_plans_nothing(
     words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plan", *words, "generator.refuse_below=1.0"]) == 0
-    print(capsys.readouterr())
+    assert "No run of this command calls a model." in "".join(capsys.readouterr())
     assert main([*words, "generator.refuse_below=1.0"]) == 0
     assert server.count == 0
     rows = [json.loads(line) for line in Path("o/per_item.jsonl").read_text(encoding="utf-8").splitlines()]
