@@ -302,6 +302,19 @@ class Generator(Protocol):
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer: ...
 
 
+@runtime_checkable
+class Declining(Protocol):
+    """A generator that is not asked where retrieval finds too little: the evaluation declines for it, with a fixed
+    sentence in the language of the question. Below which score of the best hit (0..1); None: it is always asked.
+
+    class ServerGenerator:
+        def __init__(self, *, refuse_below: float | None = None) -> None:
+            self.refuse_below = refuse_below
+    """
+
+    refuse_below: float | None
+
+
 class Judge(Protocol):
     """`on_failure`: whether a judgement that failed counts as 0 or not at all."""
 
@@ -493,6 +506,7 @@ ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurr
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
     Retriever: (CachedRetriever, Reference, Foreign),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing),
+    Generator: (Declining,),
     Judge: (HealthChecked,),
     Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
 }
@@ -509,6 +523,7 @@ ABSENT: Mapping[str, Any] = {
     "foreign_ids": False,
     "health": False,
     "projection": None,
+    "refuse_below": None,
 }
 
 

@@ -270,8 +270,8 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A generated answer. `citations` are 1-based numbers of the contexts that the text cites; `cut_off` tells
-    that the model reached its max_tokens."""
+    """A generated answer. `refused`: it says that there is no answer; `citations` are 1-based numbers of the contexts
+    that the text cites; `cut_off` tells that the model reached its max_tokens."""
 
     text: str
     refused: bool = False
@@ -386,7 +386,7 @@ def timings_of(row: Mapping[str, Any]) -> dict[str, Timing]:
 def answer_of(row: Mapping[str, Any]) -> Answer:
     """That a line of per_item.jsonl keeps."""
     kept = row["output"]
-    return Answer(kept["answer"], kept["refused"], tuple(kept.get("citations", ())), kept.get("cut_off", False))
+    return Answer(kept["answer"], kept["declined"], tuple(kept.get("citations", ())), kept.get("cut_off", False))
 
 
 @dataclass(frozen=True, slots=True)

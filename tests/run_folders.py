@@ -150,7 +150,7 @@ def row(id: str, **changes: Any) -> dict[str, Any]:
             {"id": "doc-2", "chunk": "doc-2#1", "title": "", "score": 4.0, "relevance": 0.4},
         ],
         "answer": f"It is {id}. [1]",
-        "refused": False,
+        "declined": False,
         "citations": [1],
         "contexts": [{"id": "doc-1#0", "title": "First", "text": "The first text."}],
         "answers": [],

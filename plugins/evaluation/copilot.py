@@ -63,6 +63,7 @@ from runner.report.document import Document
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
+from runner.text.refusals import delivered
 from runner.words.wording import Wording
 
 ANSWERED = ("faithfulness", "answer_relevancy")
@@ -96,8 +97,9 @@ class Copilot:
     """One case is one question of a conversation. Before it, the memory is told every turn that precedes it, with the
     replies of the file, so that all systems are asked the same after the same; then the retriever is asked, with the
     question behind the one that it goes on with (`follow_ups`), and a generator answers from what is remembered and
-    what was found. A message of the retriever in place of an answer stands: always (`fallback: confidence`), or where
-    the generator finds no answer in what is remembered either (`unanswered`)."""
+    what was found. A message of the retriever in place of an answer, or a refusal for want of a hit (`refuse_below` of
+    the generator), stands: always (`fallback: confidence`), or where the generator finds no answer in what is
+    remembered either (`unanswered`)."""
 
     sweep_sections = staticmethod(memory_report.sweep_sections)
 
@@ -169,6 +171,7 @@ class Copilot:
             *memory.SIZE_METRICS,
             *agent.METRICS,
             *diagnosis.METRICS,
+            *diagnosis.GATE_METRICS,
             *judged.ANSWER_METRICS,
             *answers.METRICS,
         )
@@ -233,12 +236,13 @@ class Copilot:
         return CopilotOutput(moment, found, context, seen, answer, generation, kept)
 
     async def _answered(self, case: ProbeCase, found: Retrieved, context: BuiltContext) -> tuple[Answer, Timing | None]:
-        message = None if found.message is None else Answer(found.message, refused=True)
+        message = self.retrieval.refusal(query_of(case, case.probe.question), found, self.generator)
         if message is not None and self.fallback == "confidence":
             return message, None
         query = replace(query_of(case, case.probe.question), remembered=context.contexts)
         with stopwatch() as watch:
             answer = await self.generator.generate(query, context.documents if message is None else ())
+        answer = delivered(answer, case.probe.question)
         return (message if message is not None and answer.refused else answer), watch.timing
 
     def _kept(self, case: ProbeCase, query: Query, found: Retrieved) -> dict[str, Any]:
@@ -275,26 +279,25 @@ class Copilot:
         if output is None:
             return Scores({}, unscored=tuple(self._names(case)))
         grades, failed = self._judged(case, judgements)
-        ranked = self.retrieval.scores(query_of(case, case.probe.question), output.found, refused=output.answer.refused)
-        label = diagnosis.answerability(output.answer.refused, case.probe.answerable)
+        query = query_of(case, case.probe.question)
+        ranked = self.retrieval.scores(query, output.found, declined=output.answer.refused)
         values = {
             **ranked.values,
             **grades,
             **counted(output.seen, output.moment, output.context, output.answer),
             "documents_tokens": float(output.context.section("documents").tokens),
-            **diagnosis.unanswerable_values(label),
         }
         scored = {name: None if name in failed else value for name, value in values.items()}
         decision = self._decision(case, output, scored)
         values[right.NAME] = decision.value
-        labels = {**ranked.labels, "answerability": label, **self._labels(case, output, scored, decision)}
+        labels = {**ranked.labels, **self._labels(case, output, scored, decision)}
         if is_about_memory(case):
             shown = output.context.memory_text + output.context.entities_text
             labels["memory"] = "held" if shown.strip() else "empty"
         if labels.get("memory") == "empty":  # there is nothing that could be accurate
             values["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
-        return Scores(values, unscored=failed, weights=diagnosis.unanswerable_weights(label), labels=labels)
+        return Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
 
     def _judged(self, case: ProbeCase, judgements: Judgements) -> judged.Judged:
         values, failed = judged.judged(judgements, ANSWERED, self.judge_.on_failure)
@@ -341,7 +344,7 @@ class Copilot:
             place = facts_lost_at(case.probe, values, refused=refused, right=decided)
             return NOT_ASKED if place == "refused_known" and output.generation is None else place
         query = query_of(case, case.probe.question)
-        return self.retrieval.lost_at(query, output.found, refused=refused, right=decided)
+        return self.retrieval.lost_at(query, output.found, declined=refused, right=decided)
 
     def _names(self, case: ProbeCase) -> Iterable[str]:
         """Metrics that apply to a question, scored or not."""

@@ -36,6 +36,7 @@ from runner.records import (
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
+from runner.text.refusals import delivered
 
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
 RUBRICS: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy", "answer_correctness")
@@ -78,7 +79,7 @@ class RagOutput:
         return {
             **self.kept,
             "answer": self.answer.text,
-            "refused": self.answer.refused,
+            "declined": self.answer.refused,
             "citations": list(self.answer.citations),
             **{name: value for name, value in seldom.items() if value},
             "contexts": self.found.contexts,
@@ -152,12 +153,12 @@ class FullRag:
             return {}
 
     async def run(self, case: Query) -> RagOutput:
-        """A message of an agent is the answer: then no generator is asked."""
+        """A message of an agent is the answer, and so is a refusal for want of a hit: then no generator is asked."""
         found = self.retrieval.retrieved(case)
-        if found.message is not None:
-            return RagOutput(found, Answer(found.message, refused=True), None, self._kept(case, found))
+        if (refusal := self.retrieval.refusal(case, found, self.generator)) is not None:
+            return RagOutput(found, refusal, None, self._kept(case, found))
         with stopwatch() as watch:
-            answer = await self.generator.generate(case, found.contexts)
+            answer = delivered(await self.generator.generate(case, found.contexts), case.text)
         return RagOutput(found, answer, watch.timing, self._kept(case, found))
 
     def _kept(self, case: Query, found: Retrieved) -> Mapping[str, Any]:
@@ -203,7 +204,7 @@ class FullRag:
             known_answers = ("exact_match", "contains_answer", "token_f1") if case.answers else ()
             applying = (*self.retrieval.names(case), *self._applying(case), *known_answers)
             return Scores({}, unscored=(right.NAME, *applying))
-        retrieval = self.retrieval.scores(case, output.found, refused=output.answer.refused)
+        retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
         rated, failed = judged(judgements, tuple(self._asked(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
             rated = {**rated, CORRECTNESS: 0.0 if output.answer.refused else rated[CORRECTNESS]}
@@ -248,7 +249,7 @@ class FullRag:
         return {name: label for name, label in labels.items() if label is not None}
 
     def _lost_at(self, case: Query, output: RagOutput, decided: bool) -> str:
-        return self.retrieval.lost_at(case, output.found, refused=output.answer.refused, right=decided)
+        return self.retrieval.lost_at(case, output.found, declined=output.answer.refused, right=decided)
 
 
 def _has_reference(case: Query) -> bool:

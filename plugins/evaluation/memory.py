@@ -19,7 +19,7 @@ from runner.domains.memory.records import Conversation, Probe
 from runner.domains.memory.replay import Moment, Replay
 from runner.domains.memory.scoring import counted, facts_lost_at, labelled, names
 from runner.domains.memory.sums import sums
-from runner.errors import EvaluationError
+from runner.errors import EvaluationError, Problem
 from runner.llm.health import check_health
 from runner.llm.metering import charge
 from runner.llm.votes import judge_missing
@@ -45,6 +45,7 @@ from runner.records import (
 )
 from runner.system.stopwatch import in_line, stopwatch
 from runner.system.store import fingerprint
+from runner.text.refusals import delivered
 
 _Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, float]]
 
@@ -127,6 +128,11 @@ class MemoryEvaluation:
         self._conversations: Mapping[str, Conversation] = {}
         self._replays: Mapping[str, Replay] = {}
 
+    def preflight(self) -> list[Problem]:
+        least = offered(self.generator, "refuse_below")
+        needed = f"expected null, got {least}: evaluation=memory looks for no documents, so no hit can be too weak"
+        return [] if least is None else [Problem("generator.refuse_below", needed)]
+
     def load(self) -> CaseSet[ProbeCase]:
         conversations, problems = self.scenario.load()
         self._conversations = {conversation.id: conversation for conversation in conversations}
@@ -180,7 +186,7 @@ class MemoryEvaluation:
         moment, context, seen = await self._shown(case)
         query = Query(case.id, case.probe.question, case.probe.answerable, {}, language=case.language, from_memory=True)
         with stopwatch() as watch:
-            answer = await self.generator.generate(query, context.contexts)
+            answer = delivered(await self.generator.generate(query, context.contexts), query.text)
         return self._output(case, (moment, context, seen), answer, watch.timing)
 
     async def _shown(self, case: ProbeCase) -> _Shown:
@@ -322,4 +328,4 @@ def _told(moment: Moment, context: BuiltContext) -> dict[str, Any]:
 
 
 def _said(answer: Answer) -> dict[str, Any]:
-    return {"answer": answer.text, "refused": answer.refused, **({"cut_off": True} if answer.cut_off else {})}
+    return {"answer": answer.text, "declined": answer.refused, **({"cut_off": True} if answer.cut_off else {})}

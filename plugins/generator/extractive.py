@@ -68,9 +68,11 @@ class ExtractiveGenerator:
         *,
         max_sentences: Annotated[int, Field(ge=1, le=20)] = 2,
         min_coverage: Annotated[float, Field(ge=0, le=1)] = 0.5,
+        refuse_below: Annotated[float, Field(ge=0, le=1)] | None = None,
     ) -> None:
         self.max_sentences = max_sentences
         self.min_coverage = min_coverage
+        self.refuse_below = refuse_below
 
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         if query.remembered is not None:

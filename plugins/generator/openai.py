@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
+
+from pydantic import Field
 
 from runner.errors import ReplyError
 from runner.llm.fencing import Item, fenced
@@ -15,7 +17,7 @@ from runner.llm.sampling import Sampling, SamplingSettings
 from runner.records import Answer, Context, Query
 from runner.text.citations import citations
 from runner.text.language import Language, detect_language
-from runner.text.refusals import REFUSAL, is_refusal
+from runner.text.refusals import REFUSAL, is_refusal, refusal_for
 
 ATTEMPTS = 3  # the same request, while the reply is empty or breaks off
 PROMPTS = ("answer", "memory", "copilot")  # that may be asked for by name
@@ -29,7 +31,7 @@ class OpenaiGenerator:
     server says that the model refused. Without any context it refuses, in the language of the question,
     without asking, unless the question is one of a conversation. An answer that reaches `max_tokens` is kept
     and marked. `prompt`: a name, or a file; None: `memory` for questions of a conversation, `copilot` for those that
-    documents may answer, too, `answer` for others.
+    documents may answer, too, `answer` for others. `refuse_below`: see runner.protocols.Declining.
     """
 
     def __init__(
@@ -38,11 +40,13 @@ class OpenaiGenerator:
         models: Models,
         model: str = "openai:gpt-4o-mini",
         prompt: str | None = None,
+        refuse_below: Annotated[float, Field(ge=0, le=1)] | None = None,
         **sampling: Unpack[SamplingSettings],
     ) -> None:
         self.model = models.model(model, "generator")
         self.sampling = Sampling(**sampling)
         self.prompt = prompt
+        self.refuse_below = refuse_below
         self._prompts: dict[str, Prompt] = {}
 
     def prompt_for(self, query: Query) -> Prompt:
@@ -63,7 +67,7 @@ class OpenaiGenerator:
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         """Raises ReplyError when the model says nothing, whatever else `Model.chat` raises."""
         if not contexts and not query.from_memory and not query.remembered:
-            return Answer(REFUSAL[_language(query)], refused=True)
+            return Answer(refusal_for(query), refused=True)
         reply = await self._asked(self.request(query, contexts))
         if reply.refusal:
             return Answer(reply.refusal, refused=True)

@@ -107,14 +107,9 @@ def contains_answer(answer: str, known: Sequence[str]) -> float | None:
     return float(shows(without_citations(answer), known)) if known else None
 
 
-def answer_matches(answer: str, known: Sequence[str], min_f1: float = 0.5) -> bool | None:
-    """Whether the answer is right: a known answer, one with token F1 of at least `min_f1`, or a text in which a known
-    answer occurs. None when none is known."""
-    if not known:
-        return None
-    return bool(contains_answer(answer, known)) or any(
-        _same(answer, one) or _f1(tokens(answer), tokens(one)) >= min_f1 for one in known
-    )
+def answer_matches(answer: str, known: Sequence[str]) -> bool | None:
+    """Whether the answer is a known answer, or one occurs in it. None when none is known."""
+    return bool(contains_answer(answer, known) or exact_match(answer, known)) if known else None
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from runner.metrics.metric import Grades, Metric
@@ -47,6 +48,42 @@ METRICS = (
         aggregation="weighted_mean",
     ),
 )
+_GATE = Metric(
+    name="retrieval_gate_precision",
+    better="higher",
+    label={"en": "Retrieval Gate Precision", "ko": "검색 게이트 Precision"},
+    meaning={
+        "en": "Share of the questions that min_score alone would decline that are unanswerable.",
+        "ko": "min_score만으로 거절했을 질문 중 실제로 답이 없는 비율",
+    },
+    depends=("queries", "gold", "metric_code.diagnosis"),
+    group="unanswerable",
+    shown=frozenset(),
+    quality=None,
+)
+GATE_METRICS = (
+    _GATE,
+    replace(
+        _GATE,
+        name="retrieval_gate_recall",
+        label={"en": "Retrieval Gate Recall", "ko": "검색 게이트 Recall"},
+        meaning={
+            "en": "Share of the unanswerable questions that min_score alone would decline.",
+            "ko": "답이 없는 질문 중 min_score만으로 거절했을 비율",
+        },
+    ),
+    replace(
+        _GATE,
+        name="retrieval_gate_f1",
+        label={"en": "Retrieval Gate F1", "ko": "검색 게이트 F1"},
+        meaning={
+            "en": "Harmonic mean of the two; the answer that was delivered plays no part in it.",
+            "ko": "두 값의 조화 평균. 실제로 나간 답변은 영향을 주지 않습니다",
+        },
+        aggregation="weighted_mean",
+    ),
+)
+"""Of the best hit against `min_score`, beside an answer that decides; nothing is decided by them."""
 
 Answerability = Literal["true_positive", "false_positive", "false_negative", "true_negative"]
 LostAt = Literal[
@@ -67,10 +104,10 @@ Cross = Literal[
 ]
 
 
-def predicted_unanswerable(best_relevance: float | None, min_score: float, refused: bool | None = None) -> bool:
-    """Whether a system said "no answer here": it refused, found nothing (`best_relevance` None), or its
-    best hit is less relevant than `min_score`."""
-    return bool(refused) or best_relevance is None or best_relevance < min_score
+def predicted_unanswerable(best_relevance: float | None, min_score: float) -> bool:
+    """Whether retrieval alone says "no answer here": it found nothing (`best_relevance` None), or its best hit is less
+    relevant than `min_score`."""
+    return best_relevance is None or best_relevance < min_score
 
 
 def answerability(predicted_unanswerable: bool, answerable: bool) -> Answerability:
@@ -80,23 +117,24 @@ def answerability(predicted_unanswerable: bool, answerable: bool) -> Answerabili
     return "true_negative" if answerable else "false_negative"
 
 
-def unanswerable_values(label: Answerability) -> dict[str, float | None]:
+def unanswerable_values(label: Answerability, prefix: str = "unanswerable") -> dict[str, float | None]:
     """What one question adds to `unanswerable_precision`, `_recall` and `_f1`, as terms of (weighted) means.
 
     Precision is the mean over questions predicted unanswerable, recall the mean over unanswerable
     questions. F1 = 2 tp / (predicted + actual) is the mean with the weights of `unanswerable_weights`.
+    `prefix`: `retrieval_gate` where the label is that of `min_score` beside an answer.
     """
     hit = float(label == "true_positive")
     return {
-        "unanswerable_precision": hit if label in ("true_positive", "false_positive") else None,
-        "unanswerable_recall": hit if label in ("true_positive", "false_negative") else None,
-        "unanswerable_f1": hit if label != "true_negative" else None,
+        f"{prefix}_precision": hit if label in ("true_positive", "false_positive") else None,
+        f"{prefix}_recall": hit if label in ("true_positive", "false_negative") else None,
+        f"{prefix}_f1": hit if label != "true_negative" else None,
     }
 
 
-def unanswerable_weights(label: Answerability) -> dict[str, float]:
+def unanswerable_weights(label: Answerability, prefix: str = "unanswerable") -> dict[str, float]:
     """Weight 2 in F1 for a question that is both predicted and actually unanswerable; 1 otherwise."""
-    return {"unanswerable_f1": 2.0} if label == "true_positive" else {}
+    return {f"{prefix}_f1": 2.0} if label == "true_positive" else {}
 
 
 def lost_at(

@@ -147,8 +147,8 @@ def _retrieved(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
 def _answer(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     output = _output(row)
     if output.get("answer") is not None:
-        refused = f"{say('worst.refused')} " if output.get("refused") else ""
-        text = f"{refused}{output['answer']}" or " "  # an empty answer is one too
+        declined = f"{say('worst.declined')} " if output.get("declined") else ""
+        text = f"{declined}{output['answer']}" or " "  # an empty answer is one too
         yield Fact(say("worst.answer"), text, size="answer")
 
 

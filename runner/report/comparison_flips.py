@@ -132,8 +132,8 @@ def _behind(texts: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]
     answers = {side: texts[side]["answer"] for side in SIDES}
     if any(answer is not None for answer in answers.values()):
         for side in SIDES:
-            refused = f"{say('worst.refused')} " if texts[side]["refused"] else ""
-            answer = refused + shorten(str(answers[side] or ""), ANSWER)
+            declined = f"{say('worst.declined')} " if texts[side]["declined"] else ""
+            answer = declined + shorten(str(answers[side] or ""), ANSWER)
             yield say("compare.flip.answer", side=say(f"compare.{side}")), answer
     for side in SIDES:
         if texts[side]["error"]:

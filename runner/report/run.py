@@ -210,21 +210,29 @@ def _waterfall(
 
 
 def unanswerable(document: Document) -> Section | None:
-    """Rows: what the question is. Columns: what the system called it; unanswerable is the positive class."""
+    """Rows: what the question is. Columns: what the system called it; unanswerable is the positive class. Where an
+    answer decides, what `min_score` would have said has rows of its own."""
     say, counts = document.say, document.counts.get("answerability")
     if not counts or not any(
         (document.metrics.get(f"unanswerable_{m}") or {}).get("n") for m in ("precision", "recall", "f1")
     ):
         return None
-    headers = [say(f"answerability.{name}") for name in ("corner", "predicted_yes", "predicted_no")]
-    cells = {"is_yes": ("true_positive", "false_negative"), "is_no": ("false_positive", "true_negative")}
-    rows = [
-        [say(f"answerability.{name}"), *(f"{counts.get(cell, 0):,}" for cell in row)] for name, row in cells.items()
-    ]
-    called = "" if document.min_score is None else say("answerability.called", min_score=document.min_score)
+    gate, min_score = document.counts.get("retrieval_gate"), document.min_score
+    by_retrieval = min_score is not None and not gate
+    headers = [say(f"answerability.{name}") for name in ("corner", "low" if by_retrieval else "declined", "answered")]
+    rows = _answerability_rows(counts, say)
+    rows += [[say("answerability.gate", name=name), *cells] for name, *cells in _answerability_rows(gate or {}, say)]
+    explained = "answerability.by_retrieval" if by_retrieval else "answerability.by_answer"
+    note = "" if min_score is None else say(explained, min_score=min_score)
     title, table = say("answerability.title"), Table(headers, rows, media=EVERYWHERE, narrow=True)
     measured = rows_of(document, metric.of_groups(document.metrics, say, "unanswerable"))
-    return section("unanswerable", title, measured, table, Note(called, "quiet"))
+    return section("unanswerable", title, measured, table, Note(note, "quiet"))
+
+
+def _answerability_rows(counts: Mapping[str, int], say: Wording) -> list[list[str]]:
+    cells = {"is_yes": ("true_positive", "false_negative"), "is_no": ("false_positive", "true_negative")}
+    named = {say(f"answerability.{name}"): row for name, row in cells.items()} if counts else {}
+    return [[name, *(f"{counts.get(cell, 0):,}" for cell in row)] for name, row in named.items()]
 
 
 # --- how fast it was ------------------------------------------------------------------------------

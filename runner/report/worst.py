@@ -79,4 +79,4 @@ def _rightly_refused(row: Mapping[str, Any]) -> bool:
     output = row.get("output")
     if not isinstance(output, Mapping) or (row.get("metrics") or {}).get("leakage"):
         return False
-    return output.get("answerable") is False and output.get("refused") is True
+    return output.get("answerable") is False and output.get("declined") is True

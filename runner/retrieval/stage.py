@@ -24,14 +24,27 @@ from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
 from runner.metrics.ranking import METRICS, ranking_metrics
-from runner.protocols import Dataset, Reference, Retriever, Workspace, offered
-from runner.records import CaseSet, Context, Corpus, Preparation, Query, Ranking, Scores, Timing, trajectory_record
+from runner.protocols import Dataset, Generator, Reference, Retriever, Workspace, offered
+from runner.records import (
+    Answer,
+    CaseSet,
+    Context,
+    Corpus,
+    Preparation,
+    Query,
+    Ranking,
+    Scores,
+    Timing,
+    trajectory_record,
+)
 from runner.retrieval.rankings import Documents, Rankings, documents, rank_all
 from runner.retrieval.searching import Searcher
 from runner.system.store import fingerprint
 from runner.system.threads import in_thread
+from runner.text.refusals import refusal_for
 
 UNNAMED = re.compile(r"context-\d+")  # a context that was given as a text alone: nobody knows of which document
+GATE = "retrieval_gate"  # in names of metrics and labels: what `min_score` says beside an answer that decides
 TIMED_OUT = "the query was not answered within timeout_ms"
 
 
@@ -144,43 +157,62 @@ class Retrieval:
         texts = [(id, corpus.text_of(id)) for id in ranking.ids[: self.k]]
         return tuple(Context(id, text, corpus.title_of(id)) for id, text in texts if text is not None)
 
-    def gives_up(self, found: Retrieved, refused: bool | None = None) -> bool:
-        """Whether the system says "no answer here": by refusing, or by a best hit that is not relevant enough; an
-        agent by a message in place of an answer, whatever the relevance of its hits."""
+    def gives_up(self, found: Retrieved) -> bool:
+        """Whether retrieval alone says "no answer here": by a best hit that is not relevant enough; an agent by a
+        message in place of an answer, whatever the relevance of its hits."""
         if found.ranking.trajectory is not None:
-            return bool(refused) or found.message is not None
-        return diagnosis.predicted_unanswerable(found.top_relevance, self.min_score, refused)
+            return found.message is not None
+        return diagnosis.predicted_unanswerable(found.top_relevance, self.min_score)
 
-    def scores(self, query: Query, found: Retrieved, *, refused: bool | None = None) -> Scores:
+    def refusal(self, query: Query, found: Retrieved, generator: Generator) -> Answer | None:
+        """What is said without asking the generator: an agent's message in place of an answer, or a fixed sentence
+        where the best hit is below the generator's `refuse_below`; None where it is to be asked."""
+        if found.message is not None:
+            return Answer(found.message, refused=True)
+        least = offered(generator, "refuse_below")
+        if least is None or not diagnosis.predicted_unanswerable(found.top_relevance, least):
+            return None
+        return Answer(refusal_for(query), refused=True)
+
+    def scores(self, query: Query, found: Retrieved, *, declined: bool | None = None) -> Scores:
         """Ranking metrics at k and at the cutoffs (those of chunks and of legs carry a prefix), whether the query was
-        rightly told to have no answer, and what an agent did for it."""
+        rightly told to have no answer, and what an agent did for it.
+
+        `declined`: whether the delivered answer says that there is none. Then it alone decides, and what `min_score`
+        would have said is counted beside it. None: no answer is delivered, and retrieval decides.
+        """
         values = self._at_cutoffs("", found.documents.ids, query.relevance)
         if chunks := relevant_chunks(query, self.corpus):
             values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
         for leg, ranking in found.ranking.legs.items():
             values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
-        label = diagnosis.answerability(self.gives_up(found, refused), query.answerable)
+        label = diagnosis.answerability(self.gives_up(found) if declined is None else declined, query.answerable)
         values |= diagnosis.unanswerable_values(label)
-        labels: dict[str, str] = {"answerability": label}
+        weights, labels = diagnosis.unanswerable_weights(label), {"answerability": str(label)}
+        if declined is not None and found.ranking.trajectory is None:
+            gate = diagnosis.answerability(self.gives_up(found), query.answerable)
+            values |= diagnosis.unanswerable_values(gate, GATE)
+            weights |= diagnosis.unanswerable_weights(gate, GATE)
+            labels[GATE] = gate
         if (trajectory := found.ranking.trajectory) is not None:
             gold = {id for id, grade in query.relevance.items() if grade > 0}
             values |= trajectory_values(trajectory, gold, self.corpus.document_of)
             labels |= trajectory_labels(trajectory)
-        return Scores(values, weights=diagnosis.unanswerable_weights(label), labels=labels)
+        return Scores(values, weights=weights, labels=labels)
 
     def lost_at(
         self,
         query: Query,
         found: Retrieved,
         *,
-        refused: bool | None = None,
+        declined: bool | None = None,
         right: bool | None = None,
     ) -> str:
-        if refused is None and found.message is not None:
-            refused = True
+        if declined is None and found.message is not None:
+            declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
         gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
-        if gold_rank is not None and refused is not None:  # what counts for an answer is what its generator saw
+        if gold_rank is not None and declined is not None:  # what counts for an answer is what its generator saw
             named = [context.id for context in found.contexts if not UNNAMED.fullmatch(context.id)]
             if named or not found.contexts:
                 seen = any(self.corpus.document_of(id) in gold for id in named)
@@ -190,7 +222,7 @@ class Retrieval:
             gold_in_corpus=not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
             gold_rank=gold_rank,
             k=self.k,
-            refused=refused if query.answerable else self.gives_up(found, refused),
+            refused=self.gives_up(found) if declined is None and not query.answerable else declined,
             right=right,
         )
 
@@ -201,7 +233,7 @@ class Retrieval:
     @property
     def metrics(self) -> Sequence[Metric]:
         """Those of `scores`."""
-        return (*METRICS, *agent.METRICS, *diagnosis.METRICS)
+        return (*METRICS, *agent.METRICS, *diagnosis.METRICS, *diagnosis.GATE_METRICS)
 
     def names(self, query: Query) -> tuple[str, ...]:
         """Metrics that apply to a query, scored or not."""

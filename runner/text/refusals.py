@@ -17,9 +17,11 @@ where the question asks for something else than yes or no.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import dropwhile
 from typing import Literal
 
+from runner.records import Answer, Query
 from runner.text.citations import without_citations
 from runner.text.courtesies import is_courtesy
 from runner.text.language import Language, detect_language
@@ -300,6 +302,17 @@ def is_refusal(text: str, question: str | None = None) -> bool:
         return False
     facts = [sentence for sentence in spoken[1:] if _kind(sentence) == "fact"]
     return not (facts and _SPECIFIC.search(spoken[0])) and not any(_AFTER_ALL.search(fact) for fact in facts)
+
+
+def refusal_for(query: Query) -> str:
+    """The sentence that declines a question, in its language."""
+    languages: dict[str | None, Language] = {"ko": "ko", "en": "en"}
+    return REFUSAL[languages.get(query.language) or detect_language(query.text)]
+
+
+def delivered(answer: Answer, question: str) -> Answer:
+    """The answer, refused where its generator says so or where its text does: what its reader gets decides."""
+    return replace(answer, refused=answer.refused or is_refusal(answer.text, question))
 
 
 def _leaves_open(opening: str, question: str | None) -> bool:

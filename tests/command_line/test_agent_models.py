@@ -62,7 +62,7 @@ def test_three_calls_for_each_question_and_an_answer(words: list[str], server: M
     }
     assert outputs["질8"]["answer"].startswith("관련 문서를 찾지 못했습니다.")
     assert outputs["q4"]["answer"].startswith("No related documents were found.")
-    assert outputs["q1"]["answer"] and not outputs["q1"]["refused"]
+    assert outputs["q1"]["answer"] and not outputs["q1"]["declined"]
     assert outputs["q1"]["trajectory"]["facts"] == {"requests": 2, "calls_refused": 2}
     agent = summary["agent"]
     assert (agent["n"], agent["calls"], agent["tools"]) == (n, {"3": n}, {"search_all": 3 * n})

@@ -67,7 +67,7 @@ def test_what_cannot_be_answered_is_told_in_the_language_of_the_question(sweep: 
     assert answers["en-q-35"][0] == "No related documents were found. Please check the menu below."
     for row in asked_off_topic.values():
         assert row["labels"]["answerability"] == "true_positive"
-        assert row["output"]["refused"] is True
+        assert row["output"]["declined"] is True
         assert len(row["output"]["retrieved"]) == 10  # the ranking stays
         assert "generation" not in row["timings"]
         assert row["judgements"]["faithfulness"]["score"] == 0.5

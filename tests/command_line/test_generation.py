@@ -41,8 +41,8 @@ def test_what_answers_cite_is_counted(words: list[str], server: ModelsServer) ->
     rows = [json.loads(line) for line in Path("o/per_item.jsonl").read_text(encoding="utf-8").splitlines()]
     outputs = {row["id"]: row["output"] for row in rows}
     assert outputs["q2"]["citations_out_of_range"] == [9]
-    refused = {id for id, output in outputs.items() if output["refused"]}
-    assert refused == {query["id"] for query in QUERIES} - {"q1", "q2", "q3"}
+    declined = {id for id, output in outputs.items() if output["declined"]}
+    assert declined == {query["id"] for query in QUERIES} - {"q1", "q2", "q3"}
     empty = [id for id, output in outputs.items() if not output["contexts"]]
     assert server.count == len(QUERIES) - len(empty)  # what found nothing is refused without asking
     assert all(outputs[id]["answer"] in REFUSAL.values() for id in empty)
@@ -94,3 +94,46 @@ def test_another_prompt_is_another_run(words: list[str], server: ModelsServer, t
     assert main([*words, "sample=2", f"generator.prompt={own}"]) == 0
     assert server.count == 2 * asked
     assert list(Path("o").glob("per_item.before-*.jsonl"))
+
+
+def inventing(body: dict[str, Any]) -> Any:
+    return completion(body, "It was founded in 1987 [1].")
+
+
+@pytest.mark.parametrize("min_score", [0.0, 1.0])
+def test_a_model_that_invents_answers_declines_nothing_whatever_the_scores_of_hits(
+    words: list[str], server: ModelsServer, min_score: float
+) -> None:
+    server.respond = inventing
+    write_jsonl(Path("unanswerable.jsonl"), [{**query, "answerable": False, "expected_notes": []} for query in QUERIES])
+    kept = [word for word in words if not word.startswith("dataset.queries")]
+    assert main([*kept, "dataset.queries=unanswerable.jsonl", "k=1", f"min_score={min_score}"]) == 0
+    found, rows = summary(), Path("o/per_item.jsonl").read_text(encoding="utf-8").splitlines()
+    outputs = [json.loads(line)["output"] for line in rows]
+    answered = [output for output in outputs if output["contexts"]]  # nothing was found: the generator declines alone
+    assert answered and all(output["declined"] is False for output in answered)
+    share = (len(outputs) - len(answered)) / len(outputs)
+    assert found["metrics"]["unanswerable_recall"]["value"] == pytest.approx(share)
+    assert found["metrics"]["retrieval_gate_recall"]["value"] == (1.0 if min_score else pytest.approx(share))
+
+
+def test_a_system_that_refuses_below_a_score_asks_nothing_and_plans_nothing(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *words, "generator.refuse_below=1.0"]) == 0
+    assert "No run of this command calls a model." in "".join(capsys.readouterr())
+    assert main([*words, "generator.refuse_below=1.0"]) == 0
+    assert server.count == 0
+    rows = [json.loads(line) for line in Path("o/per_item.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {row["output"]["answer"] for row in rows} == set(REFUSAL.values())
+    assert all(row["output"]["declined"] and not row["cost"] for row in rows)
+    found = summary()["metrics"]
+    assert (found["unanswerable_recall"]["value"], found["unanswerable_precision"]["value"]) == (1.0, 0.25)
+
+
+def test_a_score_to_refuse_below_needs_documents(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    memory = ["+experiment=memory", *[word for word in words if word.startswith(("generator", "provider"))]]
+    assert main([*memory, "generator.refuse_below=0.3", "tracking=none", "out=m"]) == 1
+    assert "generator.refuse_below: expected null, got 0.3: evaluation=memory looks for no documents" in (
+        capsys.readouterr().err
+    )

@@ -60,7 +60,7 @@ def told(moment: Moment, context: BuiltContext) -> dict[str, Any]:
 def answer_record(answer: Answer) -> dict[str, Any]:
     citations = {"citations": list(answer.citations)} if answer.citations else {}
     cut_off = {"cut_off": True} if answer.cut_off else {}
-    return {"answer": answer.text, "refused": answer.refused, **citations, **cut_off}
+    return {"answer": answer.text, "declined": answer.refused, **citations, **cut_off}
 
 
 def words_of(conversation: Conversation) -> list[Any]:

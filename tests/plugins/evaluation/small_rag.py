@@ -40,6 +40,8 @@ class Alphabetical:
 
 
 class Says:
+    refuse_below: float | None = None
+
     def __init__(self, answer: Answer, live: bool = True) -> None:
         self.answer, self.live = answer, live
         self.contexts: Sequence[Context] = ()

@@ -11,6 +11,7 @@ from plugins.evaluation.full_rag import RequireSettings
 from runner.errors import StopRunError
 from runner.records import Answer, Context, Given, Query, Ranking, Trajectory
 from runner.system.store import Store
+from runner.text.refusals import REFUSAL
 from tests.plugins.evaluation.small_rag import Alphabetical, Judges, Says, full_rag, query, ran, row
 
 
@@ -29,17 +30,45 @@ def test_what_an_agent_says_takes_the_place_of_an_answer(
     class Deciding(Alphabetical):
         def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
             told = Trajectory((), "nothing_new", "not_found" if message else None, message)
-            irrelevant = (0.1, 0.1, 0.1)  # below min_score: not the relevance decides but the agent
+            irrelevant = (0.1, 0.1, 0.1)  # below min_score: it says nothing where an agent decides
             return [replace(found, relevance=irrelevant, trajectory=told) for found in super().search(queries, depth)]
 
     case = query(answerable=answerable, relevance={"b": 1} if answerable else {})
     found, generator, _ = row(tmp_path, case, retriever=Deciding())
-    assert (found.output["answer"], found.output["refused"]) == (answered, message is not None)
+    assert (found.output["answer"], found.output["declined"]) == (answered, message is not None)
     assert found.output["trajectory"]["stopped"] == "nothing_new"
     assert bool(generator.contexts) is (message is None)
     assert ("generation" in found.timings) is (message is None)
     assert (found.labels["answerability"], found.labels["lost_at"]) == (label, lost_at)
+    assert "retrieval_gate" not in found.labels
     assert found.latency_ms is not None
+
+
+@pytest.mark.parametrize(
+    ("least", "text", "answer"),
+    [
+        (None, "which?", "Beta is second. [2]"),
+        (0.9, "which?", "Beta is second. [2]"),  # the best hit has .9
+        (0.91, "which?", REFUSAL["en"]),
+        (0.91, "어느 것인가요?", REFUSAL["ko"]),
+        (0.01, "nothing", REFUSAL["en"]),
+    ],
+)
+def test_where_the_best_hit_is_below_refuse_below_the_generator_is_not_asked(
+    tmp_path: Path, least: float | None, text: str, answer: str
+) -> None:
+    generator = Says(Answer("Beta is second. [2]", citations=(2,)))
+    generator.refuse_below = least
+    judge = Judges(faithfulness=1, answer_relevancy=1)
+    found = ran(full_rag([query(text=text)], Alphabetical(), generator, judge, 2), tmp_path)
+    declines = answer in REFUSAL.values()
+    assert (found.output["answer"], found.output["declined"], bool(generator.contexts)) == (
+        answer,
+        declines,
+        not declines,
+    )
+    assert ("generation" in found.timings) is not declines
+    assert found.labels["answerability"] == ("false_positive" if declines else "true_negative")
 
 
 def test_no_more_than_k_given_contexts_are_used(tmp_path: Path) -> None:

@@ -135,7 +135,6 @@ def test_contains(answer, known, expected):
     [
         ("대회는 1988년 서울에서 열렸고 많은 사람이 왔다.", True),  # contains it
         ("서울입니다", True),  # is it
-        ("서울특별시", True),
         ("부산에서 열렸다.", False),
     ],
 )
@@ -143,10 +142,8 @@ def test_answer_matches(answer, expected):
     assert answer_matches(answer, ["서울", "서울시"]) is expected
 
 
-def test_answer_matches_by_token_f1():
-    known = ["graph isomorphism problem"]
-    assert answer_matches("isomorphism problem", known) is True
-    assert answer_matches("isomorphism problem", known, min_f1=0.9) is False
+def test_an_answer_that_shares_words_is_no_known_answer():
+    assert answer_matches("isomorphism problem", ["graph isomorphism problem"]) is False
 
 
 def squad(text: str) -> list[str]:

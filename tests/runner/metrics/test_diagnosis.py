@@ -11,11 +11,11 @@ from runner.metrics.diagnosis import answerability, answered_rightly, cross, los
 
 
 @pytest.mark.parametrize(
-    ("relevance", "refused", "expected"),
-    [(0.3, None, False), (0.29, None, True), (None, None, True), (0.9, True, True), (0.9, False, False)],
+    ("relevance", "expected"),
+    [(0.3, False), (0.29, True), (None, True), (0.9, False)],
 )
-def test_predicted_unanswerable(relevance, refused, expected):
-    assert predicted_unanswerable(relevance, 0.3, refused) is expected
+def test_predicted_unanswerable(relevance, expected):
+    assert predicted_unanswerable(relevance, 0.3) is expected
 
 
 @pytest.mark.parametrize(

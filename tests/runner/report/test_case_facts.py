@@ -60,7 +60,7 @@ def test_a_judge_that_failed_says_why() -> None:
 
 
 def test_a_question_without_an_answer_in_the_corpus() -> None:
-    found = told(row("q", output={"answerable": False, "expected": [], "answer": "No.", "refused": True}))
+    found = told(row("q", output={"answerable": False, "expected": [], "answer": "No.", "declined": True}))
     assert found["Expected"] == "no answer: the corpus has none"
     assert found["Answer"] == "(refused) No."
 

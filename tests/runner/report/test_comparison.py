@@ -62,7 +62,7 @@ def candidate_rows() -> list[dict[str, Any]]:
     rows = [
         graded(f"q-{n:02d}", 0.0 if f"q-{n:02d}" in lost else 1.0, language="ko" if n % 2 else "en") for n in range(18)
     ]
-    refused = {"query": "환불은 며칠 안에 되나요?", "answer": "찾을 수 없습니다.", "refused": True, "answers": ["7일"]}
+    refused = {"query": "환불은 며칠 안에 되나요?", "answer": "찾을 수 없습니다.", "declined": True, "answers": ["7일"]}
     refused["retrieved"] = hits("doc-3", "doc-1")
     rows[1] = graded(
         "q-01", 0.5, language="ko", output=refused, judgements=judged(0.5, "Claims nothing.", (0.4, 0.6)),

@@ -99,6 +99,21 @@ def test_the_two_by_two_of_unanswerable_questions(tmp_path: Path) -> None:
     assert "below min_score (0.3)" in section(page(tmp_path), "unanswerable").text
 
 
+def test_the_retrieval_gate_has_rows_of_its_own_beside_the_delivered_answers(tmp_path: Path) -> None:
+    write_run(tmp_path)
+    counts = {"true_positive": 2, "false_negative": 1, "false_positive": 3, "true_negative": 4}
+    gate = {"true_positive": 3, "true_negative": 7}
+    dump(tmp_path / "summary.json", {**SUMMARY, "counts": {"answerability": counts, "retrieval_gate": gate}})
+    assert section(page(tmp_path), "unanswerable").one("table").rows() == [
+        ["question is", "declined", "answered"],
+        ["unanswerable", "2", "1"],
+        ["answerable", "3", "4"],
+        ["unanswerable (retrieval gate)", "3", "0"],
+        ["answerable (retrieval gate)", "0", "7"],
+    ]
+    assert "what min_score (0.3) alone would have said" in section(page(tmp_path), "unanswerable").text
+
+
 def test_min_score_is_told_only_where_it_says_no_answer(tmp_path: Path) -> None:
     facts = {name: fact for name, fact in SUMMARY["facts"].items() if name != "min_score"}
     dump(write_run(tmp_path) / "summary.json", {**SUMMARY, "facts": facts})

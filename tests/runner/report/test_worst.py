@@ -22,7 +22,7 @@ def test_a_perfect_case_is_not_among_them() -> None:
 
 def test_a_right_refusal_is_not_among_them_whatever_a_judge_gives_it_but_a_leak_is() -> None:
     given = {"recall_at_k": None, "faithfulness": 0.5, "answer_relevancy": 0.0}
-    output = {"answerable": False, "refused": True}
+    output = {"answerable": False, "declined": True}
     right = row("right", metrics=given, output=output)
     wrong = row("wrong", metrics=given, output={**output, "answerable": True}, labels={"lost_at": "refused_answerable"})
     leak = row("leak", metrics={**given, "leakage": 1.0}, output=output)
