@@ -194,7 +194,7 @@ class _Numbers:
             latency=latency,
             cost=cost,
             flips=with_texts(flips_of(self._runs, self.main, judged), *self._sides),
-            gate=gate_of(rules, self._runs, [*latency, *cost], self.main, allow_incomparable=self._allow),
+            gate=gate_of(rules, self._runs, [*latency, *cost], main=self.main, allow_incomparable=self._allow),
             margin=regression.margin,
             family=family,
             catalogue=self.catalogue,

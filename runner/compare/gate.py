@@ -74,8 +74,8 @@ def gate_of(
     regression: Regression,
     runs: PairedRuns,
     expenses: Sequence[Expense],
-    main: Sequence[str],
     *,
+    main: Sequence[str] = (),
     allow_incomparable: bool,
 ) -> Gate:
     """`main`: the main metrics of both. Raises InputError for a rule that names no metric, and for a case that neither

@@ -69,8 +69,10 @@ METRICS = (
         grades=Grades(),
         depends=("k", "queries", "gold", "documents", "metric_code.ranking"),
         group="retrieval",
+        main=True,
         headline=3,
         shown=frozenset(),
+        quality=None,
     ),
     Metric(
         name="ndcg",

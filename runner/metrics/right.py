@@ -49,7 +49,7 @@ METRICS = (
             "metric_code.right",
             "metric_code.answers",
         ),
-        group="answers",
+        group="right",
         headline=0,
         shown=frozenset({"sweeps", "slices", "cases", "worst"}),
         quality=0,

@@ -10,7 +10,7 @@ from typing import Any
 from runner.metrics.metric import GROUPS, Grade, Group, Variant, word
 from runner.words.wording import Wording
 
-RESULTS = GROUPS[: GROUPS.index("answers")]  # groups of the first table of a run; answers have one of their own
+RESULTS = GROUPS[1 : GROUPS.index("answers")]  # groups of the first table of a run; answers have one of their own
 CHUNK = "chunk"
 
 _ZERO = re.compile(r"(?<!\d)0\.")

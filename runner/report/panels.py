@@ -12,6 +12,7 @@ from runner.errors import SPENT
 from runner.report import metrics, usage
 from runner.report.blocks import TERMINAL, Block, Facts, Note, Table, Warnings
 from runner.report.document import Document
+from runner.report.right import right
 from runner.report.run import cases_line, latency_stages, models_line
 from runner.report.summary import report_of
 from runner.report.terminal import renderables
@@ -31,13 +32,26 @@ def panels(run: RunFolder) -> list[RenderableType]:
     warned = list(_notes(document))
     notes: list[Block] = [Warnings(warned, TERMINAL)] if warned else []
     details: list[Block] = [Facts(_facts(document), media=TERMINAL), *report_of(document, TERMINAL)]
+    decided = right(document)
     shown: list[RenderableType] = [
+        *(Text(line) for line in _head(document)),
         *reference,
+        *([_panel(decided.title, decided.blocks)] if decided is not None else []),
         _panel(title, [metrics.results(document)], say("panel.run", id=run.run.get("id", ""))),
     ]
     if isinstance(generation, Table):
         shown.append(_panel(say("panel.generation"), [generation, *notes]))
     return [*shown, _panel(say("panel.details"), details if generation else [*details, *notes])]
+
+
+def _head(document: Document) -> Iterator[str]:
+    """What was evaluated over how many cases."""
+    say, summary = document.say, document.summary
+    kind = str(document.run.get("evaluation_type"))
+    yield say("panel.evaluation" if document.k is None else "panel.evaluation_k", evaluation=kind, k=document.k)
+    dataset = (document.run.get("choices") or {}).get("dataset") or (document.run.get("choices") or {}).get("scenario")
+    if dataset:
+        yield say("panel.dataset", dataset=dataset, total=case_counts(summary)["total"])
 
 
 def _panel(title: str, blocks: Sequence[Block], subtitle: str = "") -> Panel:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.report import case, cases, comparison, cost, diagnosis, judge, metrics, run
+from runner.report import case, cases, comparison, cost, diagnosis, judge, metrics, right, run
 from runner.report.blocks import FILES, MARKDOWN, Media, Section
 from runner.report.document import Document
 from runner.report.markdown import markdown
@@ -33,7 +33,12 @@ AFTER: tuple[Callable[[Document], Section | None], ...] = (
 def report_of(document: Document, wanted: Media = FILES) -> list[Section]:
     """The head, then the sections in the order of reading. What is long and of one medium only is made where that is
     among the `wanted`."""
-    found = [run.head(document), metrics.metrics(document), *_comparison(document, wanted)]
+    found = [
+        run.head(document),
+        *_filled([right.right(document)]),
+        metrics.metrics(document),
+        *_comparison(document, wanted),
+    ]
     found += _filled(document.offer.sections(document))
     found += _filled(tell(document) for tell in AFTER)
     if "markdown" in wanted:

@@ -53,6 +53,10 @@ class Says:
 
 
 class Judges:
+    """Of correctness it says 0.5 where it is not told what to say; `baseline`: it is taken for a rule, not a model."""
+
+    baseline = True
+
     def __init__(self, on_failure: Literal["zero", "exclude"] = "zero", **scores: float | None) -> None:
         self.on_failure: Literal["zero", "exclude"] = on_failure
         self.scores = scores
@@ -60,7 +64,7 @@ class Judges:
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
         self.fields[rubric] = fields
-        score = self.scores[rubric]
+        score = self.scores.get(rubric, 0.5) if rubric == "answer_correctness" else self.scores[rubric]
         return Judgement(score, "because", error="no JSON" if score is None else None)
 
 

@@ -27,7 +27,9 @@ async def test_scores_of_each_question(tmp_path: Path) -> None:
     assert found["money"].values["memory_overall"] == 75.0 and "memory_overall" not in found["export"].values
     assert found["never"].values["unanswerable_f1"] == 1.0
     gate = {"retrieval_gate": "true_positive"}  # nothing was found
-    assert found["never"].labels == {"answerability": "true_positive", "lost_at": "none", **gate}
+    assert found["never"].labels == {
+        "answerability": "true_positive", "right_by": "declined", "lost_at": "none", **gate
+    }  # fmt: skip
     assert found["export"].labels["pattern"] == "ideal"
 
 

@@ -1,12 +1,14 @@
 """Where a question is lost, from what was found for it and what was answered."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
+from runner.errors import EvaluationError
 from runner.records import Answer, Context, Given, Query
-from tests.plugins.evaluation.small_rag import TEXTS, Judges, query, row
+from tests.plugins.evaluation.small_rag import TEXTS, Alphabetical, Judges, Says, full_rag, query, ran, row
 
 
 def test_a_right_answer(tmp_path: Path) -> None:
@@ -18,6 +20,7 @@ def test_a_right_answer(tmp_path: Path) -> None:
     assert found.labels == {
         "answerability": "true_negative",
         "retrieval_gate": "true_negative",
+        "right_by": "known_answer",
         "lost_at": "none",
         "pattern": "ideal",
         "cross": "retrieval_high_generation_high",
@@ -39,15 +42,17 @@ def test_a_failed_judgement_counts_as_told_and_is_always_reported(
     assert found.unscored == ("faithfulness",)
     assert found.judgements["faithfulness"].error == "no JSON"
     assert "pattern" not in found.labels  # what a judge did not say tells nothing about the answer
-    assert found.labels["lost_at"] == "none"
+    assert (found.metrics["right"], found.labels["right_by"]) == (None, "unknown")
+    assert "lost_at" not in found.labels
 
 
 @pytest.mark.parametrize(
     ("case", "k", "answer", "lost_at"),
     [
-        (query(relevance={"c": 1}), 2, None, "below_k"),
-        (query(text="nothing"), 2, None, "not_retrieved"),
-        (query(relevance={"elsewhere": 1}), 2, None, "not_in_corpus"),
+        (query(relevance={"c": 1}, answers=("Delta",)), 2, None, "below_k"),
+        (query(text="nothing", answers=("Delta",)), 2, None, "not_retrieved"),
+        (query(relevance={"elsewhere": 1}, answers=("Delta",)), 2, None, "not_in_corpus"),
+        (query(relevance={"c": 1}), 2, None, "none"),  # the judge approves, whatever it was answered from
         (query(), 2, Answer("No answer here.", refused=True), "refused_answerable"),
         (query(answers=("Delta",)), 2, None, "wrong_answer"),
         (query(answerable=False, relevance={}), 2, None, "answered_unanswerable"),
@@ -115,7 +120,8 @@ def test_a_right_refusal_is_no_failure_of_generation(tmp_path: Path) -> None:
     judge = Judges(faithfulness=0.5, answer_relevancy=0.0)
     case = query(answerable=False, relevance={})
     found, _, _ = row(tmp_path, case, answer=Answer("None.", refused=True), judge=judge)
-    assert set(found.labels) == {"answerability", "retrieval_gate", "lost_at"}
+    assert set(found.labels) == {"answerability", "retrieval_gate", "right_by", "lost_at"}
+    assert found.metrics["right"] == 1.0
 
 
 def test_unanswerable_questions_leave_the_ranking_metrics(tmp_path: Path) -> None:
@@ -129,3 +135,51 @@ def test_a_query_that_finds_nothing_scores_zero_and_counts_as_what_was_answered(
     found, _, _ = row(tmp_path, query(text="nothing"))
     assert (found.metrics["recall_at_k"], found.metrics["mrr"]) == (0, 0)
     assert (found.labels["answerability"], found.labels["retrieval_gate"]) == ("true_negative", "false_positive")
+
+
+# --- right or wrong -------------------------------------------------------------------------------
+
+
+class Model(Judges):
+    baseline = False
+
+
+@pytest.mark.parametrize(
+    ("scores", "answers", "right", "by"),
+    [
+        ({"answer_correctness": 0.7}, ("Delta",), 1.0, "correctness"),  # a model knows better than the matcher
+        ({"answer_correctness": 0.6}, ("Beta",), 0.0, "correctness"),  # not above `high`
+        ({"answer_correctness": None}, ("Beta",), None, "not_judged"),
+        ({}, (), 1.0, "stand_in"),
+        ({"faithfulness": 0.6}, (), 0.0, "stand_in"),
+        ({"faithfulness": None}, (), None, "unknown"),
+    ],
+)
+def test_a_model_decides_by_the_known_answers(
+    tmp_path: Path, scores: dict[str, float | None], answers: tuple[str, ...], right: float | None, by: str
+) -> None:
+    judge = Model(**{"faithfulness": 0.9, "answer_relevancy": 0.8, **scores})
+    found, _, _ = row(tmp_path, query(answers=answers), judge=judge)
+    assert (found.metrics["right"], found.labels["right_by"]) == (right, by)
+
+
+@pytest.mark.parametrize(("answerable", "refused"), [(True, True), (False, False), (False, True)])
+def test_declining_is_right_where_there_is_no_answer(tmp_path: Path, answerable: bool, refused: bool) -> None:
+    case = query(answerable=answerable, relevance={"b": 1} if answerable else {}, answers=("Beta",) * answerable)
+    found, _, _ = row(
+        tmp_path,
+        case,
+        answer=Answer("Beta, I think.", refused=refused),
+        judge=Model(faithfulness=1.0, answer_relevancy=1.0, answer_correctness=1.0),
+    )
+    by = "declined" if refused else "answered"
+    assert (found.metrics["right"], found.labels["right_by"]) == (float(refused and not answerable), by)
+
+
+def test_a_case_that_failed_is_not_scored(tmp_path: Path) -> None:
+    class Breaks(Says):
+        async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+            raise EvaluationError("gone")
+
+    evaluation = full_rag([query()], Alphabetical(), Breaks(Answer("")), Judges(), 2)
+    assert "right" in ran(evaluation, tmp_path).unscored

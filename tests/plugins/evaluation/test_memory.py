@@ -109,7 +109,9 @@ async def test_scores_of_each_probe(tmp_path: Path) -> None:
     assert late.values["evidence_recall"] == 1.0  # `nowhere` is no turn and does not count
     assert (late.values["answer_facts"], late.values["answer_stale"]) == (0.5, 1.0)
     assert (late.values["memory_overall"], late.values["memory_noise"]) == (80.0, 1.0)
-    assert late.labels == {"answerability": "true_negative", "memory": "held", "lost_at": "stale_answer"}
+    assert late.labels == {
+        "answerability": "true_negative", "memory": "held", "right_by": "known_answer", "lost_at": "stale_answer"
+    }  # fmt: skip
     assert (early.labels["lost_at"], never.labels["lost_at"]) == ("none", "none")
     assert never.labels["answerability"] == "true_positive"
     assert never.values["unanswerable_recall"] == never.values["unanswerable_precision"] == 1.0

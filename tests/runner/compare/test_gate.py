@@ -140,9 +140,9 @@ def test_a_slice() -> None:
     assert (french.status, french.n, french.loss) == ("not_evaluated", 0, None)
 
 
-def test_a_metric_that_no_run_has_is_an_error() -> None:
+def test_a_misspelt_metric_is_an_error() -> None:
     with pytest.raises(
-        InputError, match=r"^regression\.rules\.1: the baseline has no metric 'mrr_at_1O'; did you mean 'mrr_at_10'\?$"
+        InputError, match=r"^regression\.rules\.1: the candidate has no metric 'mrr_at_1O'; did you mean 'mrr_at_10'\?$"
     ):
         gate([rule(), rule("mrr_at_1O")])
     with pytest.raises(
@@ -151,13 +151,37 @@ def test_a_metric_that_no_run_has_is_an_error() -> None:
         gate([rule("latency.cace.p95_ms")])
     baseline = run(HALF)
     candidate = snapshot(cases(IDS, {"recall_at_k": HALF}))
-    with pytest.raises(InputError, match=r"the candidate has no metric 'mrr_at_10'"):
+    with pytest.raises(
+        InputError, match=r"which the baseline has; choose rules that fit, or none: --rules none, regre"
+    ):
         gate([rule()], baseline, candidate)
 
 
+def test_a_metric_that_neither_run_has_is_not_evaluated() -> None:
+    found = gate([rule("toxicity"), rule("right"), rule()], run(HALF), run(HALF)).rules
+    assert [result.status for result in found] == ["not_evaluated", "not_evaluated", "passed"]
+    assert [reason.kind for reason in found[0].reasons] == ["missing", "missing"]
+
+
+def test_a_metric_that_is_newer_than_the_baseline_is_not_evaluated() -> None:
+    """All that is older than a metric would have to be measured anew before anything could be compared."""
+    baseline = snapshot(cases(IDS, {"recall_at_k": HALF}))
+    (found,) = gate([rule()], baseline, run(HALF)).rules
+    assert (found.status, [reason.names for reason in found.reasons]) == ("not_evaluated", [("baseline",)])
+
+
+def test_a_rule_for_main_is_one_for_each_main_metric() -> None:
+    values = {"recall_at_k": HALF, "mrr_at_10": HALF}
+    runs = paired(*(snapshot(cases(IDS, values)) for _ in range(2)))
+    rules = Regression(rules=[rule("main", 0.0, significant=True)], must_not_break=[])
+    found = gate_of(rules, runs, [], main=["recall_at_k", "mrr_at_10"], allow_incomparable=False)
+    assert [result.rule.metric for result in found.rules] == ["recall_at_k", "mrr_at_10"]
+    demand_known(rules, {"recall_at_k": 1}, "baseline")
+
+
 def test_before_a_run_starts() -> None:
-    regression = Regression(rules=[rule("latency.case.p95_ms"), rule("hit_rate_at_7")], must_not_break=[])
-    with pytest.raises(InputError, match=r"^regression\.rules\.1: the baseline has no metric 'hit_rate_at_7'; did you"):
+    regression = Regression(rules=[rule("latency.case.p95_ms"), rule("hitrate_at_1")], must_not_break=[])
+    with pytest.raises(InputError, match=r"^regression\.rules\.1: the baseline has no metric 'hitrate_at_1'; did you"):
         demand_known(regression, {"hit_rate_at_1": 1}, "baseline")
 
 

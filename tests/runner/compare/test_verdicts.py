@@ -1,6 +1,6 @@
 import pytest
 
-from runner.compare.verdicts import adjusted, main_metrics, overall, verdict
+from runner.compare.verdicts import adjusted, holds, main_metrics, overall, verdict
 from runner.metrics.catalogue import built_in
 from runner.metrics.paired import Paired
 from tests.runner.paired_scores import of_one
@@ -45,7 +45,7 @@ def test_no_case_differs() -> None:
 
 def test_an_unknown_interval_says_nothing_against_a_difference() -> None:
     """Every case costs two tokens more: nothing tells how far that may be off, and chance it is not."""
-    more = of_one([100.0] * 8, [102.0] * 8)
+    more = of_one([100.0] * 10, [102.0] * 10)
     assert (more.low, more.high) == (None, None)
     assert verdict(VARIANT("context_tokens"), more, more.p, margin=0.02) == "worse"
     assert verdict(VARIANT("context_tokens"), more, 0.2, margin=0.02) == "inconclusive"
@@ -69,10 +69,39 @@ def test_the_margin_is_a_share_of_what_a_metric_can_reach(metric: str, inside: f
         (["better", "inconclusive"], "better"),
         (["within_noise", "worse", "inconclusive"], "worse"),
         (["better", "worse", "within_noise"], "mixed"),
+        (["inconclusive", "better", "worse"], "mixed"),
+        (["worse", "better", "better"], "worse"),  # what decides is worse, whatever else was gained
+        (["inconclusive", "better", "better"], "inconclusive"),
+        (["within_noise", "too_few"], "within_noise"),
+        (["too_few", "better"], "too_few"),
+        (["too_few", "worse"], "worse"),
+        (["too_few", "too_few"], "too_few"),
     ],
 )
-def test_the_verdict_on_two_runs(verdicts: list, expected: str) -> None:
-    assert overall(verdicts) == expected
+def test_the_verdict_on_two_runs_follows_the_first_metric(verdicts: list, expected: str) -> None:
+    assert overall(verdicts, first_holds=False) == expected
+
+
+def test_what_does_not_harm_the_first_metric_may_be_better_by_another() -> None:
+    assert overall(["inconclusive", "better"], first_holds=True) == "better"
+    assert overall(["within_noise", "better", "worse"], first_holds=True) == "mixed"
+
+
+@pytest.mark.parametrize(("low", "high", "expected"), [(-0.02, 0.1, True), (-0.03, 0.1, False), (-0.5, -0.1, False)])
+def test_not_worse_by_more_than_the_margin(low: float, high: float, expected: bool) -> None:
+    assert holds(VARIANT("right"), numbers(low, high), 0.02) is expected
+    assert holds(VARIANT("stale_present"), numbers(-high, -low), 0.02) is expected
+
+
+def test_what_is_the_same_in_every_case_is_not_worse() -> None:
+    assert holds(VARIANT("right"), of_one([1.0] * 10, [1.0] * 10, range=(0.0, 1.0)), 0.02)
+
+
+def test_fewer_than_ten_pairs_tell_nothing() -> None:
+    nine = of_one([0.0] * 9, [1.0] * 9, range=(0.0, 1.0))
+    assert (nine.p < 0.05, verdict(VARIANT("right"), nine, nine.p, margin=0.02)) == (True, "too_few")
+    ten = of_one([0.0] * 10, [1.0] * 10, range=(0.0, 1.0))
+    assert verdict(VARIANT("right"), ten, ten.p, margin=0.02) == "better"
 
 
 def test_metrics_that_are_the_same_in_every_case_do_not_count() -> None:
@@ -90,14 +119,15 @@ def test_metrics_that_are_the_same_in_every_case_do_not_count() -> None:
             [f"{name}_at_{cutoff}" for cutoff in (1, 3, 10) for name in ("recall", "mrr", "ndcg", "map")],
             ["recall_at_10", "ndcg_at_10", "mrr_at_10"],
         ),
-        (["token_f1", "mean_faithfulness", "keyword/mrr"], ["mean_faithfulness", "token_f1"]),
+        (["token_f1", "mean_faithfulness", "keyword/mrr"], ["mean_faithfulness"]),
+        (["mean_faithfulness", "recall_at_k", "right"], ["right", "recall_at_k", "mean_faithfulness"]),
         (["unanswerable_f1", "mrr"], ["mrr"]),  # without unanswerable questions there are only false alarms
         (["unanswerable_f1", "unanswerable_recall"], ["unanswerable_f1"]),
         (["steps", "accuracy"], []),  # nobody says which way they are better
         (["outcome", "steps", "score"], ["outcome", "score"]),
         (
             ["token_f1", "stale_present", "memory_overall", "facts_present"],
-            ["facts_present", "memory_overall", "token_f1"],
+            ["facts_present", "memory_overall"],
         ),
         ([], []),
     ],

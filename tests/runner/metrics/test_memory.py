@@ -130,20 +130,20 @@ def test_wilson_of_nothing() -> None:
 @pytest.mark.parametrize(
     ("answerable", "refused", "shown", "right", "stale", "place"),
     [
-        (False, True, None, None, None, "none"),
-        (False, False, None, None, None, "made_up"),
+        (False, True, None, True, False, "none"),
+        (False, False, None, False, False, "made_up"),
         (True, False, True, True, True, "none"),  # the old value beside the new one
-        (True, False, False, True, None, "none"),
+        (True, False, False, True, False, "none"),
         (True, False, False, False, True, "forgotten"),
-        (True, True, False, False, None, "forgotten"),
-        (True, True, True, False, None, "refused_known"),
-        (True, True, None, None, None, "refused_known"),
+        (True, True, False, False, False, "forgotten"),
+        (True, True, True, False, False, "refused_known"),
+        (True, True, None, False, False, "refused_known"),
         (True, False, True, False, True, "stale_answer"),
         (True, False, True, False, False, "unused"),
-        (True, False, None, None, None, "none"),
+        (True, False, None, False, False, "unused"),
     ],
 )
 def test_where_a_probe_was_lost(
-    answerable: bool, refused: bool, shown: bool | None, right: bool | None, stale: bool | None, place: str
+    answerable: bool, refused: bool, shown: bool | None, right: bool, stale: bool, place: str
 ) -> None:
     assert lost_at(answerable=answerable, refused=refused, shown=shown, right=right, stale=stale) == place

@@ -232,10 +232,10 @@ def test_a_word_is_there_in_one_language_at_least() -> None:
 
 def test_a_new_metric_is_one_record() -> None:
     """Wherever there is room for few it is the first, and it decides verdicts, because its record says so."""
-    right = Metric(
-        name="right",
+    safe = Metric(
+        name="safe",
         better="higher",
-        label={"en": "Right", "ko": "정답"},
+        label={"en": "Safe", "ko": "안전"},
         grades=Grades(),
         main=True,
         group="answers",
@@ -243,11 +243,11 @@ def test_a_new_metric_is_one_record() -> None:
         quality=0,
         tells_right=True,
     )
-    catalogue = Catalogue([*BUILT_IN.metrics, right])
-    names = ["recall_at_k", "mean_faithfulness", "token_f1", "right"]
-    assert catalogue.headlines(names) == ["right", "recall_at_k", "mean_faithfulness"]
-    assert catalogue.shown(names, "sweeps") == ["right", "recall_at_k", "mean_faithfulness", "token_f1"]
-    assert main_metrics(names, catalogue) == ["right", "recall_at_k", "mean_faithfulness", "token_f1"]
-    values = {"right": [0.0, 1.0], "exact_match": [1.0, 0.0], "hit_rate_at_k": [1.0, 1.0]}
+    catalogue = Catalogue([safe, *BUILT_IN.metrics])
+    names = ["recall_at_k", "mean_faithfulness", "token_f1", "safe"]
+    assert catalogue.headlines(names) == ["safe", "recall_at_k", "mean_faithfulness"]
+    assert catalogue.shown(names, "sweeps") == ["safe", "recall_at_k", "mean_faithfulness", "token_f1"]
+    assert main_metrics(names, catalogue) == ["safe", "recall_at_k", "mean_faithfulness"]
+    values = {"safe": [0.0, 1.0], "exact_match": [1.0, 0.0], "hit_rate_at_k": [1.0, 1.0]}
     run = snapshot(cases(["a", "b"], values), catalogue=catalogue)
-    assert decided_by(run, run) == "right"
+    assert decided_by(run, run) == "safe"
