@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from runner.domains.links.connection import connection
+from runner.domains.links.reasons import connection
 from runner.domains.memory.recollection import Recollection, recollection
 from runner.errors import EvaluationError, did_you_mean
 from runner.llm import graded
@@ -111,7 +111,7 @@ class LexicalJudge:
     and so does every claim made without a context.
     answer_relevancy: see runner.text.relevancy. An empty answer and a refusal score 0.
     memory: see runner.domains.memory.recollection.
-    link_reason: see runner.domains.links.connection. An empty reason scores 0.
+    link_reason: see runner.domains.links.reasons. An empty reason scores 0.
     """
 
     baseline: ClassVar[bool] = True
