@@ -68,6 +68,7 @@ BENCHMARKS = (
     Benchmark("Trace scoring", "trace", quick=("500",)),
     Benchmark("Vault of notes", "vault", quick=("300",)),
     Benchmark("Comparison of large runs", "comparison", quick=("--cases", "2000", "--metrics", "6")),
+    Benchmark("Coverage of intervals", "intervals", quick=("--repetitions", "50", "--n", "10")),
     Benchmark("Regression rules", "gates", quick=("--pairs", "5", "--cases", "100")),
     Benchmark("Large runs", "soak", quick=("--quick", "--cases", "2000")),
     Benchmark("Lexical judge against people", "judge", needs=DATA / "mtrag_human"),

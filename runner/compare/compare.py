@@ -19,7 +19,7 @@ from runner.compare.sides import Side
 from runner.compare.slices import slices_of
 from runner.compare.snapshots import Bools, Snapshot
 from runner.compare.texts import with_texts
-from runner.compare.verdicts import ALPHA, Overall, Role, Verdict, adjusted, is_test, main_metrics, overall, verdict
+from runner.compare.verdicts import ALPHA, Overall, Role, Verdict, adjusted, main_metrics, overall, verdict
 from runner.metrics.metric import Catalogue
 from runner.metrics.paired import Paired
 from runner.tracking.entry import NOT_PARAMS, flat
@@ -41,7 +41,7 @@ class Compared:
     @property
     def is_certain(self) -> bool:
         """Whether the difference is more than chance, whichever way it goes."""
-        return self.p_holm < ALPHA and not self.numbers.low <= 0 <= self.numbers.high
+        return self.p_holm < ALPHA and self.numbers.leaves_out_zero
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def compare_all(
         numbers = [found[number].numbers[name] for number, name in places]
         for (number, name), p_holm in zip(places, adjusted(numbers), strict=True):
             chances[number][name] = p_holm
-        family += sum(map(is_test, numbers)) if role == "main" else 0
+        family += sum(each.differs for each in numbers) if role == "main" else 0
     return [each.comparison(regression, p_holm, family) for each, p_holm in zip(found, chances, strict=True)]
 
 

@@ -85,13 +85,14 @@ class PairedRuns:
         found: dict[str, Difference] = {}
         for name, column in columns.items():
             if column.is_weighted:
-                found[name] = column.difference(name, self._weighted(column))
+                found[name] = column.difference(name, self._weighted(column, self.catalogue.variant(name).range))
             elif not column.counts.any():
                 found[name] = column.difference(name, None)
             else:
                 together[column.counts.tobytes()].append(name)
         for names in together.values():
-            numbers = self._plain([columns[name] for name in names])
+            ranges = np.array([self.catalogue.variant(name).range for name in names])
+            numbers = self._plain([columns[name] for name in names], ranges)
             found |= {name: columns[name].difference(name, each) for name, each in zip(names, numbers, strict=True)}
         return found
 
@@ -111,17 +112,17 @@ class PairedRuns:
         left_out = applies & (one.is_missing | other.is_missing)
         return _Column(one, other, applies, left_out)
 
-    def _plain(self, columns: Sequence[_Column]) -> list[Paired]:
+    def _plain(self, columns: Sequence[_Column], ranges: Floats) -> list[Paired]:
         counts = columns[0].counts
         one = np.column_stack([column.baseline.values[counts] for column in columns])
         other = np.column_stack([column.candidate.values[counts] for column in columns])
-        return paired.compare_means(one, other, seed=self.seed)
+        return paired.compare_means(one, other, seed=self.seed, ranges=ranges)
 
-    def _weighted(self, column: _Column) -> Paired | None:
+    def _weighted(self, column: _Column, ends: tuple[float, float]) -> Paired | None:
         halves = [column.baseline, column.candidate]
         values = [np.nan_to_num(half.values[column.used]) for half in halves]
         weights = [half.weights[column.used] for half in halves]
-        return paired.compare_weighted(*values, *weights, seed=self.seed)
+        return paired.compare_weighted(*values, *weights, seed=self.seed, ends=ends)
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,7 @@ def _gap(cells: Cells, systems: Sequence[str], references: Sequence[str], metric
     gap = cells.between(floor, CEILING, {metric: rows}).get(metric)
     if gap is None:
         return None
-    large = gap.p < ALPHA and (gap.low > 0 if sign > 0 else gap.high < 0)
+    large = gap.p < ALPHA and gap.leaves_out_zero and sign * gap.difference > 0
     scores = {folder: known[folder] for folder in able if folder in known}
     return {
         "name": metric,

@@ -24,7 +24,7 @@ from runner.compare.comparability import Reason
 from runner.compare.front import front
 from runner.compare.gap import gaps
 from runner.compare.snapshots import Bools, Snapshot
-from runner.compare.verdicts import ALPHA, Verdict, adjusted, is_test, main_metrics, verdict
+from runner.compare.verdicts import ALPHA, Verdict, adjusted, main_metrics, verdict
 from runner.config.references import NAMES
 from runner.metrics import paired
 from runner.metrics.metric import Catalogue
@@ -141,7 +141,7 @@ def _metric(cells: Cells, baseline: str, name: str, margin: float) -> SweptMetri
                 near_best=not is_far,
             )
         )
-    same = not any(map(is_test, [*differences.values(), *leads.values()]))
+    same = not any(numbers.differs for numbers in (*differences.values(), *leads.values()))
     silent = {folder: [Reason("pairs")] for folder in folders if folder not in values}
     apart = {folder: found for folder, found in reasons.items() if found}
     return SweptMetric(name, int(rows.sum()), best, same, entries, {**apart, **silent})
@@ -155,14 +155,14 @@ def _differences(cells: Cells, one: str, folders: Sequence[str], name: str, rows
 
 def adjusted_over_pairs(leads: Mapping[str, Paired], n_runs: int) -> dict[str, float]:
     """Of the best run over the others, by folder."""
-    tests = [folder for folder, numbers in leads.items() if is_test(numbers)]
+    tests = [folder for folder, numbers in leads.items() if numbers.differs]
     others = n_runs * (n_runs - 1) // 2 - len(tests)
     found = paired.holm([*(leads[folder].p for folder in tests), *([1.0] * others)])
     return {**dict.fromkeys(leads, 1.0), **dict(zip(tests, found[: len(tests)], strict=True))}
 
 
 def _is_far(lead: Paired, p: float, matters: float) -> bool:
-    return p < ALPHA and not lead.low <= 0 <= lead.high and abs(lead.difference) >= matters
+    return p < ALPHA and lead.leaves_out_zero and abs(lead.difference) >= matters
 
 
 def _quality(metrics: Sequence[SweptMetric], catalogue: Catalogue) -> SweptMetric | None:

@@ -2,7 +2,7 @@
 
 better, worse   p below .05 after Holm's adjustment, and the 95 % interval excludes 0
 within_noise    the 95 % interval lies within the margin (a share of the metric's range) around 0: too small a
-                difference to matter, whatever it is
+                difference to matter, whatever it is; or no case differs
 inconclusive    neither: the runs may differ by more than the margin, or not at all
 
 The verdict on two runs is that on their main metrics, which are adjusted together, over all candidates of one
@@ -59,26 +59,22 @@ def _stands_with(variant: Variant, comparable: Collection[str]) -> bool:
 
 def adjusted(found: Sequence[Paired]) -> list[float]:
     """p values adjusted for each other (Holm), in order; 1 where no case differs."""
-    tests = [place for place, numbers in enumerate(found) if is_test(numbers)]
+    tests = [place for place, numbers in enumerate(found) if numbers.differs]
     chances = [1.0] * len(found)
     for place, p in zip(tests, paired.holm([found[place].p for place in tests]), strict=True):
         chances[place] = p
     return chances
 
 
-def is_test(numbers: Paired) -> bool:
-    """Whether any case differs."""
-    return not numbers.low == numbers.high == 0
-
-
 def verdict(metric: Variant, numbers: Paired, p_holm: float, margin: float) -> Verdict | None:
     """None where nothing says which way the metric is better."""
     if metric.direction is None:
         return None
-    if p_holm < ALPHA and not numbers.low <= 0 <= numbers.high:
+    if p_holm < ALPHA and numbers.leaves_out_zero:
         return "better" if (numbers.difference > 0) == (metric.direction == "higher") else "worse"
-    matters = margin * metric.span
-    return "within_noise" if -matters <= numbers.low and numbers.high <= matters else "inconclusive"
+    if not numbers.differs or numbers.is_within(margin * metric.span):
+        return "within_noise"
+    return "inconclusive"
 
 
 def overall(verdicts: Iterable[Verdict]) -> Overall:

@@ -8,8 +8,9 @@ A metric of a case is in one of four states:
     not applicable   no number (or a weight of 0)
 
 An estimate has `n` = the first three, `n_scored` = the first. `value` is the mean over the first two,
-`value_scored` over the first alone, both weighted where the case has a weight. The interval is that of
-`value`. NaN and infinities are no numbers: such a metric is unscored.
+`value_scored` over the first alone, both weighted where the case has a weight. The interval is that of `value`,
+by the declared range of the metric; it is unknown for equal values of a metric without one. NaN and infinities
+are no numbers: such a metric is unscored.
 
 Rows are read one at a time; 13 bytes stay in memory for each case and metric that applies.
 """
@@ -145,6 +146,7 @@ class _Table:
     """What is kept of the rows."""
 
     def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
         self._names = catalogue.summary_names
         self.n_rows = 0
         self.n_unscored = 0
@@ -239,16 +241,17 @@ class _Estimator:
         if len(values[0]) == 0:
             yield from zip(names, estimates, strict=True)
             return
-        intervals = self._intervals(values, weights)
+        intervals = self._intervals(names, values, weights)
         for name, estimate, (low, high) in zip(names, estimates, intervals.tolist(), strict=True):
-            yield name, replace(estimate, ci_low=low, ci_high=high)
+            yield name, estimate if math.isnan(low) else replace(estimate, ci_low=low, ci_high=high)
 
-    def _intervals(self, values: list[Floats], weights: list[Floats]) -> Floats:
+    def _intervals(self, names: Sequence[str], values: list[Floats], weights: list[Floats]) -> Floats:
         """Of columns, which are let go."""
         side_by_side = np.column_stack(values), np.column_stack(weights) if weights else None
         values.clear()
         weights.clear()
-        return statistics.mean_intervals(*side_by_side, seed=self._seed, resamples=self._resamples)
+        ranges = np.array([self._table.catalogue.variant(name).range for name in names])
+        return statistics.mean_intervals(*side_by_side, ranges=ranges, seed=self._seed, resamples=self._resamples)
 
     def _sample(self, name: str, mask: NDArray[np.bool_]) -> _Sample:
         column = self._table.columns[name]

@@ -199,9 +199,14 @@ class Variant:
         return None if better == "neither" else better
 
     @property
+    def range(self) -> tuple[float, float]:
+        """Lowest and highest value of one case; infinite where it has no end, or nobody knows."""
+        return (-math.inf, math.inf) if self.metric is None else self.metric.range
+
+    @property
     def span(self) -> float:
         """From its lowest value to its highest; 0 where it has no end, or nobody knows."""
-        low, high = (0.0, math.inf) if self.metric is None else self.metric.range
+        low, high = self.range
         return high - low if math.isfinite(high - low) else 0.0
 
     @property

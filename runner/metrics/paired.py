@@ -3,7 +3,9 @@
 A metric has a value v and a weight w (mostly 1) for each case and run; its mean is sum(w v) / sum(w), and
 the difference is that of the candidate minus that of the baseline.
 
-- interval: BCa over cases that are drawn together with both of their values (runner.metrics.statistics). From 5,000
+- interval: where the range of the values is known, that of runner.metrics.bounded over the differences of cases, or
+  over their influences on a difference of two ratios where cases weigh differently in the two runs. Elsewhere BCa over
+  cases that are drawn together with both of their values (runner.metrics.statistics); from 5,000
   cases on with more than 1,000 that differ, the quantiles of the bootstrap come from its variance and skewness (Cornish
   and Fisher, 1937; DiCiccio and Efron, 1992), which is closer to them than 2,000 resamples are
 - p: if the change made no difference, each case could as well have its two results the other way round
@@ -27,7 +29,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.metrics import statistics
+from runner.metrics import bounded, statistics
 from runner.metrics.statistics import Floats
 
 SWAPS = 9_999
@@ -42,25 +44,43 @@ POWER = _NORMAL.inv_cdf(0.975) + _NORMAL.inv_cdf(0.8)
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """One metric over `n` cases that both runs scored. `effect_size` and `detectable` are None where they cannot
-    be told: for one case, or where all differences are equal. Where cases weigh differently, none has an
-    `effect_size`."""
+    """One metric over `n` cases that both runs scored. `low` and `high` are None where nothing tells them:
+    differences that are all equal, of a metric whose range is unknown. `effect_size` and `detectable` are None
+    where they cannot be told: for one case, or where all differences are equal. Where cases weigh differently, none
+    has an `effect_size`."""
 
     n: int
     baseline: float
     candidate: float
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p: float
     effect_size: float | None
     detectable: float | None
 
+    @property
+    def differs(self) -> bool:
+        """Whether any case differs."""
+        return self.difference != 0 or self.detectable is not None
 
-def compare_means(baseline: Floats, candidate: Floats, *, seed: int) -> list[Paired]:
-    """Many metrics over the same cases: float64 [n_cases, n_metrics] each, finite, n_cases >= 1."""
+    @property
+    def leaves_out_zero(self) -> bool:
+        """Whether the interval does. One that is unknown says nothing against it."""
+        return self.low is None or self.high is None or not self.low <= 0 <= self.high
+
+    def is_within(self, margin: float) -> bool:
+        """Whether the interval lies within the margin around 0."""
+        return self.low is not None and self.high is not None and -margin <= self.low and self.high <= margin
+
+
+def compare_means(baseline: Floats, candidate: Floats, *, seed: int, ranges: Floats | None = None) -> list[Paired]:
+    """Many metrics over the same cases: float64 [n_cases, n_metrics] each, finite, n_cases >= 1.
+
+    ranges   lowest and highest value of a metric, float64 [n_metrics, 2]; infinite where unknown (default: all are)
+    """
     differences = candidate - baseline
-    intervals = difference_intervals(differences, seed=seed)
+    intervals = difference_intervals(differences, seed=seed, ranges=_of_differences(baseline, candidate, ranges))
     chances = swap_p(differences, seed=seed)
     return [
         _paired(baseline[:, column], candidate[:, column], differences[:, column], intervals[column], chances[column])
@@ -69,11 +89,18 @@ def compare_means(baseline: Floats, candidate: Floats, *, seed: int) -> list[Pai
 
 
 def compare_weighted(
-    baseline: Floats, candidate: Floats, baseline_weights: Floats, candidate_weights: Floats, *, seed: int
+    baseline: Floats,
+    candidate: Floats,
+    baseline_weights: Floats,
+    candidate_weights: Floats,
+    *,
+    seed: int,
+    ends: tuple[float, float] = (-math.inf, math.inf),
 ) -> Paired | None:
     """One metric whose cases weigh differently, perhaps in each run: float64 [n_cases] each, weights >= 0.
 
-    A case counts where its weight is above 0 in either run. None when one of the runs has no such case.
+    A case counts where its weight is above 0 in either run. `ends`: lowest and highest value. None
+    when one of the runs has no such case.
     """
     used = (baseline_weights > 0) | (candidate_weights > 0)
     weights = [baseline_weights[used], candidate_weights[used]]
@@ -87,24 +114,46 @@ def compare_weighted(
     total = parts.sum(axis=0)
     found = _ratio_difference(total[None])[0]
     low, high, error = _weighted_interval(parts, float(found), seed)
+    sides = [value[used][weight > 0] for value, weight in zip((baseline, candidate), weights, strict=True)]
+    if bounded.fits(np.concatenate(sides)[:, None], np.array([ends]))[0]:
+        low, high = _bounded_ratios(parts, float(found), *ends)
     return Paired(
         n=int(used.sum()),
         baseline=float(total[0] / total[1]),
         candidate=float(total[2] / total[3]),
         difference=float(found),
-        low=low,
-        high=high,
+        low=None if math.isnan(low) else low,
+        high=None if math.isnan(high) else high,
         p=_weighted_p(parts, float(found), seed),
         effect_size=None,
         detectable=POWER * error if error > ROUNDING * abs(found) else None,
     )
 
 
-def difference_intervals(differences: Floats, *, seed: int) -> Floats:
-    """95 % intervals of the mean of every column, float64 [n_metrics, 2]; differences float64 [n_cases, n_metrics]."""
+def difference_intervals(differences: Floats, *, seed: int, ranges: Floats | None = None) -> Floats:
+    """95 % intervals of the mean of every column, float64 [n_metrics, 2], NaN where nothing tells.
+
+    differences   float64 [n_cases, n_metrics]
+    ranges        of the differences, float64 [n_metrics, 2]; infinite where unknown (default: all are)
+    """
     if len(differences) < LARGE:
-        return statistics.mean_intervals(differences, seed=seed)
-    return np.array([_large_interval(column, seed) for column in differences.T])
+        return statistics.mean_intervals(differences, ranges=ranges, seed=seed)
+    fits = np.zeros(differences.shape[1], dtype=bool) if ranges is None else bounded.fits(differences, ranges)
+    intervals = np.empty((len(fits), 2))
+    if ranges is not None and fits.any():
+        intervals[fits] = bounded.bounded_intervals(differences[:, fits], ranges[fits])
+    for column in np.flatnonzero(~fits):
+        intervals[column] = _large_interval(differences[:, column], seed)
+    return intervals
+
+
+def _of_differences(baseline: Floats, candidate: Floats, ranges: Floats | None) -> Floats | None:
+    """Of the differences of values that lie within their ranges."""
+    if ranges is None:
+        return None
+    fits = bounded.fits(baseline, ranges) & bounded.fits(candidate, ranges)
+    span = np.where(fits, ranges[:, 1] - ranges[:, 0], np.inf)
+    return np.column_stack([-span, span])
 
 
 def swap_p(differences: Floats, *, seed: int) -> Floats:
@@ -152,8 +201,8 @@ def _paired(baseline: Floats, candidate: Floats, differences: Floats, interval: 
         baseline=statistics.mean(baseline) or 0.0,
         candidate=statistics.mean(candidate) or 0.0,
         difference=difference,
-        low=float(interval[0]),
-        high=float(interval[1]),
+        low=None if math.isnan(interval[0]) else min(float(interval[0]), difference),
+        high=None if math.isnan(interval[1]) else max(float(interval[1]), difference),
         p=float(p),
         effect_size=difference / spread if spread > 0 else None,
         detectable=POWER * spread / math.sqrt(n) if spread > 0 else None,
@@ -162,6 +211,8 @@ def _paired(baseline: Floats, candidate: Floats, differences: Floats, interval: 
 
 def _large_interval(differences: Floats, seed: int) -> tuple[float, float]:
     """Of one metric over many cases, most of which may be the same in both runs."""
+    if (differences == differences[0]).all():
+        return math.nan, math.nan
     moved = differences[differences != 0]
     n, mean = len(differences), float(differences.mean())
     if len(moved) > MANY:
@@ -176,7 +227,7 @@ def _skewed_interval(value: float, influence: Floats) -> tuple[float, float]:
     """BCa limits of a statistic that is close to a sum of the influences of the cases, float64 [n_cases]."""
     squares = float((influence**2).sum())
     if squares == 0:
-        return value, value
+        return math.nan, math.nan
     error, acceleration = math.sqrt(squares), float((influence**3).sum()) / (6 * squares**1.5)
     limits = []
     for share in (0.025, 0.975):
@@ -196,8 +247,29 @@ def _weighted_interval(parts: Floats, found: float, seed: int) -> tuple[float, f
     resampled = _ratio_difference(statistics.resampled_sums(parts, seed=seed))
     without = _ratio_difference(total - parts)
     resampled, without = resampled[np.isfinite(resampled)], without[np.isfinite(without)]
-    low, high = statistics.bca_interval(resampled, found, without) if len(without) else (found, found)
-    return float(low), float(high), float(resampled.std())
+    error = float(resampled.std()) if len(resampled) else 0.0
+    if not len(without) or error <= ROUNDING * abs(found):
+        return math.nan, math.nan, error
+    low, high = statistics.bca_interval(resampled, found, without)
+    return float(low), float(high), error
+
+
+def _bounded_ratios(parts: Floats, found: float, lowest: float, highest: float) -> tuple[float, float]:
+    """Of a difference of ratios whose values lie within a range; parts float64 [n_cases, 4]. To first order a case
+    moves it by its influence. One more case moves it furthest with the ends of the range and the largest weights."""
+    total, n = parts.sum(axis=0), len(parts)
+    one, other = total[0] / total[1], total[2] / total[3]
+    before, after = n * parts[:, 1].max() / total[1], n * parts[:, 3].max() / total[3]
+    influence = n * ((parts[:, 2] - other * parts[:, 3]) / total[3] - (parts[:, 0] - one * parts[:, 1]) / total[1])
+    ends = np.array(
+        [
+            after * (lowest - other) - before * (highest - one),
+            after * (highest - other) - before * (lowest - one),
+        ]
+    )
+    span = highest - lowest
+    low, high = found + bounded.bounded_intervals(influence[:, None], ends[None])[0]
+    return max(min(float(low), found), -span), min(max(float(high), found), span)
 
 
 def _n_moved(parts: Floats) -> int:

@@ -1,9 +1,10 @@
-"""Means with bootstrap intervals, and percentiles.
+"""Means with intervals, and percentiles.
 
-Intervals are BCa (bias-corrected and accelerated; Efron, Better bootstrap confidence intervals, JASA 82,
-1987) of the (weighted) mean over cases. All columns with the same cases share their resamples, and the
-resamples of n cases depend on the seed and on n alone: an interval does not change when another metric
-is added.
+The interval of a (weighted) mean over cases goes by what is known of its values. Where their range is known, it is
+that of runner.metrics.bounded. Elsewhere it is BCa (bias-corrected and accelerated; Efron, Better bootstrap
+confidence intervals, JASA 82, 1987), and there is none for one case and for equal values. All columns with the same
+cases share their resamples, and the resamples of n cases depend on the seed and on n alone: an interval does not
+change when another metric is added.
 
 Resampled sums are exact: values are rounded to a grid so coarse that float64 holds every partial sum
 (2**-52 of n times the largest value, about 2e-11 at 100,000 cases in 0..1) and so fine that it does not
@@ -19,6 +20,8 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+
+from runner.metrics.bounded import bounded_intervals, fits
 
 Floats = NDArray[np.float64]
 
@@ -46,14 +49,27 @@ def percentiles(values: Sequence[float], ranks: Sequence[float]) -> tuple[float 
     return tuple(float(value) for value in np.percentile(np.asarray(values, dtype=np.float64), ranks))
 
 
-def mean_intervals(values: Floats, weights: Floats | None = None, *, seed: int, resamples: int = RESAMPLES) -> Floats:
-    """95 % intervals of the means of many columns over the same cases, float64 [n_columns, 2]; (value, value) for one
-    case or for equal values.
+def mean_intervals(
+    values: Floats,
+    weights: Floats | None = None,
+    *,
+    ranges: Floats | None = None,
+    seed: int,
+    resamples: int = RESAMPLES,
+) -> Floats:
+    """95 % intervals of the means of many columns over the same cases, float64 [n_columns, 2]; NaN where nothing tells:
+    one case or equal values of a column without a range.
 
     values, weights   float64 [n_cases, n_columns], finite, n_cases >= 1, weights > 0
+    ranges            lowest and highest value of a column, float64 [n_columns, 2]; infinite where unknown (default: all
+                      are). A range that a value lies outside of is none
     """
-    varied = np.flatnonzero((values != values[0]).any(axis=0))
-    intervals = np.repeat(values[0][:, None], 2, axis=1)
+    intervals = np.full((values.shape[1], 2), np.nan)
+    is_bounded = np.zeros(len(intervals), dtype=bool) if ranges is None else fits(values, ranges)
+    if ranges is not None and is_bounded.any():
+        mass = None if weights is None else weights[:, is_bounded]
+        intervals[is_bounded] = bounded_intervals(values[:, is_bounded], ranges[is_bounded], mass)
+    varied = np.flatnonzero((values != values[0]).any(axis=0) & ~is_bounded)
     if len(varied) == 0:
         return intervals
     chosen = values if len(varied) == values.shape[1] else values[:, varied]

@@ -70,7 +70,8 @@ def shown_verdict(entry: Record, record: Record, say: Wording) -> str:
         return say("none")
     text = say.name("verdict", entry["verdict"])
     margin = record["margin"] * say.catalogue.span(entry["name"])
-    if entry["verdict"] in MARKS and max(abs(entry["ci_low"]), abs(entry["ci_high"])) <= margin:
+    ends = entry["ci_low"], entry["ci_high"]
+    if entry["verdict"] in MARKS and None not in ends and max(map(abs, ends)) <= margin:
         return say("compare.small", verdict=text, margin=plain(margin))
     return text
 
@@ -98,7 +99,7 @@ def nothing(record: Record, say: Wording) -> str:
 
 def differs(entry: Record) -> bool:
     """Whether any case differs."""
-    return not entry["ci_low"] == entry["ci_high"] == 0
+    return bool(entry["difference"] != 0 or entry["mde"] is not None)
 
 
 def plain(value: float) -> str:

@@ -239,10 +239,11 @@ def _difference(sweep: Sweep, entry: Record, folder: str) -> Cell:
     mark = {**MARKS, "within_noise": EQUAL}.get(verdict, " ")
     if not differs(cell):
         return Cell(f"0 {EQUAL}")
-    limits = " ".join(metric.narrow(f"{cell[name]:+.2f}").replace("-", "−") for name in ("ci_low", "ci_high"))
+    ends = [cell[name] for name in ("ci_low", "ci_high") if cell[name] is not None]
+    limits = " ".join(metric.narrow(f"{end:+.2f}").replace("-", "−") for end in ends)
     p = metric.narrow(chance(cell["p_holm"], sweep.say).replace(" ", ""))
     first = f"{signed(cell['difference'], sweep.say, 3)} {mark}"
-    return Cell(first, verdict=verdict or "", short=f"{first}\n[{limits}]\np {p}")
+    return Cell(first, verdict=verdict or "", short="\n".join([first, *([f"[{limits}]"] if limits else []), f"p {p}"]))
 
 
 def front(sweep: Sweep) -> Section | None:

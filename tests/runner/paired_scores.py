@@ -9,6 +9,14 @@ import numpy as np
 from runner.metrics.paired import Paired, compare_means
 
 
-def of_one(baseline: Sequence[float] | np.ndarray, candidate: Sequence[float] | np.ndarray, seed: int = 1) -> Paired:
-    (found,) = compare_means(np.asarray(baseline)[:, None], np.asarray(candidate)[:, None], seed=seed)
+def of_one(
+    baseline: Sequence[float] | np.ndarray,
+    candidate: Sequence[float] | np.ndarray,
+    seed: int = 1,
+    *,
+    range: tuple[float, float] | None = None,
+) -> Paired:
+    """`range`: lowest and highest value (default: unknown)."""
+    columns = np.asarray(baseline)[:, None], np.asarray(candidate)[:, None]
+    (found,) = compare_means(*columns, seed=seed, ranges=None if range is None else np.array([range]))
     return found

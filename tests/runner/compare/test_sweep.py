@@ -17,7 +17,7 @@ from tests.swept_folders import Values, write_swept
 N = 40
 LOW = [0.5] * N
 HIGH = [0.9] * (N // 2) + [0.7] * (N // 2)  # mean 0.8: +0.3 in every other case at least +0.2
-NEAR = [value - 0.01 for value in HIGH]
+NEAR = [value - 0.15 for value in HIGH]
 
 
 def compared(folder: Path, baseline: str = "0", margin: float = 0.02) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def test_every_run_is_compared_with_the_baseline(tmp_path: Path) -> None:
         pytest.approx(0.3),
         "better",
     )
-    assert third["difference"] == pytest.approx(0.29)
+    assert third["difference"] == pytest.approx(0.15)
     assert second["ci_low"] < 0.3 < second["ci_high"]
 
 
@@ -79,11 +79,11 @@ def test_p_is_adjusted_over_the_runs_against_the_baseline(tmp_path: Path) -> Non
 
 def test_within_noise_of_the_best_is_what_may_be_chance_or_does_not_matter(tmp_path: Path) -> None:
     folder = three(tmp_path / "s")
-    entry = only(compared(folder))
-    assert (entry["best"], entry["within_noise_of_best"]) == ("1", ["1", "2"])  # 0.01 below, in every case
-    assert entry["cells"][2]["from_best"]["difference"] == pytest.approx(-0.01)
+    entry = only(compared(folder, margin=0.2))
+    assert (entry["best"], entry["within_noise_of_best"]) == ("1", ["1", "2"])  # 0.15 below, in every case
+    assert entry["cells"][2]["from_best"]["difference"] == pytest.approx(-0.15)
     assert entry["cells"][2]["from_best"]["p_holm"] < 0.05
-    assert only(compared(folder, margin=0.001))["within_noise_of_best"] == ["1"]
+    assert only(compared(folder, margin=0.1))["within_noise_of_best"] == ["1"]
 
 
 def test_the_lead_of_the_best_is_adjusted_over_all_pairs_of_runs(tmp_path: Path) -> None:

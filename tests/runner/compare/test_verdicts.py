@@ -1,14 +1,15 @@
 import pytest
 
-from runner.compare.verdicts import adjusted, is_test, main_metrics, overall, verdict
+from runner.compare.verdicts import adjusted, main_metrics, overall, verdict
 from runner.metrics.catalogue import built_in
 from runner.metrics.paired import Paired
+from tests.runner.paired_scores import of_one
 
 VARIANT = built_in().variant
 
 
 def numbers(low: float, high: float, p: float = 0.001) -> Paired:
-    return Paired(50, 0.5, 0.5, (low + high) / 2, low, high, p, None, None)
+    return Paired(50, 0.5, 0.5, (low + high) / 2, low, high, p, None, 0.1 if high > low else None)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,21 @@ def test_verdicts(low: float, high: float, p_holm: float, expected: str) -> None
     assert verdict(VARIANT("stale_present"), numbers(low, high), p_holm, margin=0.02) == opposite.get(
         expected, expected
     )
+
+
+def test_no_case_differs() -> None:
+    """Few cases leave room for a large difference; that the runs agree in all of them is no doubt about it."""
+    same = of_one([1.0] * 10, [1.0] * 10, range=(0.0, 1.0))
+    assert same.high is not None and same.high > 0.3
+    assert verdict(VARIANT("mrr"), same, 1.0, margin=0.02) == "within_noise"
+
+
+def test_an_unknown_interval_says_nothing_against_a_difference() -> None:
+    """Every case costs two tokens more: nothing tells how far that may be off, and chance it is not."""
+    more = of_one([100.0] * 8, [102.0] * 8)
+    assert (more.low, more.high) == (None, None)
+    assert verdict(VARIANT("context_tokens"), more, more.p, margin=0.02) == "worse"
+    assert verdict(VARIANT("context_tokens"), more, 0.2, margin=0.02) == "inconclusive"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +77,7 @@ def test_the_verdict_on_two_runs(verdicts: list, expected: str) -> None:
 
 def test_metrics_that_are_the_same_in_every_case_do_not_count() -> None:
     same, tested = numbers(0.0, 0.0, p=1.0), numbers(0.01, 0.2, p=0.03)
-    assert not is_test(same) and is_test(tested)
+    assert not same.differs and tested.differs
     assert adjusted([same, tested, same]) == [1.0, 0.03, 1.0]
     assert adjusted([tested, tested]) == [0.06, 0.06]
 

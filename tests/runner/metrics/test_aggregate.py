@@ -55,17 +55,24 @@ def test_a_metric_that_could_never_be_scored():
     assert metric([row(status="timeout", unscored=("m",))]) == {**NOTHING, "n": 1}
 
 
-def test_one_case_and_equal_cases_have_an_interval_of_no_width():
+def test_equal_cases_of_a_metric_without_a_range_have_no_interval():
     assert metric([row(metrics={"m": 0.7})]) == {
         "value": 0.7,
         "n": 1,
         "n_scored": 1,
-        "ci_low": 0.7,
-        "ci_high": 0.7,
+        "ci_low": None,
+        "ci_high": None,
         "value_scored": 0.7,
     }
     found = metric([row(metrics={"m": 0.1})] * 3)
-    assert (found["value"], found["ci_low"], found["ci_high"]) == (0.1, 0.1, 0.1)
+    assert (found["value"], found["ci_low"], found["ci_high"]) == (0.1, None, None)
+
+
+@pytest.mark.parametrize("name", ["recall_at_k", "recall_at_5", "chunk/recall_at_5", "mrr", "unanswerable_f1"])
+def test_equal_cases_of_a_metric_with_a_range_have_an_interval_with_a_width(name):
+    """Of 10 cases that are all 1 the lower limit p has p**10 = .025."""
+    found = metric([row(metrics={name: 1.0})] * 10, name)
+    assert (found["ci_low"], found["ci_high"]) == (pytest.approx(0.025**0.1, abs=1e-9), 1.0)
 
 
 def test_weights():

@@ -26,16 +26,43 @@ def test_by_hand() -> None:
 
 def test_nothing_differs() -> None:
     found = of_one([0.5, 1.0, 0.0], [0.5, 1.0, 0.0])
-    assert (found.difference, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
+    assert (found.difference, found.low, found.high, found.p) == (0.0, None, None, 1.0)
+    assert not found.differs
     assert found.effect_size is None and found.detectable is None
 
 
 def test_one_case_and_equal_differences() -> None:
     one = of_one([0.2], [0.7])
     assert (one.n, one.difference, one.p, one.effect_size) == (1, pytest.approx(0.5), 1.0, None)
-    assert one.low == one.high == pytest.approx(0.5)
+    assert one.low is None and one.high is None
     equal = of_one([0.0] * 6, [0.25] * 6)
-    assert (equal.low, equal.high, equal.p, equal.effect_size) == (0.25, 0.25, 2 / 2**6, None)
+    assert (equal.low, equal.high, equal.p, equal.effect_size) == (None, None, 2 / 2**6, None)
+
+
+def test_no_change_leaves_room_for_one_more_case_that_changes() -> None:
+    """None of n pairs changed: a change of 1 in a share p of cases goes unseen with (1 - p)**n, .025 at the limit."""
+    for n in (1, 10, 100, 6000):
+        same = of_one([0.5] * n, [0.5] * n, range=(0.0, 1.0))
+        assert (same.low, same.high) == (
+            pytest.approx(0.025 ** (1 / n) - 1, abs=1e-9),
+            pytest.approx(1 - 0.025 ** (1 / n), abs=1e-9),
+        )
+        assert not same.differs and same.difference == 0
+
+
+@pytest.mark.parametrize("lost", [0, 1, 2, 5])
+def test_the_interval_leaves_out_zero_where_mcnemar_has_p_below_5_percent(lost: int) -> None:
+    for won in range(lost, 25):
+        pairs = [(1.0, 0.0)] * lost + [(0.0, 1.0)] * won + [(1.0, 1.0)] * 20
+        found = of_one(*zip(*pairs, strict=True), range=(0.0, 1.0))  # type: ignore[arg-type]
+        assert found.leaves_out_zero == (mcnemar_p(lost, won) < 0.05), won
+
+
+def test_an_interval_of_a_difference_lies_within_what_a_metric_can_reach() -> None:
+    found = of_one([0.0] * 3 + [9.0], [10.0] * 4, range=(0.0, 10.0))
+    assert found.low is not None and found.high is not None
+    assert -10 <= found.low < 7.75 < found.high <= 10
+    assert of_one([0.0] * 4, [12.0] * 4, range=(0.0, 10.0)).low is None  # no range that its values keep to
 
 
 def test_metrics_do_not_touch_each_other() -> None:
@@ -152,7 +179,7 @@ def test_an_interval_of_many_cases_of_which_few_differ() -> None:
         pytest.approx(expected.high * 10_000, abs=1.01),
     )
     same = difference_intervals(np.zeros((6000, 1)), seed=1)
-    assert same.tolist() == [[0.0, 0.0]]
+    assert np.isnan(same).all()
 
 
 def test_skewed_differences_of_many_cases() -> None:
@@ -195,7 +222,10 @@ def test_exchanging_the_runs_turns_the_difference_round(scores: list[tuple[float
     forth, back = of_one(one, other), of_one(other, one)
     assert back.difference == pytest.approx(-forth.difference, abs=1e-12)
     assert back.p == forth.p
-    assert (back.low, back.high) == (pytest.approx(-forth.high, abs=1e-9), pytest.approx(-forth.low, abs=1e-9))
+    if forth.low is None or forth.high is None:
+        assert back.low is None and back.high is None
+    else:
+        assert (back.low, back.high) == (pytest.approx(-forth.high, abs=1e-9), pytest.approx(-forth.low, abs=1e-9))
 
 
 @given(SCORES, st.randoms(use_true_random=False))

@@ -42,8 +42,19 @@ def test_a_case_that_counts_in_one_run_only() -> None:
 def test_one_weighted_case() -> None:
     found = compare_weighted(np.array([0.2]), np.array([0.6]), np.array([2.0]), np.array([1.0]), seed=1)
     assert found is not None
-    assert found.low == found.high == pytest.approx(0.4) == found.difference
-    assert found.detectable is None
+    assert found.difference == pytest.approx(0.4)
+    assert found.low is None and found.high is None and found.detectable is None
+
+
+def test_equal_ratios_of_a_known_range_have_an_interval_with_a_width() -> None:
+    """Equal weights in both runs: as without weights."""
+    ones = np.ones(10)
+    found = compare_weighted(ones, ones, 2 * ones, 2 * ones, seed=1, ends=(0.0, 1.0))
+    assert found is not None and not found.differs
+    assert (found.low, found.high) == pytest.approx((0.025**0.1 - 1, 1 - 0.025**0.1), abs=1e-9)
+    apart = compare_weighted(ones, ones, 2 * ones, np.r_[1.0, 2 * ones[1:]], seed=1, ends=(0.0, 1.0))
+    assert apart is not None and apart.low is not None and apart.high is not None
+    assert -1 <= apart.low < 0 < apart.high <= 1
 
 
 def test_p_with_weights_against_all_swaps() -> None:

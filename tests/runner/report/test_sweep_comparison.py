@@ -47,10 +47,10 @@ def test_the_terminal_table(tmp_path: Path) -> None:
     assert lines[start + 2] == "k Faithfulness"
     assert lines[start + 4 :][:6] == [
         "5 +0.300 ▲",
-        "[+.27 +.33]",
+        "[+.18 +.37]",
         "p <.001",
         "10 +0.010",
-        "[−.08 +.10]",
+        "[−.12 +.13]",
         "p .875",
     ]  # exactly .8745
 

@@ -36,7 +36,7 @@ def test_completed_runs_keep_their_own_means_beside_a_run_that_stopped(tmp_path:
     assert first < text.index("10 partial") < second < text.index("10 0.1500 – – 1.0000 1.0000")
     written = (folder / "summary.md").read_text(encoding="utf-8")
     assert "| 2 | 10 | partial | – |" in written
-    assert "| 2 | 10 | partial | 0.15 [0.10, 0.20] (2) |" in written
+    assert "| 2 | 10 | partial | 0.15 [0.02, 0.87] (2) |" in written
 
 
 def test_runs_that_stopped_after_the_same_cases(tmp_path: Path) -> None:
