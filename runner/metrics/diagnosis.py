@@ -44,7 +44,6 @@ METRICS = (
         depends=("queries", "gold", "metric_code.diagnosis"),
         group="unanswerable",
         shown=frozenset({"sweeps", "slices"}),
-        aggregation="weighted_mean",
     ),
 )
 
