@@ -5,16 +5,19 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import signal
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
-from runner.system import interrupts, redaction, terminal
+from runner.system import redaction, terminal
 
 if TYPE_CHECKING:
     from runner.config.arguments import Line
@@ -27,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The exit code: 0 success, 1 input invalid, 2 corpus or index unusable, 3 evaluation failed,
     4 regression, 5 not comparable, 130 interrupted."""
     words = list(sys.argv[1:] if argv is None else argv)
-    interrupts.heed()
+    end_as_by_ctrl_c()
     _ready_streams()
     redaction.learn_environment()
     redaction.learn(words)
@@ -174,3 +177,25 @@ def _refuse_shadows() -> None:
             raise InputError(
                 f"{where} the package '{name}' of runner; start from another folder, or use the command `runner`"
             )
+
+
+def end_as_by_ctrl_c() -> None:
+    """Treat SIGTERM as Ctrl-C.
+
+    Who ends a job (a scheduler, a container) wants what Ctrl-C leaves behind, also where nobody can press it: a shell
+    starts jobs in the background deaf to Ctrl-C. Such a job stays deaf (the signal is held back instead of ignored),
+    but it has the handler by which asyncio cancels the main task and lets it clean up; a KeyboardInterrupt in the
+    middle of another task would tear the loop down."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _as_ctrl_c)
+
+
+def _as_ctrl_c(_: int, frame: FrameType | None) -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from pydantic import BaseModel, Field
 
-from runner.domains.agent.pydantic_messages import function_of, response, sent
-from runner.domains.agent.told import told
+from runner.domains.agent.messages import function_of, report_of, response, sent
 from runner.domains.agent.toolbox import CallsSpentError, Toolbox
 from runner.errors import EvaluationError, InputError, Problem, StopRunError, installing
 from runner.llm.fencing import Item, fenced
@@ -240,7 +239,7 @@ class _Run:
         except CallsSpentError:
             self.refused += 1
             return SPENT[self.language]
-        return told(made, self.toolbox, self.language, self.settings.max_result_tokens)
+        return report_of(made, self.toolbox, self.language, self.settings.max_result_tokens)
 
     def _query(self, query: str) -> str:
         return self.question.text if query == REHEARSED and self.settings.is_rehearsed else query

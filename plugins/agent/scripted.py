@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Annotated
 
 from pydantic import Field
 
-from runner.domains.agent.coverage import coverage_of
-from runner.domains.agent.refining import asks_for_steps, refined
+from runner.domains.agent.candidate import Candidate
+from runner.domains.agent.coverage import Coverage, coverage_of
 from runner.domains.agent.toolbox import Toolbox
 from runner.protocols import Workspace
 from runner.records import Corpus, Query, ToolCall, Trajectory
 from runner.text.words import all_forms, content_words
 
 BEST = 3  # candidates that are looked at
+_HOW = re.compile(
+    r"\bhow (?:do|does|can|could|should|would|to)\b|\bsteps?\b|\bprocedure\b|방법|어떻게|하려면|절차|순서", re.I
+)
+HELD_BY = 2  # chunks: a word of one chunk alone leads nowhere else
 
 Step = Callable[[], ToolCall]
 
@@ -86,3 +91,26 @@ def _may_have_steps(toolbox: Toolbox) -> bool:
     return toolbox.shelf.has("has_steps", True) and not any(
         each.metadata.get("has_steps") for each in toolbox.candidates[:BEST]
     )
+
+
+def asks_for_steps(question: str) -> bool:
+    return _HOW.search(question) is not None
+
+
+def refined(question: str, ranked: Sequence[Candidate], coverage: Coverage, n_words: int) -> Iterator[str]:
+    """The content words of the question that some chunk holds; then these with the `n_words` rarest words of the best
+    candidate that are in some other chunk, too (ties in their order)."""
+    words = [word for word in content_words(question) if coverage.chunks_with(word)]
+    kept = list(dict.fromkeys(word.text for word in words))
+    if kept:
+        yield " ".join(kept)
+    if not ranked or not n_words:
+        return
+    known, counts = set(all_forms(content_words(question))), {}
+    for word in content_words(ranked[0].passage):
+        if word.forms.isdisjoint(known) and coverage.chunks_with(word) >= HELD_BY:
+            counts[word.text] = coverage.chunks_with(word)
+            known |= word.forms
+    added = sorted(counts, key=lambda text: counts[text])[:n_words]
+    if added:
+        yield " ".join([*kept, *added])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from runner.data.files import missing_files
 from runner.data.problems import ProblemLog
+from runner.domains.traces.reading import StoredTraces
 from runner.domains.traces.records import Trace
-from runner.domains.traces.stored import StoredTraces
 from runner.errors import DataError, InputError, Problem
 from runner.records import DataProblem, DataSet
 

@@ -18,20 +18,21 @@ from runner.domains.memory.context import BuiltContext, ContextBuilder
 from runner.domains.memory.controls import RUBRIC as MEMORY
 from runner.domains.memory.controls import graded_controls
 from runner.domains.memory.copilot import (
+    Moments,
     answer_record,
     is_about_memory,
+    moments,
     query_of,
     said_before,
+    search_text,
     told,
     words_of,
 )
-from runner.domains.memory.following import search_text
 from runner.domains.memory.probing import ProbeCase, Seen, guard, reference
 from runner.domains.memory.protocols import Memory, Scenarios
 from runner.domains.memory.replay import Moment
 from runner.domains.memory.scoring import counted, facts_lost_at, names
 from runner.domains.memory.sums import sums
-from runner.domains.memory.walking import Moments, moments
 from runner.errors import DataError
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health

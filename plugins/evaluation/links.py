@@ -10,8 +10,8 @@ from pydantic import Field
 
 from runner.data.identity import documents_fingerprint
 from runner.domains.links import report
-from runner.domains.links.acceptance import acceptance_of
 from runner.domains.links.controls import RUBRIC, link_controls
+from runner.domains.links.events import acceptance_of
 from runner.domains.links.link_cases import LinkCase, LinkData, LinkPlaces
 from runner.domains.links.link_texts import sentence_around
 from runner.domains.links.making import window

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from runner.domains.links.connection import connection
+from runner.domains.links.reasons import connection
 from runner.domains.memory.recollection import Recollection, recollection
 from runner.errors import EvaluationError, did_you_mean
 from runner.llm import claims as verdicts
@@ -126,7 +126,7 @@ class LexicalJudge:
     context_precision: a chunk is useful where it holds a reference as it is written, or supports all of its claims
     by at least `supported`. context_recall: the mean support of a reference's claims; of several the best one's.
     memory: see runner.domains.memory.recollection.
-    link_reason: see runner.domains.links.connection. An empty reason scores 0.
+    link_reason: see runner.domains.links.reasons. An empty reason scores 0.
     """
 
     baseline: ClassVar[bool] = True

@@ -52,7 +52,8 @@ class OpenaiJudge:
 
     `repeats` asks that many times (with seed, seed + 1, …): the score is the mean of those that succeeded.
     `temperature: null` leaves it to the server. `max_tokens` is for one reply; one with verdicts gets it for
-    every eight of them. `rubrics` maps names of rubrics to files that take their place (runner/llm/rubrics).
+    every eight of them. `rubrics` maps names of rubrics to files that take their place, and
+    names of your own to files of further rubrics (runner/llm/rubrics).
     """
 
     def __init__(

@@ -11,18 +11,20 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from runner.commands import Parser
 from runner.data.problems import ProblemLog, why_empty
 from runner.domains.traces.chat_logs import read_chat_logs
-from runner.domains.traces.records import Trace
+from runner.domains.traces.records import Step, Trace
 from runner.domains.traces.trajectories import is_run, read_trajectories
-from runner.domains.traces.writing import write_traces
 from runner.errors import DataError, InputError
 from runner.system import terminal
+from runner.system.writing import replacing
 
 # What they are called, and which of them are held for successful where they do not tell.
 CONVERSATIONS = ("conversations", "true where they end with a whole answer")
@@ -97,3 +99,41 @@ def _share(text: str) -> float:
     if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"expected a number from 0 to 1, found '{text}'")
     return number
+
+
+CONTEXT, TYPE = "https://knowledgepulse.dev/schema/v1", "ReasoningTrace"
+
+
+def write_traces(traces: Iterable[Trace], path: Path) -> None:
+    """The file appears whole or not at all."""
+    with replacing(path) as scratch, scratch.open("wb") as file:
+        for trace in traces:
+            file.write(orjson.dumps(document(trace)) + b"\n")
+
+
+def document(trace: Trace) -> dict[str, Any]:
+    """Fields that nobody knows stand where they were read."""
+    more = dict(trace.more)
+    task, outcome = more.pop("task", {}), more.pop("outcome", {})
+    metadata = {
+        **trace.metadata,
+        "task_domain": trace.domain,
+        "success": trace.success,
+        **({} if trace.language is None else {"language": trace.language}),
+    }
+    return {
+        "@context": CONTEXT,
+        "@type": TYPE,
+        **more,
+        "id": trace.id,
+        "metadata": metadata,
+        "task": {**task, "objective": trace.objective},
+        "steps": [_step(step) for step in trace.steps],
+        "outcome": {**outcome, "result_summary": trace.summary, "confidence": trace.confidence},
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    tool = {} if step.tool is None else {"tool": {**step.more.get("tool", {}), "name": step.tool}}
+    content = {"content": step.content} if step.content else {}
+    return {**step.more, "type": step.type, **content, **tool}

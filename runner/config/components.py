@@ -49,7 +49,7 @@ ROOTS: Mapping[str, str] = {
     "models": "runner.llm.models.Models",
     "testset": "runner.commands.generate.maker.QuestionMaker",
     "chat": "runner.commands.chat.talk.Talk",
-    "clean": "runner.domains.memory.cleaning.Cleaning",
+    "clean": "runner.commands.clean.Cleaning",
 }
 
 # Run options that decide how long something may take, what is told of it or where it is kept, not what comes out.

@@ -27,7 +27,8 @@ ALIKE = 0.85  # of difflib: `provenence` and `provenance` are .9, `cached` and `
 MOVED = {
     "runner.retrieval.Retrieval": "runner.retrieval.stage.Retrieval",
     "runner.memory.context.ContextBuilder": "runner.domains.memory.context.ContextBuilder",
-    "runner.memory.cleaning.Cleaning": "runner.domains.memory.cleaning.Cleaning",
+    "runner.memory.cleaning.Cleaning": "runner.commands.clean.Cleaning",
+    "runner.domains.memory.cleaning.Cleaning": "runner.commands.clean.Cleaning",
     "runner.trace.profile.Profile": "runner.metrics.profile.Profile",
     "runner.trace.profile.AutoProfile": "runner.metrics.profile.AutoProfile",
     "runner.regression.Regression": "runner.compare.regression.Regression",

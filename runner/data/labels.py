@@ -1,9 +1,10 @@
 """Rated answers from JSONL.
 
-    id, question (query), answer    text
+    id, question (query), answer    text; a rubric that does not see the answer needs none
     ratings             {rubric: a number, or a list with one number a person}
     contexts            list of texts or of {"id", "text", "title"}: what the answer was made from; needed where
                         faithfulness is rated
+    memory, reason, …   what else a rubric asks for, under the name of its field: text, or a list of texts
     history             list of {"role", "text"}: what was said before the question
     language (lang)     of the question
     system              what gave the answer
@@ -15,8 +16,9 @@ Other keys are free to stand there. A folder is read as runner.data.mtrag says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields
@@ -25,7 +27,7 @@ from runner.data.jsonl import read_jsonl
 from runner.data.mtrag import SCALE, read_mtrag
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.queries import contexts_of, history_of
-from runner.data.ratings import UNIT, RatedAnswer, Scale, Wanted
+from runner.data.ratings import ANSWER, UNIT, RatedAnswer, Scale, Wanted
 from runner.errors import DataError
 from runner.records import DataProblem, Turn
 from runner.system.store import fingerprint
@@ -34,6 +36,7 @@ KEY = "LABELS"
 KNOWN = frozenset(
     {"id", "question", "query", "answer", "contexts", "history", "language", "lang", "system", "group", "ratings"}
 )
+KINDS = {"text": "text", "list": "a list"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def read_labels(path: str, wanted: Wanted, log: ProblemLog) -> Labels:
     """A bad line and a repeated id are errors and left out; so are answers without a wanted rating. Raises DataError
     when the file cannot be read, its ratings are on another scale, or none is wanted."""
     if expanded(path).is_dir():
-        wanted = Wanted(wanted.names, wanted.scale or SCALE)
+        wanted = replace(wanted, scale=wanted.scale or SCALE)
         found = read_mtrag(path, KEY, wanted, log)
     else:
         found = _read(path, wanted, log)
@@ -81,16 +84,13 @@ def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
     answer_id = fields.required_text("id")
     question = fields.required_text("question", "query")
     answer = fields.text("answer")
-    if answer is None and not fields.failed:
-        fields.wrong("answer", "text", None)
     rated = fields.data.get("ratings")
     if not isinstance(rated, dict) or not rated:
         fields.wrong("ratings", "{rubric: a number or a list of numbers}", rated)
         return None
     ratings = wanted.read(fields, "ratings", rated)
     contexts, history = contexts_of(fields), history_of(fields)
-    if contexts is None and "faithfulness" in ratings and not fields.failed:
-        fields.wrong("contexts", "a list, since faithfulness is rated", None)
+    more = _seen(fields, wanted, ratings)
     found = RatedAnswer(
         id=answer_id,
         question=question,
@@ -101,8 +101,24 @@ def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
         system=fields.text("system"),
         language=fields.text("language", "lang"),
         history=history,
+        fields=more,
     )
     return None if fields.failed else found
+
+
+def _seen(fields: Fields, wanted: Wanted, ratings: Mapping[str, object]) -> dict[str, Any]:
+    """What rubrics see beside what every answer has. What is missing is an error."""
+    more: dict[str, Any] = {}
+    for rubric in ratings:
+        if rubric not in wanted.sees:
+            more |= {name: value for name, value in fields.data.items() if name not in KNOWN}
+        for seen in wanted.sees.get(rubric, [ANSWER]):
+            value = fields.data.get(seen.name)
+            if isinstance(value, str if seen.kind == "text" else list):
+                more |= {} if seen.name in KNOWN else {seen.name: value}
+            elif (value is not None or not seen.optional) and seen.name != "question" and not fields.failed:
+                fields.wrong(seen.name, f"{KINDS[seen.kind]}, since {rubric} is rated", value)
+    return more
 
 
 def asked(question: str, history: tuple[Turn, ...]) -> str:
@@ -114,4 +130,5 @@ def _identity(answer: RatedAnswer) -> list[object]:
     turns = [[turn.role, turn.text] for turn in answer.history]
     contexts = [[context.id, context.title, context.text] for context in answer.contexts]
     ratings = sorted([rubric, *values] for rubric, values in answer.ratings.items())
-    return [answer.id, answer.question, turns, answer.answer, contexts, ratings, answer.group, answer.system]
+    more = [answer.fields] if answer.fields else []
+    return [answer.id, answer.question, turns, answer.answer, contexts, ratings, answer.group, answer.system, *more]

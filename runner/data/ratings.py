@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from runner.data.fields import Fields
 from runner.errors import DataError
@@ -41,7 +41,7 @@ UNIT = Scale(0.0, 1.0)
 @dataclass(frozen=True, slots=True)
 class RatedAnswer:
     """`ratings` maps a rubric to what people said, one number (0..1) a person. Answers of one `group` are not
-    independent of each other."""
+    independent of each other. `fields`: what else stands beside an answer, for rubrics that ask for it."""
 
     id: str
     question: str
@@ -54,15 +54,30 @@ class RatedAnswer:
     history: tuple[Turn, ...] = ()
     difficulty: str | None = None
     tags: tuple[str, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A field that a rubric sees. `optional`: it may be missing."""
+
+    name: str
+    kind: Literal["text", "list"]
+    optional: bool
+
+
+ANSWER = Seen("answer", "text", optional=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """Which ratings to read. `names` maps a rubric to what the data call it; `scale` None: 0..1 unless the form
-    of the data has a scale of its own."""
+    of the data has a scale of its own. `sees`: fields by rubric; one that is not there needs the answer and sees
+    everything."""
 
     names: Mapping[str, str]
     scale: Scale | None = None
+    sees: Mapping[str, Sequence[Seen]] = field(default_factory=dict)
 
     def read(self, fields: Fields, place: str, rated: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
         """The wanted ones among `rated` ({name: a number or a list of numbers}), on 0..1; `place` is the field that

@@ -11,7 +11,8 @@ modes:                 # ways to ask; every rubric has one of `score`, `graded`,
     en: …              # the system message, one for each language
     ko: …
 
-A rubric of one's own may take the place of one of these. It sees no other fields than the one it replaces.
+A rubric of one's own may take the place of one of these; it sees no other fields than the one it replaces. One with a
+name of its own stands beside them, and sees what whoever asks for it gives.
 """
 
 from __future__ import annotations
@@ -103,12 +104,29 @@ def names() -> list[str]:
 
 
 def rubrics(replaced: Mapping[str, str], mode: str) -> dict[str, Rubric]:
-    """All rubrics; `replaced` maps names to files of one's own, which must offer `mode` where the rubric does.
-    Raises InputError."""
+    """All rubrics; `replaced` maps names to files of one's own, which must offer `mode` where the rubric does. A name
+    that is not close to a known one is that of a further rubric. Raises InputError."""
     for name in replaced:
-        if name not in names():
-            raise InputError(f"judge.rubrics.{name}: there is no such rubric{did_you_mean(name, names())}")
-    return {name: _own(name, replaced[name], mode) if name in replaced else built_in(name) for name in names()}
+        if problem := misspelt(name):
+            raise InputError(f"judge.rubrics.{name}: there is no such rubric{problem}")
+    known = {name: _own(name, replaced[name], mode) if name in replaced else built_in(name) for name in names()}
+    return known | {name: read_rubric(name, path) for name, path in replaced.items() if name not in known}
+
+
+def misspelt(name: str) -> str:
+    """`; did you mean …` of a name that is close to that of a rubric; empty for one of these and for a name of one's
+    own."""
+    near = did_you_mean(name, names())
+    return near if name not in names() and "did you mean" in near else ""
+
+
+def seen_by(name: str) -> Mapping[str, RubricField]:
+    """The fields of a rubric of this program, by name; none for one of somebody's own. A rubric that takes its place
+    sees no others."""
+    if name not in names():
+        return {}
+    rubric = built_in(name)
+    return {field.name: field for field in rubric.modes[rubric.asked_in("score")].fields_}
 
 
 @cache

@@ -45,7 +45,6 @@ METRICS = (
         depends=("queries", "gold", "metric_code.diagnosis"),
         group="unanswerable",
         shown=frozenset({"sweeps", "slices"}),
-        aggregation="weighted_mean",
     ),
 )
 _GATE = Metric(

@@ -44,7 +44,9 @@ class Grades:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """
+    """What holds of a metric wherever it is shown. The value of a run is the mean over its cases, weighted where these
+    carry weights (`Scores.weights`).
+
     name         in the rows of cases; without spaces and `/`
     better       `neither`: it is shown and compared, and nobody calls a change better or worse
     label        what reports call it
@@ -65,7 +67,6 @@ class Metric:
     tells_right  a case with 1 is right, one with less is wrong
     short        its label where a column is narrow; may have line breaks
     summary      its name in summaries, where the mean has one of its own
-    aggregation  how values become that of a run; `weighted_mean`: cases carry weights (`Scores.weights`)
     """
 
     name: str
@@ -85,7 +86,6 @@ class Metric:
     tells_right: bool = False
     short: Words = field(default_factory=dict)
     summary: str = ""
-    aggregation: Literal["mean", "weighted_mean"] = "mean"
 
     def __post_init__(self) -> None:
         """Raises ValueError for a record that says nothing that can be used."""

@@ -318,7 +318,8 @@ def _ends(sweep: Sweep, gaps: Sequence[Record]) -> list[list[str]]:
 
 
 def _end(sweep: Sweep, end: Record) -> str:
-    return f"{metric.four(end['value'], sweep.say)} ({sweep.say('gap.' + end['folder'])})"
+    called = sweep.say(f"gap.{end['folder']}")
+    return f"{metric.four(end['value'], sweep.say)} ({called})"
 
 
 def _share(sweep: Sweep, gap: Record, folder: str) -> str:

@@ -29,7 +29,7 @@ from typing import Any
 OWN = ("runner", "plugins")
 NOT_BUILDING = (
     *("runner.cli", "runner.commands", "runner.compare", "runner.errors", "runner.metrics.metric", "runner.protocols"),
-    *("runner.report", "runner.system.interrupts", "runner.system.terminal", "runner.tracking", "runner.words"),
+    *("runner.report", "runner.system.terminal", "runner.tracking", "runner.words"),
 )
 TELLING = re.compile(r"runner\.domains\.\w+\.report")  # what a report says of one kind of evaluation
 RECORDS = "runner.metrics.metric"  # what metrics are: names, ranges and words, which make no value

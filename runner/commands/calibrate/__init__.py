@@ -13,7 +13,8 @@ Options of its own, beside those of a run:
   scale=LOW,HIGH       what the ratings go from and to, such as 1,5 (default: 0,1)
   threshold=T          score from which an answer counts as good (default: 0.5); T,U: of the judge, of people
   ratings=NAME,…       rubrics to judge (default: faithfulness,answer_relevancy); RUBRIC:NAME where the ratings
-                       have another name than the rubric
+                       have another name than the rubric. Any rubric that the judge knows: memory and link_reason
+                       read their fields beside the answer, one of your own gets every field of the line
   run=RUN_FOLDER       a finished run with the same judge: its means are corrected for the judge's bias
 
 Writes calibration.md, calibration.json and items.jsonl into out (default: outputs/<time>-calibrate-…). The same
@@ -35,6 +36,7 @@ from runner.commands.calibrate import report
 from runner.commands.calibrate.agreement import Settings
 from runner.commands.calibrate.calibrate import Calibration, calibrate
 from runner.commands.calibrate.correction import demand_same_judge
+from runner.commands.calibrate.judging import fields_seen
 from runner.config import arguments
 from runner.config.components import build, identity
 from runner.config.compose import plan_of
@@ -42,7 +44,8 @@ from runner.config.options import RunOptions, resolved, validate
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, listed
 from runner.data.ratings import Scale, Wanted
-from runner.errors import ConfigError, InputError, Problem, did_you_mean
+from runner.errors import ConfigError, InputError, Problem
+from runner.llm.rubrics import misspelt
 from runner.metrics.judged import ANSWER_METRICS
 from runner.run.folders import is_locked
 from runner.run.preflight import announce
@@ -114,7 +117,7 @@ class Own:
         if problems:
             raise ConfigError(problems)
         run = given.get("run")
-        wanted = Wanted(names, None if scale is None else Scale(scale[0], scale[1]))
+        wanted = Wanted(names, None if scale is None else Scale(scale[0], scale[1]), fields_seen(names))
         return cls(wanted, (thresholds[0], thresholds[-1]), None if run is None else Path(run))
 
 
@@ -131,8 +134,8 @@ def _names(text: str, problems: list[Problem]) -> dict[str, str]:
     names = {}
     for part in text.split(","):
         rubric, _, name = part.strip().partition(":")
-        if rubric not in RUBRICS:
-            problems.append(Problem("ratings", f"no rubric '{rubric}'{did_you_mean(rubric, RUBRICS)}"))
+        if not rubric or (near := misspelt(rubric)):
+            problems.append(Problem("ratings", f"no rubric '{rubric}'{near if rubric else ''}"))
         names[rubric] = name or rubric
     return names
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.data.labels import Labels
-from runner.data.ratings import RatedAnswer
+from runner.data.ratings import RatedAnswer, Seen
 from runner.errors import EvaluationError, StopRunError
+from runner.llm.rubrics import seen_by
 from runner.protocols import Judge, Workspace
 from runner.records import CaseSet, Judgement, Judgements, Preparation, Row, Scores, Timing
 
@@ -26,7 +27,8 @@ class Given:
 
 
 class RatedAnswers:
-    """Every answer is judged by the rubrics that people rated it by. A judgement that fails leaves the others."""
+    """Every answer is judged by the rubrics that people rated it by. A rubric of this program gets what it sees, any
+    other all that is known of the answer. A judgement that fails leaves the others."""
 
     def __init__(self, labels: Labels, judge: Judge) -> None:
         self.labels, self.judge_ = labels, judge
@@ -47,8 +49,9 @@ class RatedAnswers:
         fields: dict[str, Any] = {"question": case.question, "answer": case.answer, "language": case.language}
         if case.history:
             fields["history"] = case.history
-        if rubric == "faithfulness":
-            fields["contexts"] = case.contexts
+        fields |= {"contexts": case.contexts, **case.fields}
+        if seen := seen_by(rubric):
+            fields = {name: value for name, value in fields.items() if name in (*seen, "language")}
         try:
             return await self.judge_.judge(rubric, fields)
         except StopRunError:
@@ -59,6 +62,15 @@ class RatedAnswers:
     def score(self, case: RatedAnswer, output: Given | None, judgements: Judgements) -> Scores:
         values = {rubric: judgements[rubric].score if rubric in judgements else None for rubric in case.ratings}
         return Scores(values, unscored=tuple(rubric for rubric, value in values.items() if value is None))
+
+
+def fields_seen(rubrics: Iterable[str]) -> dict[str, list[Seen]]:
+    """What the rubrics of this program see of a rated answer, by rubric."""
+    return {
+        rubric: [Seen(field.name, field.kind, field.optional) for field in fields.values()]
+        for rubric in rubrics
+        if (fields := seen_by(rubric))
+    }
 
 
 def item_of(answer: RatedAnswer, row: Row) -> dict[str, Any]:

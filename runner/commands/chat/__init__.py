@@ -11,8 +11,11 @@ ends the chat. Exit code 0, or 130 after Ctrl-C, or 3 where no answer can be had
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runner.errors import ConfigError, EvaluationError, StopRunError, did_you_mean
@@ -20,7 +23,6 @@ from runner.system import terminal
 
 if TYPE_CHECKING:
     from runner.commands.chat.aside import Aside
-    from runner.commands.chat.lines import Line
     from runner.commands.chat.talk import Talk
     from runner.config.components import Built
     from runner.llm.models import Models
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 CONFIG = "chat"
 PATIENCE_S = 1.0  # of waiting without saying why
 TOO_LATE = "no answer in time"
+PROMPT = "> "
+STEERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # directions of writing
 
 
 def main(argv: Sequence[str]) -> int:
@@ -65,7 +69,6 @@ def _check(built: Built, models: Models | None) -> None:
 def converse(talk: Talk, models: Models | None, *, interactive: bool) -> None:
     """Until the end of the input or /quit."""
     from runner.commands.chat.aside import Aside
-    from runner.commands.chat.lines import lines, read
     from runner.commands.chat.words import say
 
     with Aside(lambda: talk.opened(models)) as aside:
@@ -112,7 +115,6 @@ class _Chat:
             finishing.result()
 
     def show(self, text: str) -> None:
-        from runner.commands.chat.lines import harmless
 
         terminal.write(f"{harmless(text)}\n")
         sys.stdout.flush()
@@ -185,7 +187,6 @@ class _Chat:
 
     def _fail(self, message: str) -> None:
         """In one line, whatever a server said."""
-        from runner.commands.chat.lines import harmless
 
         terminal.fail(" ".join(harmless(message).split()))
 
@@ -207,3 +208,48 @@ def _manual() -> str:
     from runner.config.settings import told
 
     return f"{__doc__}\n{told(CONFIG)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something said, or `/command text`. `command` is None for what is said, and in small letters."""
+
+    text: str
+    command: str | None = None
+
+
+def read(line: str) -> Line | None:
+    """None for a line without anything to be seen. Text is NFC, without characters that steer a terminal; `//x` says
+    `/x`."""
+    text = harmless(unicodedata.normalize("NFC", line)).strip().lstrip("\ufeff")
+    if not text or all(unicodedata.category(character) in ("Cf", "Zs") for character in text):
+        return None
+    if not text.startswith("/"):
+        return Line(text)
+    if text.startswith("//"):
+        return Line(text[1:])
+    command, _, rest = " ".join(text[1:].split()).partition(" ")
+    return Line(rest, command.casefold())
+
+
+def lines(interactive: bool) -> Iterator[str]:
+    """Until the end of the input (Ctrl-D). A prompt is shown to people only. Bytes that are no text are replaced."""
+    sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+    if not interactive:
+        yield from sys.stdin
+        return
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 - editing and history of lines
+    while True:
+        try:
+            yield input(PROMPT)
+        except EOFError:
+            sys.stdout.write("\n")
+            return
+
+
+def harmless(text: str) -> str:
+    """Without what a terminal takes for commands or for the direction to write in; line breaks and tabs stay, lone
+    surrogates become question marks."""
+    kept = (c for c in text if c in "\n\t" or not (unicodedata.category(c) == "Cc" or c in STEERING))
+    return "".join(kept).encode("utf-8", "replace").decode("utf-8")

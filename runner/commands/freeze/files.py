@@ -17,7 +17,7 @@ from runner.commands.freeze.configuration import frozen_of, variables
 from runner.commands.freeze.environment import FILE as ENVIRONMENT
 from runner.commands.freeze.environment import environment
 from runner.commands.freeze.portable import outside, portable, portable_text
-from runner.commands.freeze.readme import Told, readme
+from runner.commands.freeze.readme import Record, readme
 from runner.commands.freeze.source import Run, Source
 from runner.compare.snapshot import FILE as SNAPSHOT
 from runner.compare.snapshot import encoded
@@ -48,19 +48,19 @@ def contents_of(source: Source, place: Path, question: str | None) -> Contents:
     """Raises InputError for what cannot be frozen."""
     frozen, cells = frozen_of(source, str(place / FROZEN))
     found = environment(source.runs, _used(source, frozen))
-    told = Told(source, frozen, place, found, list(outside(frozen.values)), question)
+    record = Record(source, frozen, place, found, list(outside(frozen.values)), question)
     head = (
         f"What `{place.name}` ran, every default written out. A record is not edited.\n"
         f"  python -m runner -cd {place} -cn frozen [OPTION=VALUE GROUP=CHOICE ...]"
     )
-    files = {FROZEN: frozen.yaml(head), ENVIRONMENT: _json(found), "README.md": readme(told)}
+    files = {FROZEN: frozen.yaml(head), ENVIRONMENT: _json(found), "README.md": readme(record)}
     if source.sweep is not None:
         files |= {"sweep.json": _json(_sweep(source.sweep)), "summary.md": _text(source.folder / "summary.md")}
     for run, cell in zip(source.runs, cells, strict=True):
         prefix = "" if source.sweep is None else f"{run.name}/"
         files |= {f"{prefix}{SNAPSHOT}": _snapshot(run, cell), f"{prefix}summary.md": _summary(run)}
     _demand_no_secret(files, frozen)
-    return Contents({name: text.encode("utf-8", "replace") for name, text in files.items()}, told.outside)
+    return Contents({name: text.encode("utf-8", "replace") for name, text in files.items()}, record.outside)
 
 
 def write(files: Mapping[str, bytes], place: Path) -> bool:
@@ -112,8 +112,8 @@ def _snapshot(run: Run, cell: Cell) -> str:
     parse_snapshot(data, str(path))
     snapshot = orjson.loads(data)
     snapshot["config"] = resolved(cell.cfg)
-    told = [word for word in snapshot["run"].get("overrides") or () if not word.lstrip("+").startswith(WHERE)]
-    snapshot["run"] = portable({**snapshot["run"], "overrides": [portable_text(typed(word)) for word in told]})
+    words = [word for word in snapshot["run"].get("overrides") or () if not word.lstrip("+").startswith(WHERE)]
+    snapshot["run"] = portable({**snapshot["run"], "overrides": [portable_text(typed(word)) for word in words]})
     return orjson.dumps(snapshot, option=orjson.OPT_APPEND_NEWLINE).decode()
 
 

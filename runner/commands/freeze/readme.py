@@ -13,7 +13,8 @@ from runner.commands.freeze.source import Run, Source
 from runner.config import arguments
 from runner.config.frozen import CONF, Frozen
 from runner.report import metric
-from runner.report.markdown import Markdown, bold, code_block, escape, table
+from runner.report.blocks import Block, Code, Note, Points, Section, Table
+from runner.report.markdown import Markdown, escape, markdown
 from runner.report.sweep import columns
 from runner.system.folder import case_counts
 from runner.words.wording import Wording, wording, wording_of
@@ -22,8 +23,8 @@ SHOWN_DISTRIBUTIONS = ("numpy", "faiss-cpu", "bm25s", "hydra-core", "openai", "n
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a README tells of. `place` is the folder of the record, `outside` (key, path) of files elsewhere."""
+class Record:
+    """What a README is written of. `place` is the folder of the record, `outside` (key, path) of files elsewhere."""
 
     source: Source
     frozen: Frozen
@@ -40,17 +41,17 @@ class Told:
         return wording(self.say.language, "records")(key, **values)
 
 
-def readme(told: Told) -> str:
-    sections = [f"# {escape(told.place.name)}", *_asked(told), *_found(told), *_again(told), *_made_with(told)]
-    return "\n\n".join(block for block in sections if block) + "\n"
+def readme(record: Record) -> str:
+    sections = [_asked(record), _found(record), _again(record), _made_with(record)]
+    return markdown([Section("", record.place.name, sections)], level=1) + "\n"
 
 
 def command(source: Source, frozen: Frozen) -> str:
     """What was typed, for all runs of a sweep at once."""
     together = {override: frozen.sweep[_key(override)] for override in source.first.swept}
     run = source.first.opened.run
-    told = list(map(str, run.get("overrides") or ()))
-    given = [f"{word.partition('=')[0]}={together[word]}" if word in together else word for word in told]
+    typed = list(map(str, run.get("overrides") or ()))
+    given = [f"{word.partition('=')[0]}={together[word]}" if word in together else word for word in typed]
     return portable_text(arguments.command_of(given, run.get("frozen"), run.get("config_folders") or ()))
 
 
@@ -61,18 +62,18 @@ def _key(override: str) -> str:
 # --- sections -------------------------------------------------------------------------------------
 
 
-def _asked(told: Told) -> list[str]:
-    run = told.source.first.opened.run
+def _asked(record: Record) -> Section:
+    run = record.source.first.opened.run
     git, date = run.get("git"), str(run.get("created_at"))[:10]
     if git:
         commit = str(git["commit"])[:12]
-        known = told.word("dirty", commit=commit) if git.get("dirty") else commit
-        line = told.word("command", date=date, commit=known)
+        known = record.word("dirty", commit=commit) if git.get("dirty") else commit
+        line = record.word("command", date=date, commit=known)
     else:
-        line = told.word("command_no_git", date=date)
-    question = told.question or _question(told.frozen.choices.get("experiment"))
-    head = [f"## {told.word('asked')}", escape(question)] if question else [f"## {told.word('asked')}"]
-    return [*head, escape(line), code_block(command(told.source, told.frozen), "sh")]
+        line = record.word("command_no_git", date=date)
+    question = record.question or _question(record.frozen.choices.get("experiment"))
+    blocks: list[Block] = [Note(question), Note(line), Code(command(record.source, record.frozen), "sh")]
+    return Section("", record.word("asked"), blocks)
 
 
 def _question(experiment: str | None) -> str:
@@ -85,35 +86,35 @@ def _question(experiment: str | None) -> str:
     return " ".join(line for line in lines if line and not line.startswith(("@package", "python -m")))
 
 
-def _found(told: Told) -> list[str]:
-    say, runs = told.say, told.source.runs
-    labels = [" ".join(run.swept) or told.word("value") for run in runs]
+def _found(record: Record) -> Section:
+    say, runs = record.say, record.source.runs
+    labels = [" ".join(run.swept) or record.word("value") for run in runs]
     metrics = {run.name: run.opened.summary.get("metrics") or {} for run in runs}
     names = columns(list(metrics.values()), say.catalogue)
     same_k = {run.opened.summary.get("k") for run in runs}
     k = same_k.pop() if len(same_k) == 1 else None
     rows = [[metric.label(name, k, say), *(_cell(each, name, say) for each in metrics.values())] for name in names]
     baselines = sorted({name for run in runs for name in (run.opened.summary.get("facts") or {}).get("baselines", ())})
-    return [
-        f"## {told.word('found')}",
-        bold(told.word("partial", runs=partial)) if (partial := _partial(told)) else "",
-        table([told.word("metric"), *labels], rows, right=range(1, len(labels) + 1)),
-        escape(told.word("explain_sweep" if len(runs) > 1 else "explain")),
-        escape(say("baselines", names=", ".join(baselines))) if baselines else "",
-        _reports(told),
+    blocks: list[Block] = [
+        *([Note(record.word("partial", runs=partial), "strong")] if (partial := _partial(record)) else []),
+        Table([record.word("metric"), *labels], rows, right=range(1, len(labels) + 1)),
+        Note(record.word("explain_sweep" if len(runs) > 1 else "explain")),
+        Note(say("baselines", names=", ".join(baselines)) if baselines else ""),
+        Note(Markdown(_reports(record))),
     ]
+    return Section("", record.word("found"), blocks)
 
 
-def _reports(told: Told) -> str:
-    if told.source.sweep is None:
-        return told.word("more")
-    links = (f"[{escape(' '.join(run.swept))}]({run.name}/summary.md)" for run in told.source.runs)
-    return told.word("more_runs", links=", ".join(links))
+def _reports(record: Record) -> str:
+    if record.source.sweep is None:
+        return record.word("more")
+    links = (f"[{escape(' '.join(run.swept))}]({run.name}/summary.md)" for run in record.source.runs)
+    return record.word("more_runs", links=", ".join(links))
 
 
-def _partial(told: Told) -> str:
-    found = [run for run in told.source.runs if run.opened.run.get("status") != "completed"]
-    return ", ".join(told.word("partial_run", **_counts(run, told.say)) for run in found)
+def _partial(record: Record) -> str:
+    found = [run for run in record.source.runs if run.opened.run.get("status") != "completed"]
+    return ", ".join(record.word("partial_run", **_counts(run, record.say)) for run in found)
 
 
 def _counts(run: Run, say: Wording) -> dict[str, Any]:
@@ -130,41 +131,41 @@ def _cell(metrics: Mapping[str, Any], name: str, say: Wording) -> str:
     return Markdown(f"{value.value:.3f} {interval} ({value.n})".replace("  ", " "))
 
 
-def _again(told: Told) -> list[str]:
-    place = arguments.shell(str(told.place))
+def _again(record: Record) -> Section:
+    place = arguments.shell(str(record.place))
     run = f"python -m runner -cd {place} -cn frozen"
-    of_one = told.place if told.source.sweep is None else told.place / told.source.first.name
-    retriever = told.frozen.choices.get("retriever")
+    of_one = record.place if record.source.sweep is None else record.place / record.source.first.name
+    retriever = record.frozen.choices.get("retriever")
     other = {None: "", "keyword": " retriever=hybrid"}.get(retriever, " retriever=keyword")
-    compare = f"python -m runner compare {arguments.shell(str(of_one))} {told.word('example_run')}"
+    compare = f"python -m runner compare {arguments.shell(str(of_one))} {record.word('example_run')}"
     names = {
-        name for run in told.source.runs for each in (run.opened.run.get("models") or {}).values() for name in each
+        name for run in record.source.runs for each in (run.opened.run.get("models") or {}).values() for name in each
     }
-    variables = told.environment["variables"]
-    return [
-        f"## {told.word('again')}",
-        told.word("reproduce"),
-        code_block(f"python -m runner reproduce {place}", "sh"),
-        told.word("change"),
-        code_block(f"{run}\n{run} k=7{other}", "sh"),
-        told.word("compare"),
-        code_block(compare, "sh"),
-        escape(told.word("models", models=", ".join(names))) if names else "",
-        escape(told.word("needs", variables=", ".join(variables))) if variables else "",
-        told.word("outside") if told.outside else "",
-        "\n".join(f"- `{key}={path}`" for key, path in told.outside),
+    variables = record.environment["variables"]
+    blocks: list[Block] = [
+        Note(record.word("reproduce")),
+        Code(f"python -m runner reproduce {place}", "sh"),
+        Note(record.word("change")),
+        Code(f"{run}\n{run} k=7{other}", "sh"),
+        Note(record.word("compare")),
+        Code(compare, "sh"),
+        Note(record.word("models", models=", ".join(names)) if names else ""),
+        Note(record.word("needs", variables=", ".join(variables)) if variables else ""),
+        Note(record.word("outside") if record.outside else ""),
+        Points([Markdown(f"`{key}={path}`") for key, path in record.outside]),
     ]
+    return Section("", record.word("again"), blocks)
 
 
-def _made_with(told: Told) -> list[str]:
-    found = told.environment
-    installed = ", ".join(
-        f"{name} {found['distributions'][name]}" for name in SHOWN_DISTRIBUTIONS if name in found["distributions"]
-    )
-    names = {name: _one(found[name], told) for name in ("python", "platform", "runner")}
-    line = told.word("made_with_line", distributions=installed, **names)
-    return [f"## {told.word('made_with')}", line, told.word("all_written")]
+def _made_with(record: Record) -> Section:
+    environment = record.environment
+    versions = environment["distributions"]
+    installed = ", ".join(f"{name} {versions[name]}" for name in SHOWN_DISTRIBUTIONS if name in versions)
+    names = {name: _one(environment[name], record) for name in ("python", "platform", "runner")}
+    line = record.word("made_with_line", distributions=installed, **names)
+    blocks = [Note(Markdown(line)), Note(Markdown(record.word("all_written")))]
+    return Section("", record.word("made_with"), blocks)
 
 
-def _one(value: Any, told: Told) -> str:
-    return f"({told.word('per_run')})" if isinstance(value, Mapping) else str(value)
+def _one(value: Any, record: Record) -> str:
+    return f"({record.word('per_run')})" if isinstance(value, Mapping) else str(value)

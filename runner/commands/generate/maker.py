@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 
+import numpy as np
 from pydantic import Field
 
 from runner.commands.generate import check
 from runner.commands.generate.drafts import SCHEMA, Draft, drafts_of, messages, source
 from runner.commands.generate.duplicates import duplicates
-from runner.commands.generate.neighbours import Neighbours
 from runner.commands.generate.orders import MIN_WORDS, Difficulty, Order, QuestionType, Wish, orders, title_of
 from runner.commands.generate.self_contained import refers_outside
 from runner.data.corpus import build_corpus
@@ -27,10 +28,12 @@ from runner.llm.messages import ChatRequest, Message
 from runner.llm.model import Model
 from runner.llm.models import Models
 from runner.llm.sampling import Sampling
-from runner.records import Corpus, DataProblem
+from runner.records import Chunk, Corpus, DataProblem
 from runner.run.progress import progress
 from runner.text.chunking import Cutter
 from runner.text.language import detect_language
+from runner.text.passages import passages
+from runner.text.tokens import by_script
 from runner.words.wording import LANGUAGES
 
 T = TypeVar("T")
@@ -249,3 +252,30 @@ def _flaw(draft: Draft) -> str:
     if detect_language(draft.question) != draft.order.language:
         return "other_language"
     return "not_self_contained" if refers_outside(draft.question) else ""
+
+
+class Neighbours:
+    """BM25 (Lucene's, k1 1.5, b 0.75) over the passages of a corpus."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        import bm25s
+
+        logging.getLogger("bm25s").setLevel(logging.WARNING)
+        self._chunks = corpus.chunks
+        self._numbers: dict[str, int] = {}
+        numbered = [
+            [self._numbers.setdefault(term, len(self._numbers)) for term in by_script(text)]
+            for text in passages(corpus)
+        ]
+        self._bm25 = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
+        self._bm25.index((numbered, self._numbers), create_empty_token=False, show_progress=False)
+
+    def of(self, question: str, beside: Chunk, count: int) -> list[Chunk]:
+        """Best first, without `beside` and without those that share no word with the question. Ties in corpus order."""
+        known = [self._numbers[term] for term in by_script(question) if term in self._numbers]
+        if not known:
+            return []
+        scores = self._bm25.get_scores_from_ids(known)
+        order = np.argsort(-scores, kind="stable")[: count + 1]
+        found = [self._chunks[place] for place in order if scores[place] > 0]
+        return [chunk for chunk in found if chunk.id != beside.id][:count]

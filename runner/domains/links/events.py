@@ -1,4 +1,4 @@
-"""What people did with suggested links, from JSON Lines, in order of time.
+"""What people did with suggested links, from JSON Lines, in order of time, and how often they accepted them.
 
     action              accept or reject
     source_note, target the note, and the note that was suggested: by path, title or alias
@@ -11,17 +11,27 @@ Other keys are free to stand there.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from runner.data.fields import Fields
 from runner.data.jsonl import read_jsonl
 from runner.data.problems import ProblemLog, why_empty
 from runner.errors import DataError
+from runner.metrics.memory import wilson
 from runner.text.note_ids import NoteNames
 
 KNOWN = frozenset({"action", "source_note", "target", "time", "anchor", "language", "lang", "team", "tags", "id"})
 ACTIONS = {"accept": True, "reject": False}
+DAYS, WEEKS = 31, 182  # days that are shown day by day, and week by week; longer ones month by month
+PERIODS: Mapping[str, Callable[[datetime], str]] = {
+    "day": lambda time: f"{time:%Y-%m-%d}",
+    "week": lambda time: f"{time:%G-W%V}",
+    "month": lambda time: f"{time:%Y-%m}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +95,41 @@ def _time(fields: Fields) -> datetime:
         if not fields.failed:
             fields.wrong("time", "a time such as 2026-03-01T09:00:00Z", written)
         return datetime.min.replace(tzinfo=UTC)
+
+
+def acceptance_of(events: Sequence[LinkEvent]) -> dict[str, Any]:
+    """{"all": rate, "period": "day" | "week" | "month", "time" | "language" | "team" | "tag": {value: rate}}, a rate
+    being {n, accepted, rate, low, high} with a 95 % Wilson interval. Empty without events. An event counts under each
+    of its tags; one that does not tell its language or team is in none. Times are in UTC."""
+    if not events:
+        return {}
+    period = _period(events)
+    ways: dict[str, Callable[[LinkEvent], Iterable[str | None]]] = {
+        "time": lambda event: (PERIODS[period](event.time),),
+        "language": lambda event: (event.language,),
+        "team": lambda event: (event.team,),
+        "tag": lambda event: dict.fromkeys(event.tags),
+    }
+    rates = {name: _rates(events, keys) for name, keys in ways.items()}
+    return {"all": _rate([event.is_accepted for event in events]), "period": period, **rates}
+
+
+def _period(events: Sequence[LinkEvent]) -> str:
+    times = [event.time for event in events]
+    days = (max(times) - min(times)).days
+    return "day" if days <= DAYS else "week" if days <= WEEKS else "month"
+
+
+def _rates(events: Sequence[LinkEvent], keys: Callable[[LinkEvent], Iterable[str | None]]) -> dict[str, dict[str, Any]]:
+    groups: dict[str, list[bool]] = defaultdict(list)
+    for event in events:
+        for key in keys(event):
+            if key:
+                groups[key].append(event.is_accepted)
+    return {key: _rate(groups[key]) for key in sorted(groups)}
+
+
+def _rate(accepted: Sequence[bool]) -> dict[str, Any]:
+    k, n = sum(accepted), len(accepted)
+    low, high = wilson(k, n)
+    return {"n": n, "accepted": k, "rate": k / n, "low": low, "high": high}

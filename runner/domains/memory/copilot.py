@@ -1,17 +1,40 @@
-"""A question of a conversation that documents may answer: what is asked, kept and counted of it."""
+"""A question of a conversation that documents may answer: what is searched for, remembered, kept and counted of it."""
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
 from runner.domains.memory.context import BuiltContext
 from runner.domains.memory.probing import ProbeCase
-from runner.domains.memory.records import Conversation
-from runner.domains.memory.replay import Moment
+from runner.domains.memory.protocols import Memory
+from runner.domains.memory.recall import asked_words, tells_something
+from runner.domains.memory.records import Conversation, Remembered
+from runner.domains.memory.replay import Moment, Replay
+from runner.errors import ComponentError, EvaluationError, RunnerError, StopRunError
 from runner.records import Answer, Query, Turn
+from runner.system.threads import together
 
 EARLIER = 5  # turns before a question that a judge reads to understand it
+TOGETHER = 16  # conversations that are said side by side
+Moments = Mapping[str, Moment | RunnerError | TimeoutError]
+SHORT = 1  # a question with so many words to look for, or fewer, says too little alone
+_POINTS_BACK = re.compile(
+    # 그거, 그건, 이걸, 그 설정; 거기에서
+    r"(?<![가-힣])(?:[그이]\s?(?:거|것|건|걸|게)(?:는|은|를|을|가|도|만|로|랑|보다)?(?![가-힣])|그\s+[가-힣]|거기)"
+    r"|\b(?:it|its|them|those|these)\b"
+    r"|\b(?:this|that|that one|there)(?=\s*(?:[?.!,]|$|(?:is|does|do|work|cost|mean|take|on|off|up|for|with|too)\b))"
+    r"|\b(?:do|does|is|set|turn|change|stop|use|see|find)\s+(?:this|that)\b",
+    re.IGNORECASE,
+)
+# What is left of 1월은 and OAuth는요.
+_PARTICLES = frozenset(["은", "는", "이", "가", "을", "를", "도", "만", "의", "에", "은요", "는요"])
+_GOES_ON = re.compile(r"^\W*(?:and|what about|how about|그러면|그럼|그리고|그렇다면)(?![a-z가-힣])", re.IGNORECASE)
 
 
 def query_of(case: ProbeCase, text: str) -> Query:
@@ -67,3 +90,65 @@ def words_of(conversation: Conversation) -> list[Any]:
     """All that is said in a conversation, and by whom."""
     turns = [asdict(turn) for turn in conversation.turns]
     return [conversation.id, conversation.tenant, conversation.language, turns]
+
+
+async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
+    """By id of the case; an error where the memory could not be asked. Each conversation is said once, in a session
+    that is deleted at the end. Raises StopRunError."""
+    by_conversation: defaultdict[str, list[ProbeCase]] = defaultdict(list)
+    for case in cases:
+        by_conversation[case.conversation.id].append(case)
+    found: dict[str, Moment | RunnerError | TimeoutError] = {}
+    room = asyncio.Semaphore(TOGETHER)
+    await together(_walk(memory, asked, found, room) for asked in by_conversation.values())
+    return found
+
+
+async def _walk(
+    memory: Memory,
+    cases: Sequence[ProbeCase],
+    found: dict[str, Moment | RunnerError | TimeoutError],
+    room: asyncio.Semaphore,
+) -> None:
+    async with room, _replay(memory, cases) as replay:
+        for case in sorted(cases, key=lambda case: case.probe.after_turn):
+            try:
+                found[case.id] = await replay.at(case.probe)
+            except StopRunError:
+                raise
+            except (EvaluationError, ComponentError, TimeoutError) as error:
+                found[case.id] = error
+
+
+@asynccontextmanager
+async def _replay(memory: Memory, cases: Sequence[ProbeCase]) -> AsyncIterator[Replay]:
+    replay = Replay(memory, cases[0].conversation, [case.probe for case in cases])
+    try:
+        yield replay
+    finally:
+        with suppress(EvaluationError):  # a store that is gone has told so before, and keeps nothing
+            await replay.forget()
+
+
+def goes_on(question: str) -> bool:
+    """Whether a question cannot be understood without those before it, as far as its words show."""
+    if _POINTS_BACK.search(question) is not None or _GOES_ON.match(question) is not None:
+        return True
+    telling = {word.text for word in asked_words(question) if word.text not in _PARTICLES}
+    return len(telling) <= SHORT
+
+
+def search_text(question: str, remembered: Remembered) -> str:
+    """The question, behind the one that it goes on with where the turns that are remembered word for word hold such
+    a one: the newest question that can be understood alone."""
+    if not goes_on(question):
+        return question
+    origin = next((asked for asked in _asked(remembered) if not goes_on(asked)), None)
+    return question if origin is None else f"{origin} {question}"
+
+
+def _asked(remembered: Remembered) -> Iterator[str]:
+    """What the user asked, the newest first."""
+    for turn in reversed(remembered.recent):
+        if turn.user.strip() and not tells_something(turn.user):
+            yield turn.user

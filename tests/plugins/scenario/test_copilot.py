@@ -11,7 +11,7 @@ import yaml
 from plugins.dataset.demo import DemoDataset
 from plugins.dataset.faq_guide import FaqGuideDataset
 from plugins.scenario.copilot import CopilotScenarios
-from runner.domains.memory.following import search_text
+from runner.domains.memory.copilot import search_text
 from runner.domains.memory.records import Conversation, Remembered
 from runner.text.language import detect_language
 

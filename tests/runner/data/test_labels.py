@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runner.commands.calibrate.judging import fields_seen
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog
 from runner.data.ratings import Scale, Wanted
@@ -27,7 +28,7 @@ def read(folder: Path, *lines: Any, scale: Scale | None = None, **names: str) ->
     path = folder / "라벨.jsonl"
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     log = ProblemLog()
-    labels = read_labels(str(path), Wanted(names or BOTH, scale), log)
+    labels = read_labels(str(path), Wanted(names or BOTH, scale, fields_seen(names or BOTH)), log)
     assert labels.problems == log.problems
     return labels, [str(problem).removeprefix(f"{folder}/") for problem in log.problems]
 
@@ -52,6 +53,33 @@ def test_everything_that_a_rated_answer_may_have(tmp_path: Path) -> None:
     assert answer.history == (Turn("user", "안녕?"), Turn("assistant", "네."))
     assert (answer.language, answer.system, answer.group) == ("ko", "s1", "g1")
     assert labels.rubrics == ("faithfulness", "answer_relevancy")
+
+
+def test_a_rubric_has_the_fields_that_it_sees(tmp_path: Path) -> None:
+    line = {
+        "id": "m",
+        "question": "예산은?",
+        "memory": "예산 1억",
+        "entities": "",
+        "note": "x",
+        "ratings": {"memory": 1},
+    }
+    without = {name: value for name, value in line.items() if name != "entities"} | {"id": "n"}
+    labels, problems = read(
+        tmp_path, line | {"stale": ["2억"]}, line | {"id": "o", "stale": "2억"}, without, memory="memory"
+    )
+    (answer,) = labels.answers
+    assert answer.fields == {"memory": "예산 1억", "entities": "", "stale": ["2억"]} and answer.answer == ""
+    assert problems == [
+        '라벨.jsonl:2: stale: expected a list, since memory is rated, found text "2억"',
+        "라벨.jsonl:3: entities: expected text, since memory is rated, found nothing",
+    ]
+
+
+def test_a_rubric_of_ones_own_sees_everything(tmp_path: Path) -> None:
+    line = GOOD | {"ratings": {"tone": 1}, "mood": "kind", "note": {"free": True}}
+    labels, _ = read(tmp_path, line, tone="tone")
+    assert labels.answers[0].fields == {"mood": "kind", "note": {"free": True}}
 
 
 def test_answers_to_one_question_are_one_group(tmp_path: Path) -> None:
@@ -87,7 +115,7 @@ def test_ratings_under_other_names_and_those_that_nobody_asked_for(tmp_path: Pat
     [
         ({"id": None}, "id: expected text, found nothing"),
         ({"question": " "}, 'question: expected text that is not blank, found text " "'),
-        ({"answer": None}, "answer: expected text, found null"),
+        ({"answer": None}, "answer: expected text, since faithfulness is rated, found null"),
         ({"answer": 3}, "answer: expected text, found number 3"),
         ({"contexts": None}, "contexts: expected a list, since faithfulness is rated, found null"),
         ({"contexts": [1]}, 'contexts[0]: expected text or {"id", "text"}, found number 1'),

@@ -189,6 +189,13 @@ def test_a_rubric_may_see_less(tmp_path: Path) -> None:
     assert re.findall(r'name="(\w+)"', own.messages("score", FIELDS)[1].text) == ["answer"]
 
 
+def test_a_name_of_ones_own_is_a_further_rubric(tmp_path: Path) -> None:
+    path = written(tmp_path, file_of("answer_relevancy"))
+    found = rubrics({"tone": path}, "claims")
+    assert set(found) == {*names(), "tone"}
+    assert found["tone"].name == "tone" and found["tone"].asked_in("claims") == "score"
+
+
 def test_an_unknown_name() -> None:
     with pytest.raises(InputError) as raised:
         rubrics({"faithfullness": "x.yaml"}, "score")

@@ -23,6 +23,10 @@ NODES = [node for folder in ("runner", "plugins") for path in (ROOT / folder).rg
          for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]  # fmt: skip
 IN_KOREAN = {f"{room}: {key}": text for room in ALL_ROOMS for key, text in wording("ko", room).texts.items()}
 
+TEMPLATES = sorted((ROOT / "runner").rglob("*.j2"))
+CONF = sorted((ROOT / "conf").rglob("*.yaml"))
+EVALUATIONS = {path.stem for path in CONF if path.parent.name == "evaluation"}
+
 
 def _readings(metric: Metric) -> list[Words]:
     return [] if metric.grades is None else list(metric.grades.readings.values())
@@ -73,12 +77,25 @@ def test_every_key_that_is_said_has_words() -> None:
 
 
 def test_no_sentence_is_left_that_nothing_says() -> None:
-    """Keys stand in the code, or are made from a constant and a name (`metric.{name}`)."""
+    """Keys stand in the code, or are made there of a constant and of what stands elsewhere in it (`metric.{name}`)."""
     constants = {node.value for node in NODES if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    constants |= {
+        key for path in TEMPLATES for key in re.findall(r"""["']([\w.]+)["']""", path.read_text(encoding="utf-8"))
+    }
+    names = {*(constant.strip("._") for constant in constants), "True", "False", *map(str, range(10))}
     made = {_pattern(node) for node in NODES if isinstance(node, ast.JoinedStr)} - {""}
-    form = re.compile("|".join([*made, *(rf"{re.escape(group)}\..+" for group in _called("name"))]))
-    silent = {key for key in KEYS if not any(part in constants or form.fullmatch(part) for part in _general(key))}
-    assert silent == set()
+    forms = [re.compile(form) for form in [*made, *(rf"{re.escape(group)}\.(.+)" for group in _called("name"))]]
+
+    def is_made(key: str) -> bool:
+        matches = filter(None, (form.fullmatch(key) for form in forms))
+        return any({part for filled in match.groups() for part in _parts(filled)} <= names for match in matches)
+
+    assert {key for key in KEYS if not any(each in constants or is_made(each) for each in _general(key))} == set()
+
+
+def _parts(filled: str) -> list[str]:
+    """`a.b` is filled in by two names; `.b` and `_b` with what separates it."""
+    return filled.strip("._").split(".")
 
 
 def _called(*functions: str) -> set[str]:
@@ -96,13 +113,14 @@ def _called(*functions: str) -> set[str]:
 def _pattern(node: ast.JoinedStr) -> str:
     """Of an f-string that may be a key (`metric.{name}`, `{name}.meaning`), the keys that it may make."""
     parts = [str(part.value) if isinstance(part, ast.Constant) else "" for part in node.values]
-    may_be = re.fullmatch(r"[a-z][\w.]*[._]", parts[0]) or re.fullmatch(r"[.]\w[\w.]+", parts[-1])
-    return "".join(re.escape(part) if part else ".+" for part in parts) if may_be else ""
+    may_be = re.fullmatch(r"[a-z]\w*[._][\w.]*", parts[0]) or re.fullmatch(r"[.]\w[\w.]+", parts[-1])
+    return "".join(re.escape(part) if part else "(.+)" for part in parts) if may_be else ""
 
 
 def _general(key: str) -> list[str]:
     """`lost.title.links` is said as `lost.title` too."""
-    return [key, key.rpartition(".")[0]]
+    general, _, evaluation = key.rpartition(".")
+    return [key, general] if evaluation in EVALUATIONS else [key]
 
 
 def test_korean_sentences_are_korean() -> None:

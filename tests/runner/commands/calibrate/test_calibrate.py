@@ -64,6 +64,24 @@ def test_thresholds_and_names_of_ratings() -> None:
     assert found["rubrics"]["faithfulness"]["confusion"]["false_negative"] == 1
 
 
+def test_memories_are_judged_by_their_own_rubric() -> None:
+    line = {"question": "예산은?", "entities": "", "reference": ["예산은 1억원이다"]}
+    memories = [
+        {**line, "id": "held", "memory": "예산은 1억원이다", "ratings": {"memory": 1}},
+        {**line, "id": "wrong", "memory": "예산은 9억원이다", "ratings": {"memory": 0.1}},
+    ]
+    write_jsonl(Path("memories.jsonl"), memories)
+    assert main(["calibrate", "memories.jsonl", "ratings=memory", "out=out"]) == 0
+    assert result()["rubrics"]["memory"]["n_judged"] == 2
+    assert items()["held"]["rubrics"]["memory"]["judge"] > items()["wrong"]["rubrics"]["memory"]["judge"]
+
+
+def test_a_rubric_that_the_judge_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
+    write_jsonl(Path("tones.jsonl"), [{**LABELS[0], "ratings": {"tone": 1}}])
+    assert main(["calibrate", "tones.jsonl", "ratings=tone", "out=out"]) == 3
+    assert "judge: lexical has no rubric 'tone'" in capsys.readouterr().err
+
+
 def test_bad_lines_are_named_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     with Path("라벨.jsonl").open("a", encoding="utf-8") as file:
         file.write(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.commands.chat.lines import Line, harmless, read
+from runner.commands.chat import Line, harmless, read
 
 
 @pytest.mark.parametrize(

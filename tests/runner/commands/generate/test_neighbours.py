@@ -1,4 +1,4 @@
-from runner.commands.generate.neighbours import Neighbours
+from runner.commands.generate.maker import Neighbours
 from tests.corpora import corpus_of
 
 CORPUS = corpus_of(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.domains.links.connection import connection
+from runner.domains.links.reasons import connection
 
 TEXT, NOTE = (
     "The ferry stops at low tide. 썰물에는 배가 끊긴다.",

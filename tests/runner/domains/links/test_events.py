@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from runner.data.problems import ProblemLog
-from runner.domains.links.acceptance import acceptance_of
-from runner.domains.links.events import LinkEvent, read_events
+from runner.domains.links.events import LinkEvent, acceptance_of, read_events
 from runner.errors import DataError
 from runner.text.note_ids import NoteNames
 

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.domains.memory.following import goes_on, search_text
+from runner.domains.memory.copilot import goes_on, search_text
 from runner.domains.memory.records import ChatTurn, Remembered
 
 

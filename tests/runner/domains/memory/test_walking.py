@@ -5,10 +5,10 @@ import pytest
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.memory.window import WindowMemory
+from runner.domains.memory.copilot import moments
 from runner.domains.memory.probing import ProbeCase
 from runner.domains.memory.records import ChatTurn, Conversation, Probe, Remembered, SessionKey
 from runner.domains.memory.replay import Moment
-from runner.domains.memory.walking import moments
 from runner.errors import EvaluationError, StopRunError
 from tests.runner.domains.memory.talks import talk
 

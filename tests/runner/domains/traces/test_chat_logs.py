@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.commands.traces import document
 from runner.data.problems import ProblemLog
 from runner.domains.traces.chat_logs import read_chat_logs, steps_of
 from runner.domains.traces.chat_messages import Call, Message
 from runner.domains.traces.reading import trace_of
 from runner.domains.traces.records import Trace
-from runner.domains.traces.writing import document
 from runner.errors import DataError
 from tests.small_data import write_jsonl
 

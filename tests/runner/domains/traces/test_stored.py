@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from runner.data.problems import ProblemLog
-from runner.domains.traces.reading import placed_traces
-from runner.domains.traces.stored import StoredTraces
+from runner.domains.traces.reading import StoredTraces, placed_traces
 from runner.errors import DataError
 
 

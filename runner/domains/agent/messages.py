@@ -1,11 +1,18 @@
-"""Between pydantic-ai's messages and those of the one door to models."""
+"""Between pydantic-ai's messages and those of the one door to models, and what an agent's model reads of a call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from runner.domains.agent.candidate import Candidate
+from runner.domains.agent.toolbox import Toolbox
+from runner.domains.memory.shortening import shortened
+from runner.llm.fencing import Item, fenced
 from runner.llm.messages import ChatReply, Function, FunctionCall, Message
+from runner.llm.tokens import count_tokens
+from runner.records import Assessment, Context, ToolCall
+from runner.text.language import Language
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -49,3 +56,44 @@ def _message(part: Any) -> Message:
     if (call_id := getattr(part, "tool_call_id", None)) is not None:
         return Message("tool", text, call_id=call_id)
     return Message("system" if part.part_kind == "system-prompt" else "user", text)
+
+
+SHOWN = 10  # results
+
+
+def report_of(call: ToolCall, toolbox: Toolbox, language: Language, max_tokens: int) -> str:
+    """Fenced, since it holds what others wrote: the best results so far, each cut to `max_tokens`, what is made of
+    them, and how many calls are left."""
+    results = [_shown(candidate, max_tokens) for candidate in toolbox.candidates[:SHOWN]]
+    assessment = _assessment(call.said)
+    parts: dict[str, str | Sequence[Item]] = {
+        **({"error": call.error} if call.error else {}),
+        "results": results,
+        **({"assessment": assessment} if assessment else {}),
+        "calls_left": str(toolbox.calls_left),
+    }
+    return fenced(parts, language)
+
+
+def _assessment(said: Assessment) -> str:
+    """Empty where the reranker only orders."""
+    if said.sufficient is None:
+        return ""
+    lines = [f"sufficient: {str(said.sufficient).lower()}"]
+    if said.confidence is not None:
+        lines.append(f"confidence: {said.confidence:.2f}")
+    if said.missing:
+        lines.append(f"missing: {'; '.join(said.missing)}")
+    if said.next_action is not None:
+        lines.append(f"advice: {said.next_action}")
+    if said.refined_query is not None:
+        lines.append(f"refined_query: {said.refined_query}")
+    return "\n".join(lines)
+
+
+def _shown(candidate: Candidate, max_tokens: int) -> Context:
+    tags = candidate.metadata
+    kind = f"[{tags['doc_type']}]" if tags.get("doc_type") else ""
+    where = " > ".join(filter(None, (candidate.title, tags.get("section"))))
+    text = shortened(candidate.text, max_tokens, count_tokens)
+    return Context(candidate.id, text, " ".join(filter(None, (kind, where, f"(id: {candidate.id})"))))

@@ -9,7 +9,7 @@ import pytest
 # A task that looks at how another ended, which is always in the middle of something; a clean-up that takes its time.
 PROGRAM = """
 import asyncio, time
-from runner.system import interrupts
+from runner.cli import end_as_by_ctrl_c
 
 async def busy():
     while True:
@@ -32,7 +32,7 @@ async def main():
         await asyncio.sleep(0.05)
         print("cleaned", flush=True)
 
-interrupts.heed()
+end_as_by_ctrl_c()
 try:
     asyncio.run(main())
 except KeyboardInterrupt:

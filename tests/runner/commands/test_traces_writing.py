@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from runner.commands.traces import document, write_traces
 from runner.data.problems import ProblemLog
 from runner.domains.traces.reading import placed_traces, trace_of
-from runner.domains.traces.writing import document, write_traces
 from tests.runner.domains.traces.test_reading import FULL, changed
 
 

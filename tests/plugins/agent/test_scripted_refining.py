@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from plugins.agent.scripted import asks_for_steps, refined
 from runner.domains.agent.candidate import Candidate
 from runner.domains.agent.coverage import Coverage, form_counts
-from runner.domains.agent.refining import asks_for_steps, refined
 from tests.corpora import corpus_of
 
 CORPUS = corpus_of(
