@@ -4,6 +4,7 @@
     ratings             {rubric: a number, or a list with one number a person}
     contexts            list of texts or of {"id", "text", "title"}: what the answer was made from; needed where
                         faithfulness is rated
+    answers             list of answers that are known to be right; needed where answer_correctness is rated
     history             list of {"role", "text"}: what was said before the question
     language (lang)     of the question
     system              what gave the answer
@@ -32,7 +33,20 @@ from runner.system.store import fingerprint
 
 KEY = "LABELS"
 KNOWN = frozenset(
-    {"id", "question", "query", "answer", "contexts", "history", "language", "lang", "system", "group", "ratings"}
+    {
+        "id",
+        "question",
+        "query",
+        "answer",
+        "contexts",
+        "history",
+        "language",
+        "lang",
+        "system",
+        "group",
+        "ratings",
+        "answers",
+    }
 )
 
 
@@ -91,12 +105,16 @@ def _answer(fields: Fields, wanted: Wanted) -> RatedAnswer | None:
     contexts, history = contexts_of(fields), history_of(fields)
     if contexts is None and "faithfulness" in ratings and not fields.failed:
         fields.wrong("contexts", "a list, since faithfulness is rated", None)
+    references = tuple(fields.texts("answers"))
+    if not references and "answer_correctness" in ratings and not fields.failed:
+        fields.wrong("answers", "a list of texts, since answer_correctness is rated", fields.data.get("answers"))
     found = RatedAnswer(
         id=answer_id,
         question=question,
         answer=answer or "",
         contexts=contexts or (),
         ratings=ratings,
+        references=references,
         group=fields.text("group") or asked(question, history),
         system=fields.text("system"),
         language=fields.text("language", "lang"),
@@ -114,4 +132,14 @@ def _identity(answer: RatedAnswer) -> list[object]:
     turns = [[turn.role, turn.text] for turn in answer.history]
     contexts = [[context.id, context.title, context.text] for context in answer.contexts]
     ratings = sorted([rubric, *values] for rubric, values in answer.ratings.items())
-    return [answer.id, answer.question, turns, answer.answer, contexts, ratings, answer.group, answer.system]
+    told: list[object] = [
+        answer.id,
+        answer.question,
+        turns,
+        answer.answer,
+        contexts,
+        ratings,
+        answer.group,
+        answer.system,
+    ]
+    return [*told, answer.references] if answer.references else told

@@ -41,7 +41,7 @@ UNIT = Scale(0.0, 1.0)
 @dataclass(frozen=True, slots=True)
 class RatedAnswer:
     """`ratings` maps a rubric to what people said, one number (0..1) a person. Answers of one `group` are not
-    independent of each other."""
+    independent of each other. `references`: answers that are known to be right."""
 
     id: str
     question: str
@@ -49,6 +49,7 @@ class RatedAnswer:
     contexts: tuple[Context, ...]
     ratings: Mapping[str, tuple[float, ...]]
     group: str
+    references: tuple[str, ...] = ()
     system: str | None = None
     language: str | None = None
     history: tuple[Turn, ...] = ()

@@ -9,6 +9,7 @@ from typing import Any
 from runner.data.labels import Labels
 from runner.data.ratings import RatedAnswer
 from runner.errors import EvaluationError, StopRunError
+from runner.metrics.judged import CORRECTNESS
 from runner.protocols import Judge, Workspace
 from runner.records import CaseSet, Judgement, Judgements, Preparation, Row, Scores, Timing
 
@@ -49,6 +50,8 @@ class RatedAnswers:
             fields["history"] = case.history
         if rubric == "faithfulness":
             fields["contexts"] = case.contexts
+        if rubric == CORRECTNESS:
+            fields["references"] = case.references
         try:
             return await self.judge_.judge(rubric, fields)
         except StopRunError:

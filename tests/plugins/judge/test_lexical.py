@@ -170,7 +170,9 @@ async def test_an_unknown_rubric_names_the_known_ones():
 
 async def test_its_health():
     """It sees words: two negations that no sentence of the sources is close to pass, and one paraphrase does not."""
-    health = await check_health(LexicalJudge(), answer_controls(["faithfulness", "answer_relevancy", "answer_correctness"]))
+    health = await check_health(
+        LexicalJudge(), answer_controls(["faithfulness", "answer_relevancy", "answer_correctness"])
+    )
     faithful, relevant, correct = health.values()
     assert [(each["k"], each["n"]) for each in (faithful["false_accept"], faithful["false_reject"])] == [
         (2, 10),
