@@ -30,6 +30,7 @@ from functools import lru_cache
 
 from runner.metrics.metric import Grades, Metric
 from runner.text.citations import without_citations
+from runner.text.numbers import quantities
 from runner.text.shown import shows
 
 METRICS = (
@@ -110,13 +111,19 @@ def contains_answer(answer: str, known: Sequence[str]) -> float | None:
 
 
 def answer_matches(answer: str, known: Sequence[str], min_f1: float = 0.5) -> bool | None:
-    """Whether the answer is right: a known answer, one with token F1 of at least `min_f1`, or a text in which a known
-    answer occurs. None when none is known."""
+    """Whether the answer is right: a known answer, a text in which one occurs, or one with all of its numbers and a
+    token F1 of at least `min_f1`. None when none is known."""
     if not known:
         return None
     return bool(contains_answer(answer, known)) or any(
-        _same(answer, one) or _f1(tokens(answer), tokens(one)) >= min_f1 for one in known
+        _same(answer, one) or (_f1(tokens(answer), tokens(one)) >= min_f1 and _has_numbers(answer, one))
+        for one in known
     )
+
+
+def _has_numbers(answer: str, known: str) -> bool:
+    given = quantities(answer)
+    return all(any(number.matches(other) for other in given) for number in quantities(known))
 
 
 @lru_cache(maxsize=4096)

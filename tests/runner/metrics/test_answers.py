@@ -143,6 +143,15 @@ def test_answer_matches(answer, expected):
     assert answer_matches(answer, ["서울", "서울시"]) is expected
 
 
+@pytest.mark.parametrize(
+    ("answer", "known"),
+    [("1989년 2월 15일", "1989년 2월 22일"), ("1989년", "1998년"), ("14 euros a day", "8 euros a day")],
+)
+def test_an_answer_with_another_number_does_not_match(answer, known):
+    assert token_f1(answer, [known]) >= 0.5
+    assert answer_matches(answer, [known]) is False
+
+
 def test_answer_matches_by_token_f1():
     known = ["graph isomorphism problem"]
     assert answer_matches("isomorphism problem", known) is True
