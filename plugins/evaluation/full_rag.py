@@ -16,7 +16,7 @@ from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
 from runner.metrics import answers, diagnosis, right
 from runner.metrics.answers import answer_matches, contains_answer, exact_match, token_f1
-from runner.metrics.judged import ANSWER_METRICS, REFERENCE_METRICS, judged
+from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, judged
 from runner.metrics.metric import Metric
 from runner.metrics.required import shortfall
 from runner.metrics.right import Decision, decide
@@ -41,7 +41,6 @@ from runner.text.refusals import delivered
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
 RUBRICS: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy", "answer_correctness")
 BY_REFERENCE = tuple(metric.name for metric in REFERENCE_METRICS)  # asked where a question has reference answers
-CORRECTNESS = "answer_correctness"
 
 Least = Annotated[float, Field(ge=0, le=1)] | None
 

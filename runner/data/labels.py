@@ -5,6 +5,7 @@
     contexts            list of texts or of {"id", "text", "title"}: what the answer was made from; needed where
                         faithfulness is rated
     memory, reason, …   what else a rubric asks for, under the name of its field: text, or a list of texts
+    answers             list of answers that are known to be right; needed where answer_correctness is rated
     history             list of {"role", "text"}: what was said before the question
     language (lang)     of the question
     system              what gave the answer
@@ -34,8 +35,22 @@ from runner.system.store import fingerprint
 
 KEY = "LABELS"
 KNOWN = frozenset(
-    {"id", "question", "query", "answer", "contexts", "history", "language", "lang", "system", "group", "ratings"}
+    {
+        "id",
+        "question",
+        "query",
+        "answer",
+        "contexts",
+        "history",
+        "language",
+        "lang",
+        "system",
+        "group",
+        "ratings",
+        "answers",
+    }
 )
+CALLED = {"references": "answers"}  # by rubrics, and in files
 KINDS = {"text": "text", "list": "a list"}
 
 
@@ -113,11 +128,13 @@ def _seen(fields: Fields, wanted: Wanted, ratings: Mapping[str, object]) -> dict
         if rubric not in wanted.sees:
             more |= {name: value for name, value in fields.data.items() if name not in KNOWN}
         for seen in wanted.sees.get(rubric, [ANSWER]):
-            value = fields.data.get(seen.name)
-            if isinstance(value, str if seen.kind == "text" else list):
+            name = CALLED.get(seen.name, seen.name)
+            value = fields.data.get(name)
+            if isinstance(value, str if seen.kind == "text" else list) and (value or name not in CALLED.values()):
                 more |= {} if seen.name in KNOWN else {seen.name: value}
-            elif (value is not None or not seen.optional) and seen.name != "question" and not fields.failed:
-                fields.wrong(seen.name, f"{KINDS[seen.kind]}, since {rubric} is rated", value)
+            elif (value is not None or not seen.optional) and name != "question" and not fields.failed:
+                kind = "a list of texts" if name in CALLED.values() else KINDS[seen.kind]
+                fields.wrong(name, f"{kind}, since {rubric} is rated", value)
     return more
 
 

@@ -7,6 +7,7 @@ responses.jsonl   id            one answer
                   conversation  list of {"role", "content"}; the last turn is the question
                   context_ids   documents that the answer was made from
                   response      the answer
+                  reference     list of answers that are known to be right; needed where answer_correctness is asked for
                   annotations   {name: {person: {"value": 1..4}}}
 """
 
@@ -52,6 +53,11 @@ def _answer(fields: Fields, corpus: Mapping[str, Document], wanted: Wanted) -> R
         fields.wrong("response", "text", None)
     ratings = wanted.read(fields, "annotations", _annotations(fields, wanted))
     answer_id, task, system = fields.required_text("id"), fields.required_text("task_id"), fields.text("model")
+    references = tuple(fields.texts("reference")) if "answer_correctness" in ratings else ()
+    if not references and "answer_correctness" in ratings and not fields.failed:
+        fields.wrong(
+            "reference", "a list of texts, since answer_correctness is asked for", fields.data.get("reference")
+        )
     if fields.failed:
         return None
     languages = {document.language for document in documents}
@@ -61,6 +67,7 @@ def _answer(fields: Fields, corpus: Mapping[str, Document], wanted: Wanted) -> R
         answer=response or "",
         contexts=tuple(Context(document.id, document.text, document.title) for document in documents),
         ratings=ratings,
+        fields={"references": references} if references else {},
         group=task,
         system=system,
         language=languages.pop() if len(languages) == 1 else None,

@@ -79,7 +79,6 @@ GATE_METRICS = (
             "en": "Harmonic mean of the two; the answer that was delivered plays no part in it.",
             "ko": "두 값의 조화 평균. 실제로 나간 답변은 영향을 주지 않습니다",
         },
-        aggregation="weighted_mean",
     ),
 )
 """Of the best hit against `min_score`, beside an answer that decides; nothing is decided by them."""

@@ -170,6 +170,7 @@ MEMORY_METRICS = (
         shown=frozenset(),
     ),
 )
+CORRECTNESS = "answer_correctness"
 ANSWER_MEANS = tuple(metric.in_summaries for metric in ANSWER_METRICS)  # they stand at the top of run.json as well
 
 OnFailure = Literal["zero", "exclude"]

@@ -271,10 +271,12 @@ def _shown(item: Any, say: Wording) -> str:
 def _listed(item: Mapping[str, Any], say: Wording) -> str:
     """`score: 0.5, missing: refund, parcel`"""
     known = {name: value for name, value in item.items() if value not in (None, [], "")}
-    return ", ".join(f"{say.name('detail', name)}: {_plain(value)}" for name, value in known.items())
+    return ", ".join(f"{say.name('detail', name)}: {_plain(value, say)}" for name, value in known.items())
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any, say: Wording) -> str:
+    if isinstance(value, bool):
+        return say("yes" if value else "no")
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,15 +1,16 @@
 """How far an answer says what a reference answer says, judged from the words of both and of the question.
 
-The score is the cover of the reference: the share of its words and quantities that the answer holds, of those that the
-question does not hold already (of all where it holds them all; a share below CHANCE is none). What an answer says
-beyond the reference does not count. It is 0, whatever the cover, where the answer
+The score is the mean over the claims of the reference, weighted by what each of them says, of their cover: the share
+of the words and quantities of a claim that the answer holds, of those that the question does not hold already (of all
+where it holds them all; a share below CHANCE is none). What an answer says beyond the reference does not count. A
+claim has 0, whatever its cover, where the answer
 
-- gives another quantity of the same kind in place of one of the reference (14 euros for 8 euros),
-- denies what the reference and the question affirm, or affirms what the reference denies, in the sentence that says
-  most of the reference,
+- gives another quantity of the same kind in place of one of the claim (14 euros for 8 euros),
+- denies what the claim and the question affirm, or affirms what the claim denies, in the sentence that says most of
+  the claim,
 
-and at most 1/2 where it lacks a quantity or a name of the reference. A reference that stands in the answer as it is
-written is covered; one without any full word (yes, 아니요) is covered by nothing else.
+and at most 1/2 where it lacks a quantity or a name of the claim. A claim that stands in the answer as it is written is
+covered; one without any full word (yes, 아니요) is covered by nothing else.
 """
 
 from __future__ import annotations
@@ -44,9 +45,18 @@ class Correctness:
 def correctness(question: str, references: Sequence[str], answer: str) -> Correctness:
     """Against the reference that comes out best."""
     said = [Statement(claim) for claim in claims(answer) or [answer]]
-    return max(
-        (_against(Statement(question), Statement(each), said) for each in references), key=lambda each: each.score
-    )
+    return max((_of_claims(Statement(question), each, said) for each in references), key=lambda each: each.score)
+
+
+def _of_claims(question: Statement, reference: str, said: Sequence[Statement]) -> Correctness:
+    """The mean over the claims of a reference, weighted by what each of them says; the first conflict counts as that
+    of all."""
+    stated = [Statement(claim) for claim in claims(reference) or [reference]]
+    found = [_against(question, claim, said) for claim in stated]
+    sizes = [max(1, claim.size) for claim in stated]
+    score = sum(each.score * size for each, size in zip(found, sizes, strict=True)) / sum(sizes)
+    missing = tuple(dict.fromkeys(word for each in found for word in each.missing))
+    return Correctness(score, missing, next((each.conflict for each in found if each.conflict), None))
 
 
 def _against(question: Statement, reference: Statement, said: Sequence[Statement]) -> Correctness:

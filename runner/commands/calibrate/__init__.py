@@ -6,15 +6,16 @@ LABELS is a file of JSON Lines, or a folder in the form of MTRAG's human evaluat
 
   {"id", "question", "answer", "contexts": [text or {"id", "title", "text"}],
    "ratings": {"faithfulness": [4, 3, 4], "answer_relevancy": 3},
-   "language", "system", "group", "history": [{"role", "text"}]}
+   "answers": [text known to be right], "language", "system", "group", "history": [{"role", "text"}]}
 
 Options of its own, beside those of a run:
 
   scale=LOW,HIGH       what the ratings go from and to, such as 1,5 (default: 0,1)
   threshold=T          score from which an answer counts as good (default: 0.5); T,U: of the judge, of people
-  ratings=NAME,…       rubrics to judge (default: faithfulness,answer_relevancy); RUBRIC:NAME where the ratings
-                       have another name than the rubric. Any rubric that the judge knows: memory and link_reason
-                       read their fields beside the answer, one of your own gets every field of the line
+  ratings=NAME,…       rubrics to judge (default: faithfulness,answer_relevancy,answer_correctness, where rated);
+                       RUBRIC:NAME where the ratings have another name than the rubric. Any rubric that the judge knows:
+                       answer_correctness needs `answers`, memory and link_reason read their fields beside the answer,
+                       one of your own gets every field of the line
   run=RUN_FOLDER       a finished run with the same judge: its means are corrected for the judge's bias
 
 Writes calibration.md, calibration.json and items.jsonl into out (default: outputs/<time>-calibrate-…). The same
@@ -46,7 +47,7 @@ from runner.data.problems import ProblemLog, listed
 from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem
 from runner.llm.rubrics import misspelt
-from runner.metrics.judged import ANSWER_METRICS
+from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS
 from runner.run.folders import is_locked
 from runner.run.preflight import announce
 from runner.run.run import selected
@@ -57,7 +58,7 @@ from runner.system.store import fingerprint
 from runner.system.writing import from_here
 from runner.words.wording import LANGUAGES
 
-RUBRICS = tuple(metric.name for metric in ANSWER_METRICS)
+RUBRICS = (*(metric.name for metric in ANSWER_METRICS), CORRECTNESS)
 OWN = ("scale", "threshold", "ratings", "run")
 
 

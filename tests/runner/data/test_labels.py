@@ -82,6 +82,17 @@ def test_a_rubric_of_ones_own_sees_everything(tmp_path: Path) -> None:
     assert labels.answers[0].fields == {"mood": "kind", "note": {"free": True}}
 
 
+def test_correctness_is_rated_of_what_has_answers_that_are_known_to_be_right(tmp_path: Path) -> None:
+    rated = {**GOOD, "ratings": {"answer_correctness": 1}}
+    lines = [{**rated, "answers": ["월 4달러", "4달러"]}, {**rated, "id": "b"}, {**rated, "id": "c", "answers": []}]
+    labels, problems = read(tmp_path, *lines, answer_correctness="answer_correctness")
+    assert [answer.fields["references"] for answer in labels.answers] == [["월 4달러", "4달러"]]
+    wanted = "expected a list of texts, since answer_correctness is rated"
+    assert [problem.partition(": ")[2].partition(", found")[0] for problem in problems] == [f"answers: {wanted}"] * 2
+    other, _ = read(tmp_path, {**rated, "answers": ["월 5달러"]}, answer_correctness="answer_correctness")
+    assert other.fingerprint != labels.fingerprint
+
+
 def test_answers_to_one_question_are_one_group(tmp_path: Path) -> None:
     after = {"history": [{"role": "user", "text": "x"}]}
     lines = [

@@ -68,6 +68,16 @@ def test_contexts_in_two_languages_do_not_tell_that_of_the_question(tmp_path: Pa
     assert (answer.language, bare.language, bare.contexts) == (None, None, ())
 
 
+def test_references_are_read_where_correctness_is_asked_for(tmp_path: Path) -> None:
+    names = {"answer_correctness": "appropriateness"}
+    write_jsonl(tmp_path / "corpus.jsonl", CORPUS)
+    write_jsonl(tmp_path / "responses.jsonl", [RESPONSE | {"reference": ["27 d"]}, RESPONSE | {"id": "bare"}])
+    log = ProblemLog()
+    (answer,) = read_labels(str(tmp_path), Wanted(names, None), log).answers
+    assert (answer.id, answer.fields) == ("t1|gpt", {"references": ("27 d",)})
+    assert "reference: expected a list of texts, since answer_correctness is asked for" in str(log.problems[0])
+
+
 def test_another_scale(tmp_path: Path) -> None:
     (answer,), _ = read(tmp_path, RESPONSE, scale=Scale(0, 4))
     assert answer.ratings["faithfulness"] == (1.0, 0.25)

@@ -146,6 +146,15 @@ def test_an_answer_that_shares_words_is_no_known_answer():
     assert answer_matches("isomorphism problem", ["graph isomorphism problem"]) is False
 
 
+@pytest.mark.parametrize(
+    ("answer", "known"),
+    [("1989년 2월 15일", "1989년 2월 22일"), ("1989년", "1998년"), ("14 euros a day", "8 euros a day")],
+)
+def test_an_answer_with_another_number_does_not_match(answer, known):
+    assert token_f1(answer, [known]) >= 0.5
+    assert answer_matches(answer, [known]) is False
+
+
 def squad(text: str) -> list[str]:
     """Normalisation of the official SQuAD 1.1 script."""
     text = "".join(char for char in text.lower() if char not in string.punctuation)

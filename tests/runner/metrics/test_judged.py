@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from runner.metrics.judged import MEMORY, judged, judged_memory, score_of
+from runner.metrics.judged import MEMORY, f1, judged, judged_memory, rank_weighted_precision, score_of
 from runner.records import Judgement
 
 GRADES = {"relevance": 9, "completeness": 5, "accuracy": 7, "noise": 2}
@@ -45,3 +45,23 @@ def test_how_much_noise_there_is_no_failed_judgement_tells(judgement: Judgement 
     assert set(failed) == set(MEMORY) == {"memory_overall", *(f"memory_{name}" for name in GRADES)}
     assert values == {**dict.fromkeys(MEMORY, 0.0), "memory_noise": None}
     assert judged_memory(judgement, "exclude") == (dict.fromkeys(MEMORY), MEMORY)
+
+
+@pytest.mark.parametrize(("precision", "recall", "expected"), [(0.5, 1, 2 / 3), (1, 1, 1), (0, 1, 0), (0, 0, 0)])
+def test_f1(precision: float, recall: float, expected: float) -> None:
+    assert f1(precision, recall) == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("useful", "expected"),
+    [
+        ("110", 1.0),
+        ("011", (1 / 2 + 2 / 3) / 2),
+        ("101", (1 + 2 / 3) / 2),
+        ("001", 1 / 3),
+        ("000", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_precision_is_weighted_by_the_ranks_of_useful_chunks(useful: str, expected: float) -> None:
+    assert rank_weighted_precision([each == "1" for each in useful]) == pytest.approx(expected, abs=1e-15)

@@ -29,7 +29,7 @@ def test_everything_about_one_case(tmp_path: Path) -> None:
         "1. doc-1 ✓ First (0.91); 2. doc-2 (0.40)",
         "[1] doc-1#0 The first text.",
         "Judge, Faithfulness All claims hold.",
-        "Faithfulness, claims text: It is q., supported: True",
+        "Faithfulness, claims text: It is q., supported: yes",
     ):
         assert part in text
 

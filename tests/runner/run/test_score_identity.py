@@ -6,6 +6,7 @@ from omegaconf import OmegaConf
 
 from runner.config.components import build
 from runner.config.options import plain_value
+from runner.llm.rubrics import names
 from runner.run.score_identity import FAMILIES, metric_code, score_identity
 
 MODELS = {
@@ -47,7 +48,7 @@ def test_the_model_is_part_of_the_judge_and_the_prompts_stand_by_themselves() ->
     one, other = judged_by(asking("local:small")), judged_by(asking("local:large"))
     assert one["judge"] != other["judge"]
     assert one["prompts"] == other["prompts"]
-    assert one["prompts"].keys() == {"faithfulness", "answer_relevancy", "memory", "link_reason"}
+    assert one["prompts"].keys() == set(names())
     by_claims = judged_by(asking("local:small", mode="claims"))
     assert by_claims["judge"] != one["judge"]
 
@@ -63,7 +64,7 @@ def test_a_panel_has_the_prompts_of_all_its_judges() -> None:
         return judged_by({"_target_": "plugins.judge.panel.PanelJudge", "judges": judges})
 
     two, three = panel("local:a", "local:b"), panel("local:a", "local:b", "local:c")
-    assert two["prompts"].keys() == {"faithfulness", "answer_relevancy", "memory", "link_reason"}
+    assert two["prompts"].keys() == set(names())
     assert two["prompts"] != three["prompts"] and two["judge"] != three["judge"]
 
 

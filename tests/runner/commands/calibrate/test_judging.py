@@ -55,6 +55,18 @@ async def test_a_rubric_sees_what_belongs_to_it() -> None:
     }
 
 
+async def test_correctness_is_judged_by_the_references() -> None:
+    judge = Says(answer_correctness=Judgement(0.5))
+    answer = rated("a", ratings={"answer_correctness": (1.0,)}, fields={"references": ("right", "fine")})
+    assert (await judged(judge, answer)).metrics == {"answer_correctness": 0.5}
+    assert judge.shown["answer_correctness"] == {
+        "question": "question a",
+        "answer": "answer a",
+        "language": None,
+        "references": ("right", "fine"),
+    }
+
+
 async def test_an_item_holds_what_both_said() -> None:
     said = Judgement(0.25, "half of it", details={"votes": {"1": 0.25}})
     answer = rated("a", ratings=BOTH, system="s", group="g", language="en")
