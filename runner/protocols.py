@@ -298,6 +298,20 @@ class Foreign(Protocol):
     def foreign_ids(self) -> bool: ...
 
 
+@runtime_checkable
+class AnswerScored(Protocol):
+    """A retriever whose best hits are scored by their text for how likely they answer the question
+    (runner.retrieval.answerability), which is what `min_score` is held against then. Without it, that is the relevance
+    of the best hit.
+
+    class ServerRetriever:
+        answer_model = "semantic"  # keyword | semantic | hybrid: the model that was fitted on such a retriever
+    """
+
+    @property
+    def answer_model(self) -> str | None: ...
+
+
 class Generator(Protocol):
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer: ...
 
@@ -504,7 +518,7 @@ class Output(Protocol):
 
 ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurrent, MadeOfData)  # of every component
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
-    Retriever: (CachedRetriever, Reference, Foreign),
+    Retriever: (CachedRetriever, Reference, Foreign, AnswerScored),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing),
     Generator: (Declining,),
     Judge: (HealthChecked,),
@@ -524,6 +538,7 @@ ABSENT: Mapping[str, Any] = {
     "health": False,
     "projection": None,
     "refuse_below": None,
+    "answer_model": None,
 }
 
 

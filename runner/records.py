@@ -256,9 +256,8 @@ class DataSet:
 class Ranking:
     """Chunks for one query, best first: score descending, ties by id descending (as bytes).
 
-    `scores` are comparable within the ranking only; `relevance` is absolute, 0..1, and is what
-    `min_score` is held against. The three tuples have the same length. `legs` holds the rankings
-    that a fusion was made of, `trajectory` what an agent did to get there.
+    `scores` are comparable within the ranking only; `relevance` is absolute, 0..1. The three tuples have the same
+    length. `legs` holds the rankings that a fusion was made of, `trajectory` what an agent did to get there.
     """
 
     ids: tuple[str, ...]

@@ -30,6 +30,8 @@ class HybridRetriever:
     The graph reranks what is fused; a leg is reranked before it is fused only where its own settings ask for it.
     """
 
+    answer_model = "hybrid"
+
     def __init__(
         self,
         *,

@@ -42,6 +42,8 @@ class KeywordRetriever:
     whole corpus, so they are computed anew from the terms of all chunks, whatever has changed.
     """
 
+    answer_model = "keyword"
+
     def __init__(
         self,
         *,

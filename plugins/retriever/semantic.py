@@ -32,6 +32,8 @@ class SemanticRetriever:
     share of the ten exact nearest neighbours they find, for chunks drawn with `seed`.
     """
 
+    answer_model = "semantic"
+
     def __init__(
         self,
         *,

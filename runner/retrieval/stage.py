@@ -37,6 +37,7 @@ from runner.records import (
     Timing,
     trajectory_record,
 )
+from runner.retrieval.answerability import HITS, NO_TERMS, AnswerModel, answer_model, cover_by, terms_of
 from runner.retrieval.rankings import Documents, Rankings, documents, rank_all
 from runner.retrieval.searching import Searcher
 from runner.system.store import fingerprint
@@ -56,11 +57,9 @@ class Retrieved:
     documents: Documents
     contexts: tuple[Context, ...]
     timings: Mapping[str, Timing] = field(default_factory=dict)
-
-    @property
-    def top_relevance(self) -> float | None:
-        """Absolute relevance of the best hit; None when nothing was found."""
-        return self.documents.relevance[0] if self.documents.relevance else None
+    answer_score: float | None = None
+    """What `min_score` is held against: how likely the best hits answer the query (runner.retrieval.answerability), or
+    the relevance of the best one where the retriever has no model of that; None when nothing was found."""
 
     @property
     def message(self) -> str | None:
@@ -70,6 +69,8 @@ class Retrieved:
 
 class Retrieval:
     """Rankings go to depth max(k, cutoffs, 100), so that every k of a sweep shares them."""
+
+    data_files = ("answerability.json",)
 
     def __init__(
         self,
@@ -91,6 +92,8 @@ class Retrieval:
         self.corpus = Corpus((), (), "")
         self.rankings: Rankings | None = None
         self._legs: tuple[str, ...] = ()
+        self._answer_model: AnswerModel | None = None
+        self._terms = NO_TERMS
 
     def load(self) -> CaseSet[Query]:
         data = self.dataset.load()
@@ -110,6 +113,9 @@ class Retrieval:
         started = time.perf_counter()
         index = await in_thread(self.retriever.index, self.corpus, workspace)
         indexed = time.perf_counter()
+        self._answer_model = answer_model(self.retriever)
+        if self._answer_model is not None:
+            self._terms = await in_thread(terms_of, self.corpus, workspace)
         self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
@@ -147,7 +153,16 @@ class Retrieval:
             raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
         found = documents(entry.ranking, self.corpus)
-        return Retrieved(entry.ranking, found, self._contexts(query, entry.ranking), timings)
+        contexts = self._contexts(query, entry.ranking)
+        return Retrieved(entry.ranking, found, contexts, timings, self._answer_score(query, entry.ranking, found))
+
+    def _answer_score(self, query: Query, ranking: Ranking, found: Documents) -> float | None:
+        if not ranking.ids:
+            return None
+        hits = [self.corpus.chunk_by_id[id] for id in ranking.ids[:HITS] if id in self.corpus.chunk_by_id]
+        if self._answer_model is None or not hits:
+            return found.relevance[0]
+        return self._answer_model.score(cover_by(hits, query.text, self.corpus, self._terms))
 
     def _contexts(self, query: Query, ranking: Ranking) -> tuple[Context, ...]:
         given = query.given.contexts
@@ -162,7 +177,7 @@ class Retrieval:
         message in place of an answer, whatever the relevance of its hits."""
         if found.ranking.trajectory is not None:
             return found.message is not None
-        return diagnosis.predicted_unanswerable(found.top_relevance, self.min_score)
+        return diagnosis.predicted_unanswerable(found.answer_score, self.min_score)
 
     def refusal(self, query: Query, found: Retrieved, generator: Generator) -> Answer | None:
         """What is said without asking the generator: an agent's message in place of an answer, or a fixed sentence
@@ -170,7 +185,7 @@ class Retrieval:
         if found.message is not None:
             return Answer(found.message, refused=True)
         least = offered(generator, "refuse_below")
-        if least is None or not diagnosis.predicted_unanswerable(found.top_relevance, least):
+        if least is None or not diagnosis.predicted_unanswerable(found.answer_score, least):
             return None
         return Answer(refusal_for(query), refused=True)
 
@@ -293,6 +308,7 @@ def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[st
         "answerable": query.answerable,
         "expected": list(query.relevance),
         "gold": gold_digest(query),
+        **({"answer_score": found.answer_score} if trajectory is None else {}),
         "retrieved": _hits(found, corpus, max(k, 10)),
         **({} if trajectory is None else {"trajectory": trajectory_record(trajectory)}),
     }

@@ -18,6 +18,8 @@ Options of its own, beside those of a run:
                        one of your own gets every field of the line
   run=RUN_FOLDER       a finished run with the same judge: its means are corrected for the judge's bias
 
+`calibrate min_score DATA` finds the score below which retrieval has no answer: calibrate min_score --help.
+
 Writes calibration.md, calibration.json and items.jsonl into out (default: outputs/<time>-calibrate-…). The same
 command goes on in the newest such folder until every answer is judged; a budget holds over all launches there.
 """
@@ -33,7 +35,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from runner.commands.calibrate import report
+from runner.commands.calibrate import min_score, report
 from runner.commands.calibrate.agreement import Settings
 from runner.commands.calibrate.calibrate import Calibration, calibrate
 from runner.commands.calibrate.correction import demand_same_judge
@@ -68,6 +70,8 @@ def main(argv: Sequence[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         terminal.write(f"{__doc__}\n")
         return 0
+    if argv[0] == "min_score":
+        return min_score.main(argv[1:])
     path, *words = argv
     own = Own.read({key: value for key, _, value in (word.partition("=") for word in words) if key in OWN})
     cfg = _composed([word for word in words if word.partition("=")[0] not in OWN])

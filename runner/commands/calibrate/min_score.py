@@ -1,0 +1,165 @@
+"""Find the `min_score` that tells answerable questions best, on questions of your own.
+
+  python -m runner calibrate min_score DATA [retriever=keyword,semantic,hybrid] [OPTION=VALUE …]
+
+DATA is a folder with corpus.jsonl and queries.jsonl, some of whose questions have no answer (`answerable: false`).
+For each retriever: how well the answer score tells the two apart (AUC), F1 of calling questions unanswerable at
+`min_score` as it is, by always saying no, and at the cut with the best F1, which is the value to set; the F1 there is
+that of five parts, each by the cut of the other four. No generator is asked. Writes min_score.json into out (default:
+outputs/<time>-calibrate-min_score).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Group
+
+from runner.config import arguments
+from runner.config.components import build
+from runner.config.compose import Cell, plan_of
+from runner.config.options import options_of
+from runner.errors import EvaluationError, InputError
+from runner.metrics.answerability import auc, best_cut, f1_always, f1_below
+from runner.report.blocks import EVERYWHERE, Note, Points, Table
+from runner.report.terminal import renderables
+from runner.run.run import selected
+from runner.system import terminal
+from runner.system.metadata import write_json
+from runner.system.store import Store
+from runner.system.writing import from_here
+from runner.words.wording import LANGUAGES, Wording, wording
+
+FILES = ("corpus.jsonl", "queries.jsonl")
+RETRIEVERS = "retriever=keyword,semantic,hybrid"
+FOLDS = 5
+LEAST = 10  # questions of each kind
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises InputError for questions that tell nothing, ConfigError for wrong options."""
+    if not argv or argv[0] in ("-h", "--help"):
+        terminal.write(f"{__doc__}\n")
+        return 0
+    cells = _cells(Path(argv[0]), argv[1:])
+    options = cells[0].cfg
+    results = [asyncio.run(_calibrated(cell)) for cell in cells]
+    say = LANGUAGES[str(options.report.language)]
+    terminal.show(Group(*renderables(_blocks(results, wording(say.language, "calibrate")))))
+    folder = Path(options.out or Path("outputs") / f"{time.strftime('%Y%m%d-%H%M%S')}-calibrate-min_score")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "min_score.json", {"data": argv[0], "retrievers": results})
+    terminal.note(say("progress.results", label="", folder=from_here(folder)))
+    return 0
+
+
+def _cells(folder: Path, words: Sequence[str]) -> Sequence[Cell]:
+    missing = [name for name in FILES if not (folder / name).is_file()]
+    if missing:
+        raise InputError(
+            f"calibrate min_score: {folder} has no {' and no '.join(missing)}; expected {' and '.join(FILES)}"
+        )
+    data = [f"dataset.{name.removesuffix('.jsonl')}={folder / name}" for name in FILES]
+    chosen = [] if any(word.startswith("retriever=") for word in words) else [RETRIEVERS]
+    line = arguments.read(["evaluation=retrieval_only", "dataset=jsonl", *data, *chosen, *words])
+    if line.asks_hydra:
+        raise InputError("calibrate composes no run; use python -m runner --cfg job to print a configuration")
+    return plan_of(line).cells
+
+
+async def _calibrated(cell: Cell) -> dict[str, Any]:
+    """An entry of `retrievers` in min_score.json."""
+    options = options_of(cell.cfg)
+    built = build(cell.cfg.evaluation)
+    cases = selected(built.root.load().cases, options)
+    await built.root.prepare(cases, Store(Path(options.cache_dir), built.identities, cold=options.cold_start))
+    scores, unanswerable, failed = [], [], 0
+    for case in cases:
+        try:
+            kept = (await built.root.run(case)).record()
+        except (EvaluationError, TimeoutError):
+            failed += 1
+            continue
+        if "answer_score" not in kept:
+            raise InputError(
+                "calibrate min_score: an agent decides itself whether there is an answer; choose a retriever"
+            )
+        scores.append(kept["answer_score"] or 0.0)  # nothing was found
+        unanswerable.append(not kept["answerable"])
+    told = measured(np.array(scores), np.array(unanswerable, dtype=bool), options.min_score, options.seed)
+    return {"retriever": _choice(cell), "failed": failed, **told}
+
+
+def _choice(cell: Cell) -> str:
+    """As it was asked for, or by its class where it was not swept."""
+    chosen = dict(word.partition("=")[::2] for word in cell.swept)
+    return chosen.get("retriever") or str(cell.cfg.retriever._target_).rpartition(".")[2]
+
+
+def measured(scores: Floats, unanswerable: Flags, min_score: float, seed: int) -> dict[str, Any]:
+    """Raises InputError where there are too few questions of a kind."""
+    n_unanswerable, n_answerable = int(unanswerable.sum()), int((~unanswerable).sum())
+    if min(n_unanswerable, n_answerable) < LEAST:
+        found = f"found {n_answerable} answerable and {n_unanswerable} unanswerable ones"
+        raise InputError(f"calibrate min_score: expected at least {LEAST} questions of each kind; {found}")
+    best, always = min(1.0, round(best_cut(scores, unanswerable), 3)), f1_always(unanswerable)
+    told = {
+        "n": len(scores),
+        "n_unanswerable": n_unanswerable,
+        "auc": auc(scores, unanswerable),
+        "f1_always_no": always,
+        "min_score": min_score,
+        "f1": f1_below(scores, unanswerable, min_score),
+        "declined_of_answerable": float(np.mean(scores[~unanswerable] < min_score)),
+        "best_min_score": best,
+        "best_f1": _cross_validated(scores, unanswerable, seed),
+        "best_declined_of_answerable": float(np.mean(scores[~unanswerable] < best)),
+    }
+    return {**told, "beats_always_no": told["best_f1"] > always}
+
+
+def _cross_validated(scores: Floats, unanswerable: Flags, seed: int) -> float:
+    """F1 over all parts, each called by the best cut of the others. Each has its share of unanswerable questions."""
+    order = np.random.default_rng(seed).permutation(len(scores))
+    order = order[np.argsort(unanswerable[order], kind="stable")]
+    called = np.zeros(len(scores), dtype=bool)
+    for fold in range(FOLDS):
+        own = order[fold::FOLDS]
+        others = np.setdiff1d(order, own)
+        called[own] = scores[own] < best_cut(scores[others], unanswerable[others])
+    return f1_below(np.where(called, 0.0, 1.0), unanswerable, 0.5)
+
+
+def _blocks(results: Sequence[Mapping[str, Any]], say: Wording) -> list[Any]:
+    columns = ("retriever", "auc", "always_no", "at", "best", "set")
+    rows = [
+        [
+            str(each["retriever"]),
+            f"{each['auc']:.3f}",
+            f"{each['f1_always_no']:.3f}",
+            f"{each['f1']:.3f}",
+            f"{each['best_f1']:.3f}",
+            f"{each['best_min_score']:.3f}",
+        ]
+        for each in results
+    ]
+    first = results[0]
+    counts = say("min_score.counts", n=first["n"], unanswerable=first["n_unanswerable"])
+    table = Table([say(f"min_score.{name}", min_score=first["min_score"]) for name in columns], rows, media=EVERYWHERE)
+    kinds = {True: "min_score.advice", False: "min_score.nothing"}
+    advice = [say(kinds[each["beats_always_no"]], **_shares(each)) for each in results]
+    return [Note(counts, media=EVERYWHERE), table, Points(advice, media=EVERYWHERE)]
+
+
+def _shares(result: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("declined_of_answerable", "best_declined_of_answerable")
+    return {**result, **{name: f"{result[name]:.1%}" for name in names}}

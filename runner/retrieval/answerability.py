@@ -1,0 +1,139 @@
+"""How likely what was found answers the question: one score for every retriever, by the words alone.
+
+Relevance of different retrievers has different scales: a share of BM25, a cosine, a sum of both. What is measured here
+is the text of the best hits, whoever found them: the share of the weight of the question's terms that one of the
+first HITS holds (`cover`). A term weighs log(1 + (N - n + 1/2) / (n + 1/2)) where n of N passages hold it (Robertson's
+idf). A logistic model of it, fitted on several sets of questions at once with each left out in turn
+(benchmarks/answerability.py), gives the score. It is shifted, which changes no order, so that .3 is the cut with the
+best mean F1 of calling questions unanswerable, for each retriever of answerability.json by itself.
+
+Left out is what made the score, or its cut, worse on sets that it was not fitted on: the retriever's own score and the
+gap behind it, the agreement of the legs of a fusion, the cover by all hits together and by the best sentence, the
+weight of the heaviest missing term, and how long the question is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.errors import ComponentError
+from runner.protocols import Workspace, offered
+from runner.records import Chunk, Corpus
+from runner.text.passages import passage
+from runner.text.tokens import by_script
+
+MODELS = Path(__file__).with_name("answerability.json")
+DEFAULT_CUT = 0.3  # the cut of spec 004, where each model has its best one
+HITS = 3
+SAMPLE = 20_000  # passages at most whose terms are counted, spread evenly over the corpus
+
+_BETWEEN = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerModel:
+    """Log odds that a question is answerable: constant + slope x cover. `cut`: the log odds that score DEFAULT_CUT."""
+
+    constant: float
+    slope: float
+    cut: float
+
+    def log_odds(self, cover: float) -> float:
+        return self.constant + self.slope * cover
+
+    def score(self, cover: float) -> float:
+        """0..1, rising with the cover."""
+        shifted = self.log_odds(cover) - self.cut + math.log(DEFAULT_CUT / (1 - DEFAULT_CUT))
+        return 1 / (1 + math.exp(-shifted))
+
+
+@cache
+def answer_models() -> Mapping[str, AnswerModel]:
+    """By the name that retrievers offer as `answer_model`."""
+    stored: Mapping[str, Any] = json.loads(MODELS.read_text(encoding="utf-8"))["models"]
+    return {name: AnswerModel(model["constant"], model["slope"], model["cut"]) for name, model in stored.items()}
+
+
+def answer_model(retriever: object) -> AnswerModel | None:
+    """That a retriever offers. Raises ComponentError for a name that there is no model of."""
+    name = offered(retriever, "answer_model")
+    if name is not None and name not in answer_models():
+        known = f"expected one of {', '.join(answer_models())}, or None"
+        raise ComponentError(f"{type(retriever).__name__}: answer_model: {known}; found {name!r}")
+    return None if name is None else answer_models()[name]
+
+
+class Terms:
+    """How many passages hold a term. `hashes` uint32 [n_terms], ascending; `counts` int64 [n_terms]."""
+
+    def __init__(self, n_passages: int, hashes: NDArray[np.uint32], counts: NDArray[np.int64]) -> None:
+        self._n_passages, self._hashes, self._counts = n_passages, hashes, counts
+
+    def weights(self, terms: Sequence[str]) -> list[float]:
+        if not len(self._hashes):
+            return [1.0] * len(terms)
+        hashes = np.array([_hash(term) for term in terms], dtype=np.uint32)
+        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        held = np.where(self._hashes[places] == hashes, self._counts[places], 0)
+        weights: list[float] = np.log1p((self._n_passages - held + 0.5) / (held + 0.5)).tolist()
+        return weights
+
+
+NO_TERMS = Terms(0, np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.int64))
+
+
+def terms_of(corpus: Corpus, workspace: Workspace) -> Terms:
+    """Counted once for a corpus (some 60 microseconds a passage of 500 characters)."""
+
+    def build(folder: Path) -> None:
+        counts = Counter(_hash(term) for text in texts for term in set(by_script(text)))
+        hashes = np.array(sorted(counts), dtype=np.uint32)
+        np.save(folder / "hashes.npy", hashes)
+        np.save(folder / "counts.npy", np.array([counts[each] for each in hashes.tolist()], dtype=np.int64))
+
+    step = math.ceil(len(corpus.chunks) / SAMPLE) or 1
+    chunks = corpus.chunks[::step]
+    texts = (passage(corpus, chunk) for chunk in chunks)
+    folder = workspace.folder("answerability", {"corpus": corpus.fingerprint, "sample": SAMPLE}, build)
+    return Terms(len(chunks), np.load(folder / "hashes.npy"), np.load(folder / "counts.npy"))
+
+
+def cover_by(hits: Sequence[Chunk], question: str, corpus: Corpus, terms: Terms) -> float:
+    """The largest share (0..1) of the question's weight that one of the first HITS holds; 1 for a question without
+    terms."""
+    asked = list(dict.fromkeys(by_script(question)))
+    if not asked:
+        return 1.0
+    weights = terms.weights(asked)
+    weighed = [(_as_looked_for(term), weight) for term, weight in zip(asked, weights, strict=True)]
+    texts = [_as_words(passage(corpus, chunk)) for chunk in hits[:HITS]]
+    held = [sum(weight for term, weight in weighed if term in text) for text in texts]
+    return max(held, default=0.0) / (sum(weights) or 1.0)
+
+
+@lru_cache(maxsize=4096)
+def _as_words(text: str) -> str:
+    """The words of a passage between single spaces, with one before the first."""
+    return f" {_BETWEEN.sub(' ', unicodedata.normalize('NFC', text).lower())}"
+
+
+def _as_looked_for(term: str) -> str:
+    """A Latin term opens a word, so that `search` is held by `searching`; letters of CJK stand anywhere."""
+    return f" {term}" if term[0] < "\u1100" else term
+
+
+def _hash(term: str) -> int:
+    return zlib.crc32(term.encode("utf-8", "surrogatepass"))
