@@ -330,6 +330,20 @@ class HealthChecked(Protocol):
     def health(self) -> bool: ...
 
 
+@runtime_checkable
+class Completing(Protocol):
+    """A judge that asks several times, or several models, and can ask again for single votes that failed
+    (runner.llm.votes). Of other judges a judgement with a failed vote is what it is.
+
+    class PanelJudge:
+        async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
+            kept = kept_votes(earlier)
+    """
+
+    async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
+        """What `judge` would have returned, had the votes of `earlier` that failed been asked for just now."""
+
+
 CaseT = TypeVar("CaseT")
 OutputT = TypeVar("OutputT", bound="Output")
 
@@ -416,7 +430,8 @@ class Rejudging(Protocol):
         that the case is run again."""
 
     async def judge_missing(self, case: Any, output: Any, judgements: MutableMapping[str, Judgement]) -> None:
-        """Add the judgements that are not there, each as it comes."""
+        """Add the judgements that are not there, each as it comes, and complete those that are not whole
+        (`judge_missing` of runner.llm.votes does both)."""
 
 
 @runtime_checkable
@@ -492,7 +507,7 @@ ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurr
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
     Retriever: (CachedRetriever, Reference, Foreign),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing),
-    Judge: (HealthChecked,),
+    Judge: (Completing, HealthChecked),
     Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
 }
 # What holds of a component that does not have the attribute.

@@ -17,7 +17,7 @@ from runner.llm.messages import ChatRequest
 from runner.llm.models import Models
 from runner.llm.rubrics import Rubric, rubrics
 from runner.llm.sampling import Sampling, SamplingSettings
-from runner.llm.votes import combined, gathered
+from runner.llm.votes import combined, gathered, kept_votes
 from runner.records import Judgement
 from runner.text.claims import claims
 from runner.text.language import Language
@@ -43,9 +43,10 @@ class OpenaiJudge:
     are no claims; an answer without claims gets 0.5. An empty answer gets 0. Neither asks the model.
     A memory is graded (runner.llm.graded) in either mode; an empty one without asking.
 
-    `repeats` asks that many times (with seed, seed + 1, …): the score is the mean of those that succeeded.
-    `temperature: null` leaves it to the server. `max_tokens` is for one reply; one with verdicts gets it for
-    every eight of them. `rubrics` maps names of rubrics to files that take their place (runner/llm/rubrics).
+    `repeats` asks that many times (with seed, seed + 1, …): the score is the mean of those that succeeded; those that
+    failed can be asked for again alone. `temperature: null` leaves it to the server. `max_tokens` is for one reply;
+    one with verdicts gets it for every eight of them. `rubrics` maps names of rubrics to files that take their place
+    (runner/llm/rubrics).
     """
 
     def __init__(
@@ -76,26 +77,36 @@ class OpenaiJudge:
         return {**self._model.provenance, "mode": self.mode, "rubrics": digests}
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
+        return await self._judged(rubric, fields, {})
+
+    async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
+        return await self._judged(rubric, fields, kept_votes(earlier))
+
+    async def _judged(self, rubric: str, fields: Mapping[str, Any], kept: Mapping[str, Judgement]) -> Judgement:
         chosen = self.rubrics.get(rubric)
         if chosen is None:
             raise EvaluationError(f"judge: there is no rubric '{rubric}'{did_you_mean(rubric, self.rubrics)}")
         mode = chosen.asked_in(self.mode)
         language = chosen.language(mode, fields)
         if mode == "graded":
-            return await self._graded(chosen, fields, language)
+            return await self._graded(chosen, fields, language, kept)
         if "answer" in fields and not str(fields["answer"] or "").strip():
             return Judgement(0.0, _EMPTY[language])
         if mode == "claims":
-            return await self._by_claims(chosen, fields, language)
-        return await self._ask(chosen, mode, fields, _scored)
+            return await self._by_claims(chosen, fields, language, kept)
+        return await self._ask(chosen, mode, fields, _scored, kept)
 
-    async def _graded(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+    async def _graded(
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+    ) -> Judgement:
         if graded.is_empty(str(fields.get("memory") or ""), str(fields.get("entities") or "")):
             return graded.empty(language, graded.weights_of(fields))
         weights = graded.weights_of(fields)
-        return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights))
+        return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights), kept)
 
-    async def _by_claims(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+    async def _by_claims(
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+    ) -> Judgement:
         stated = [claim for claim in claims(str(fields["answer"])) if not says_unknown(claim)]
         if not stated:
             return Judgement(NO_CLAIM, _CLAIMLESS[language], details={"claims": []})
@@ -106,16 +117,23 @@ class OpenaiJudge:
         def read(reply: Mapping[str, Any]) -> Judgement:
             return _counted(_reconciled(reply, stated, n_chunks), language)
 
-        return await self._ask(rubric, "claims", {**fields, "claims": stated}, read)
+        return await self._ask(rubric, "claims", {**fields, "claims": stated}, read, kept)
 
     async def _ask(
-        self, rubric: Rubric, mode: str, fields: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Judgement]
+        self,
+        rubric: Rubric,
+        mode: str,
+        fields: Mapping[str, Any],
+        read: Callable[[Mapping[str, Any]], Judgement],
+        kept: Mapping[str, Judgement],
     ) -> Judgement:
         replies = math.ceil(len(fields["claims"]) / VERDICTS_A_REPLY) if mode == "claims" else 1
         asked = self.sampling.request(rubric.messages(mode, fields), rubric.modes[mode].reply_schema)
         first = replace(asked, max_tokens=asked.max_tokens * replies)
         requests = {str(repeat + 1): self._repeated(first, repeat) for repeat in range(self.repeats)}
-        votes = await gathered({label: self._model.structured(each, read) for label, each in requests.items()})
+        missing = {label: each for label, each in requests.items() if label not in kept}
+        came = await gathered({label: self._model.structured(each, read) for label, each in missing.items()})
+        votes = {label: came[label] if label in came else kept[label] for label in requests}
         if self.repeats == 1:
             return votes["1"]
         details = next((vote.details for vote in votes.values() if vote.score is not None), {})

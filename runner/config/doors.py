@@ -903,6 +903,7 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Retriever", "is_cached"): _each,
     ("Generator", "generate"): _answer,
     ("Judge", "judge"): _judgement,
+    ("Judge", "complete"): _judgement,
     ("Reranker", "rerank"): _assessment,
     ("Suggester", "index"): _facts,
     ("Suggester", "suggest"): _suggestions,
