@@ -335,6 +335,28 @@ def test_files_elsewhere(key: str, value: Any) -> None:
     assert not Path("outputs").exists() and not Path("elsewhere").exists()
 
 
+@pytest.mark.parametrize("value", ["link", "link/secret.jsonl", "자료/../link/secret.jsonl", "deep/file.jsonl"])
+def test_links_to_elsewhere(value: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A record may come with links, as archives do."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "secret.jsonl").write_text("{}", encoding="utf-8")
+    Path("link").symlink_to(elsewhere)
+    Path("deep").mkdir()
+    Path("deep/file.jsonl").symlink_to(elsewhere / "secret.jsonl")
+    made(lambda values: values["dataset"].update(corpus=value))
+    done = typed("-cd", str(RECORD), "-cn", "frozen", "retriever=keyword")
+    assert done.returncode == 1
+    assert f"  dataset.corpus: '{value}': a file or folder that is not below" in done.stderr
+    assert not Path("outputs").exists()
+
+
+def test_a_link_below_the_working_directory() -> None:
+    Path("same").symlink_to(".")
+    corpus = Frozen.read(RECORD / "frozen.yaml").values["dataset"]["corpus"]
+    made(lambda values: values["dataset"].update(corpus=f"same/{corpus}"))
+    assert typed("plan", "-cd", str(RECORD), "-cn", "frozen").returncode == 0
+
+
 def asking(
     values: dict[str, Any], url: str | None, variable: str | None = "OPENAI_API_KEY", name: str = "mine"
 ) -> None:
