@@ -122,7 +122,7 @@ def test_no_value_of_a_provider_is_shown(override: str) -> None:
 
 
 def test_a_word_that_hydra_cannot_read_again() -> None:
-    with pytest.raises(ConfigError, match=r"^evaluation\.x: no value that Hydra reads; in quotes"):
+    with pytest.raises(ConfigError, match=r"evaluation\.x: no value that Hydra reads; in quotes"):
         compose_cells(["+experiment=copilot", "++evaluation.x=${oc.decode:'[1'}"])
 
 
