@@ -70,7 +70,8 @@ def _size(node: Any, sizes: dict[int, int]) -> int:
     sizes[id(node)] = 1
     value = None if node is None else node._value()
     if isinstance(value, str):
-        found = len(value) + sum(_size(_referred(node, *match.groups()), sizes) for match in REFERENCE.finditer(value))
+        matches = REFERENCE.finditer(value) if "${" in value else ()
+        found = len(value) + sum(_size(_referred(node, *match.groups()), sizes) for match in matches)
     elif OmegaConf.is_config(node):
         found = 1 + sum(_size(inner, sizes) for inner in _inner(node))
     else:
@@ -87,9 +88,11 @@ def _referred(node: Any, dots: str, path: str) -> Any:
         for _ in dots:
             at = at._get_parent() if at is not None else None
     for name in filter(None, re.split(r"[.\[\]]", path)):
-        if not OmegaConf.is_config(at) or isinstance(at._value(), str | None):
-            break
-        at = node_of(at, int(name) if isinstance(at, ListConfig) and name.isdecimal() else name)
+        value: Any = at._value() if OmegaConf.is_config(at) else None
+        if isinstance(value, dict):
+            at = value.get(name)
+        elif isinstance(value, list):
+            at = value[int(name)] if name.isdecimal() and int(name) < len(value) else None
     return at
 
 

@@ -122,3 +122,8 @@ def test_interpolations_of_settings_that_grow() -> None:
     words = ["corpus=x", "out=y", "provider.local.base_url=" + "${out}" * 1000, "out=" + "${corpus}" * 1100]
     with pytest.raises(ConfigError, match=r"provider\.local\.base_url: its interpolations"):
         settings_of("generate", words, "testset")
+
+
+def test_a_colon_in_a_value_refers_to_nothing() -> None:
+    words = ["+experiment=full_rag", "judge=openai", "judge.model=local:small", "retriever=keyword"]
+    assert plan_of(arguments.read(words)).cells[0].cfg.judge.model == "local:small"
