@@ -225,6 +225,10 @@ def test_a_wrong_member_of_a_panel_is_left_out_and_named() -> None:
         (Answer("x", refused="no"), "refused: expected bool, got 'no'"),  # type: ignore[arg-type]
         (Answer("x", citations=("1",)), "citations[0]: expected int, got '1'"),  # type: ignore[arg-type]
         (Answer("x", citations=(0,)), "citations: expected numbers of contexts, from 1, got 0"),
+        (
+            Answer("x [2].", citations=(2, 3)),
+            "citations: expected numbers of the 0 contexts, or of sources that the text cites, got 3",
+        ),
     ],
 )
 def test_an_answer_is_checked(answer: Any, message: str) -> None:
