@@ -217,21 +217,34 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
 
 
 def missing_methods(component: Any, protocol: type, key: str) -> None:
-    """Raises ComponentError where a component lacks what its protocol demands."""
-    demanded = _own_methods(protocol)
-    missing = [name for name in demanded if not callable(getattr(component, name, None))]
+    """Raises ComponentError where a component lacks what its protocol demands, whatever its class has."""
     cls = type(component)
-    if missing:
-        raise ComponentError(
-            f"{key} ({cls.__module__}.{cls.__qualname__}): has no method {', '.join(missing)}; "
-            f"a {protocol.__name__} has {', '.join(demanded)}",
-            1,
-        )
-    if protocol is protocols.Judge and getattr(component, "on_failure", None) not in ("zero", "exclude"):
-        shown = _shown(getattr(component, "on_failure", None))
-        raise ComponentError(
-            f"{key} ({cls.__module__}.{cls.__qualname__}): on_failure: expected 'zero' or 'exclude', got {shown}", 1
-        )
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    problem = lacking(component, protocol, name)
+    if problem is None and protocol is protocols.Judge:
+        on_failure = getattr(component, "on_failure", None)
+        if on_failure not in ("zero", "exclude"):
+            problem = f"on_failure: expected 'zero' or 'exclude', got {_shown(on_failure)}"
+    if problem is not None:
+        raise ComponentError(f"{key} ({name}): {problem}", 1)
+
+
+def lacking(component: Any, protocol: type, name: str) -> str | None:
+    """Which methods of a protocol a component, or a class, does not have."""
+    demanded = _own_methods(protocol)
+    missing = [method for method in demanded if not callable(getattr(component, method, None))]
+    if not missing:
+        return None
+    methods = ", ".join(demanded)
+    return f"expected {protocol.__name__}, with the methods {methods}; {name} has no {', '.join(missing)}"
+
+
+def returns_alike(cls: type, protocol: type) -> bool:
+    """Whether the methods of a protocol are annotated in a class as they are there. Two protocols may have a method of
+    one name."""
+    return all(
+        _returned(getattr(cls, name)) == _returned(declared) for name, declared in _own_methods(protocol).items()
+    )
 
 
 @functools.cache

@@ -526,7 +526,9 @@ def test_a_provenance_that_lacks_an_attribute_is_not_taken_for_none() -> None:
 
 def test_what_cannot_be_made_or_lacks_a_method_is_named() -> None:
     assert refusal(lambda: taken("Unmade")).startswith(f"part ({__name__}.Unmade): __init__: KeyError: 'setting' (")
-    expected = f"part ({__name__}.Half): has no method search; a Retriever has index, search"
+    expected = (
+        f"part ({__name__}.Half): expected Retriever, with the methods index, search; {__name__}.Half has no search"
+    )
     assert refusal(lambda: taken("Half")) == expected
 
 
