@@ -79,6 +79,10 @@ class Vetting:
         language = cfg.report.get("language") if isinstance(cfg.get("report"), DictConfig) else None
         self._demand(strange(cfg, self._own), supported(language))
 
+    def of_classes(self, cfg: DictConfig) -> None:
+        """Where nothing is run or sent, but classes are looked at, which imports them."""
+        self._demand((part for part in strange(cfg, self._own) if part.why == FOREIGN), "en")
+
     @cached_property
     def _own(self) -> Own:
         return own(self.overrides, self.folders)

@@ -43,6 +43,7 @@ from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, listed
 from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
+from runner.metrics.catalogue import declared_in
 from runner.metrics.judged import ANSWER_METRICS
 from runner.run.folders import is_locked
 from runner.run.preflight import announce
@@ -158,6 +159,7 @@ def _run(folder: Path, cfg: DictConfig) -> RunFolder:
         raise InputError(f"run: {folder} has no results ({run.run.get('status')})")
     with legible(folder):
         demand_same_judge(run, resolved(cfg)["judge"])
+        declared_in(run.run)  # before anything is asked
     return run
 
 
