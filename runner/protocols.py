@@ -357,6 +357,20 @@ class HealthChecked(Protocol):
     def health(self) -> bool: ...
 
 
+@runtime_checkable
+class Completing(Protocol):
+    """A judge that asks several times, or several models, and can ask again for single votes that failed
+    (runner.llm.votes). Of other judges a judgement with a failed vote is what it is.
+
+    class PanelJudge:
+        async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
+            kept = kept_votes(earlier)
+    """
+
+    async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
+        """What `judge` would have returned, had the votes of `earlier` that failed been asked for just now."""
+
+
 CaseT = TypeVar("CaseT")
 OutputT = TypeVar("OutputT", bound="Output")
 
@@ -444,7 +458,8 @@ class Rejudging(Protocol):
         that the case is run again."""
 
     async def judge_missing(self, case: Any, output: Any, judgements: MutableMapping[str, Judgement]) -> None:
-        """Add the judgements that are not there, each as it comes."""
+        """Add the judgements that are not there, each as it comes, and complete those that are not whole
+        (`judge_missing` of runner.llm.votes does both)."""
 
 
 @runtime_checkable
@@ -521,7 +536,7 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
     Retriever: (CachedRetriever, Reference, Foreign, AnswerScored),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing),
     Generator: (Declining,),
-    Judge: (HealthChecked,),
+    Judge: (Completing, HealthChecked),
     Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
 }
 # What holds of a component that does not have the attribute.

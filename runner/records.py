@@ -278,17 +278,26 @@ class Answer:
     cut_off: bool = False
 
 
+KEPT_VOTES = "kept_votes"
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What a judge said. `score` is 0..1, or None when the judge failed (`error` says why).
 
-    `details` is JSON: claims with their verdicts, matched evidence and the like.
+    `details` is JSON: claims with their verdicts, matched evidence and the like. Where some of several votes failed,
+    KEPT_VOTES of it holds the others in full, so that the same command asks for those that failed alone.
     """
 
     score: float | None
     reasoning: str = ""
     error: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything came that was asked for it."""
+        return self.score is not None and not self.error and KEPT_VOTES not in self.details
 
 
 Judgements = Mapping[str, Judgement]

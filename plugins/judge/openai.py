@@ -19,7 +19,7 @@ from runner.llm.messages import ChatRequest
 from runner.llm.models import Models
 from runner.llm.rubrics import Rubric, rubrics
 from runner.llm.sampling import Sampling, SamplingSettings
-from runner.llm.votes import combined, gathered
+from runner.llm.votes import combined, gathered, kept_votes
 from runner.records import Judgement
 from runner.text.claims import claims
 from runner.text.language import Language
@@ -50,10 +50,10 @@ class OpenaiJudge:
     claim of the references (either is 0 without a chunk), a memory is graded (runner.llm.graded; an empty one by
     code). An empty answer gets 0. None of these asks the model where there is nothing to ask.
 
-    `repeats` asks that many times (with seed, seed + 1, …): the score is the mean of those that succeeded.
-    `temperature: null` leaves it to the server. `max_tokens` is for one reply; one with verdicts gets it for
-    every eight of them. `rubrics` maps names of rubrics to files that take their place, and
-    names of your own to files of further rubrics (runner/llm/rubrics).
+    `repeats` asks that many times (with seed, seed + 1, …): the score is the mean of those that succeeded; those that
+    failed can be asked for again alone. `temperature: null` leaves it to the server. `max_tokens` is for one reply;
+    one with verdicts gets it for every eight of them. `rubrics` maps names of rubrics to files that take their place,
+    and names of your own to files of further rubrics (runner/llm/rubrics).
     """
 
     def __init__(
@@ -84,13 +84,19 @@ class OpenaiJudge:
         return {**self._model.provenance, "mode": self.mode, "rubrics": digests}
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
+        return await self._judged(rubric, fields, {})
+
+    async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
+        return await self._judged(rubric, fields, kept_votes(earlier))
+
+    async def _judged(self, rubric: str, fields: Mapping[str, Any], kept: Mapping[str, Judgement]) -> Judgement:
         chosen = self.rubrics.get(rubric)
         if chosen is None:
             raise EvaluationError(f"judge: there is no rubric '{rubric}'{did_you_mean(rubric, self.rubrics)}")
         mode = chosen.asked_in(self.mode)
         language = chosen.language(mode, fields)
         if mode == "graded":
-            return await self._graded(chosen, fields, language)
+            return await self._graded(chosen, fields, language, kept)
         if "answer" in fields and not str(fields["answer"] or "").strip():
             return Judgement(0.0, _EMPTY[language])
         asked = {
@@ -99,16 +105,20 @@ class OpenaiJudge:
             "reference": self._context_recall,
         }
         if mode in asked:
-            return await asked[mode](chosen, fields, language)
-        return await self._ask(chosen, mode, fields, _scored)
+            return await asked[mode](chosen, fields, language, kept)
+        return await self._ask(chosen, mode, fields, _scored, kept)
 
-    async def _graded(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+    async def _graded(
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+    ) -> Judgement:
         if graded.is_empty(str(fields.get("memory") or ""), str(fields.get("entities") or "")):
             return graded.empty(language, graded.weights_of(fields))
         weights = graded.weights_of(fields)
-        return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights))
+        return await self._ask(rubric, "graded", fields, lambda reply: graded.read(reply, language, weights), kept)
 
-    async def _faithfulness(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+    async def _faithfulness(
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+    ) -> Judgement:
         stated = _stated(fields)
         if not stated:
             return Judgement(NO_CLAIM, _CLAIMLESS[language], details={"claims": []})
@@ -119,9 +129,11 @@ class OpenaiJudge:
         def read(reply: Mapping[str, Any]) -> Judgement:
             return verdicts.faithfulness(verdicts.on_claims(reply.get("verdicts"), stated, n_chunks), language)
 
-        return await self._ask(rubric, "claims", {**fields, "claims": stated}, read, len(stated))
+        return await self._ask(rubric, "claims", {**fields, "claims": stated}, read, kept, len(stated))
 
-    async def _correctness(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+    async def _correctness(
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+    ) -> Judgement:
         stated, known = _stated(fields), verdicts.claims_of(fields["references"])
         if not stated:
             return Judgement(0.0, _CLAIMLESS[language], details={"claims": []})
@@ -134,9 +146,11 @@ class OpenaiJudge:
             return verdicts.correctness(ours, theirs, [len(reference) for reference in known], language)
 
         told = {**fields, "claims": stated, "reference_claims": of_references}
-        return await self._ask(rubric, "claims", told, read, len(stated) + len(of_references))
+        return await self._ask(rubric, "claims", told, read, kept, len(stated) + len(of_references))
 
-    async def _context_precision(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+    async def _context_precision(
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+    ) -> Judgement:
         n_chunks = len(fields["contexts"])
         if not n_chunks:
             return Judgement(0.0, _NO_CHUNK[language], details={"chunks": []})
@@ -144,9 +158,11 @@ class OpenaiJudge:
         def read(reply: Mapping[str, Any]) -> Judgement:
             return verdicts.context_precision(verdicts.on_chunks(reply.get("verdicts"), n_chunks), language)
 
-        return await self._ask(rubric, "chunks", fields, read, n_chunks)
+        return await self._ask(rubric, "chunks", fields, read, kept, n_chunks)
 
-    async def _context_recall(self, rubric: Rubric, fields: Mapping[str, Any], language: Language) -> Judgement:
+    async def _context_recall(
+        self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
+    ) -> Judgement:
         known = verdicts.claims_of(fields["references"])
         stated, sizes = [claim for reference in known for claim in reference], [len(reference) for reference in known]
         n_chunks = len(fields["contexts"])
@@ -156,7 +172,7 @@ class OpenaiJudge:
         def read(reply: Mapping[str, Any]) -> Judgement:
             return verdicts.context_recall(verdicts.on_claims(reply.get("verdicts"), stated, n_chunks), sizes, language)
 
-        return await self._ask(rubric, "reference", {**fields, "claims": stated}, read, len(stated))
+        return await self._ask(rubric, "reference", {**fields, "claims": stated}, read, kept, len(stated))
 
     async def _ask(
         self,
@@ -164,12 +180,15 @@ class OpenaiJudge:
         mode: str,
         fields: Mapping[str, Any],
         read: Callable[[Mapping[str, Any]], Judgement],
+        kept: Mapping[str, Judgement],
         n_verdicts: int = 1,
     ) -> Judgement:
         asked = self.sampling.request(rubric.messages(mode, fields), rubric.modes[mode].reply_schema)
         first = replace(asked, max_tokens=asked.max_tokens * math.ceil(n_verdicts / VERDICTS_A_REPLY))
         requests = {str(repeat + 1): self._repeated(first, repeat) for repeat in range(self.repeats)}
-        votes = await gathered({label: self._model.structured(each, read) for label, each in requests.items()})
+        missing = {label: each for label, each in requests.items() if label not in kept}
+        came = await gathered({label: self._model.structured(each, read) for label, each in missing.items()})
+        votes = {label: came[label] if label in came else kept[label] for label in requests}
         if self.repeats == 1:
             return votes["1"]
         details = next((vote.details for vote in votes.values() if vote.score is not None), {})

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from runner.llm import graded
-from runner.llm.votes import Combine, combined, gathered
+from runner.llm.votes import Combine, combined, gathered, judged_by, kept_votes
 from runner.protocols import Judge, offered
 from runner.records import Judgement
 
@@ -42,7 +42,18 @@ class PanelJudge:
         return {name: offered(judge, "provenance") for name, judge in self.judges.items()}
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
-        judgements = await gathered({name: judge.judge(rubric, fields) for name, judge in self.judges.items()})
+        return await self._judged(rubric, fields, {})
+
+    async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
+        return await self._judged(rubric, fields, kept_votes(earlier))
+
+    async def _judged(self, rubric: str, fields: Mapping[str, Any], kept: Mapping[str, Judgement]) -> Judgement:
+        whole = {name for name, vote in kept.items() if vote.is_whole}
+        missing = {name: judge for name, judge in self.judges.items() if name not in whole}
+        votes = await gathered(
+            {name: judged_by(judge, rubric, fields, kept.get(name)) for name, judge in missing.items()}
+        )
+        judgements = {name: votes[name] if name in votes else kept[name] for name in self.judges}
         claims = {
             f"{name}/claims": each.details["claims"] for name, each in judgements.items() if "claims" in each.details
         }

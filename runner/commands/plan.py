@@ -29,5 +29,7 @@ def main(argv: Sequence[str]) -> int:
     cells = plan_of(line).runs
     if hosts := receivers(cells):
         terminal.lines(LANGUAGES[str(cells[0].cfg.report.language)]("progress.receivers", hosts=", ".join(hosts)))
+    for cell in cells:
+        cell.cfg.dry_run = True  # data sets keep nothing of what they read
     terminal.show(*plan_view(plan_cells(cells), cells[0].cfg.report.language))
     return 0

@@ -169,6 +169,10 @@ def cells(overrides: Sequence[str]) -> list[list[str]]:
     for override in map(parse, overrides):
         key = override.get_key_element()
         values[key] = [f"{key}={value}" for value in _values(override)]
+        if any(_key(text) is None for text in values[key]):
+            raise ConfigError(
+                [Problem(key.lstrip("+~"), "no value that Hydra reads; in quotes ('…') all of it is a text")]
+            )
     if math.prod(map(len, values.values())) > MOST_RUNS:
         longest = max(values, key=lambda key: len(values[key]))
         raise ConfigError([Problem(longest, f"more than {MOST_RUNS:,} runs in one command; expected fewer values")])

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from runner.config.doors import BY_KEY, made, missing_methods, open_doors
+from runner.config.doors import BY_KEY, made, missing_methods, open_doors, returns_alike
+from runner.config.frozen import CONF, read_mapping
 from runner.config.hydra_internals import key_of, written
 from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
@@ -108,9 +109,23 @@ class Component:
     cls: type | None
 
     def problem(self, wanted: tuple[type, ...]) -> Problem | None:
-        """That it is none of what is wanted."""
+        """That it is none of what is wanted, and which choices of its group are."""
         fault = None if self.cls is None else misfit(self.cls, wanted)
-        return None if fault is None else Problem(f"{self.key}._target_", fault)
+        if fault is None:
+            return None
+        choices = [f"{self.key}={name}" for name in _fitting(self.key, wanted)]
+        return Problem(f"{self.key}._target_", fault + (f"; expected {' or '.join(choices)}" if choices else ""))
+
+
+def _fitting(group: str, wanted: tuple[type, ...]) -> Iterator[str]:
+    """Choices of the program."""
+    for path in sorted(CONF.joinpath(*group.split(".")).glob("*.yaml")):
+        try:
+            cls = load(str(read_mapping(path).get("_target_")))
+        except UNLOADABLE:  # what it needs is not installed
+            continue
+        if misfit(cls, wanted) is None and any(returns_alike(cls, each) for each in wanted):
+            yield path.stem
 
 
 def check(*nodes: DictConfig) -> list[Problem]:

@@ -23,6 +23,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import pairwise
 from math import isfinite
+from operator import gt
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ from runner.records import (
 )
 from runner.system.writing import FULL
 from runner.text.chunking import Passage
+from runner.text.citations import citations
 
 ROUNDING = 1e-6  # by which a number in 0..1 may miss it: of float32, whose cosines reach 1.0000001
 NOT_UNIT = 2e-3  # by which the squared length of a vector may miss 1
@@ -215,21 +217,34 @@ def open_doors(component: Any, protocol: type | None, key: str, log: dict[str, s
 
 
 def missing_methods(component: Any, protocol: type, key: str) -> None:
-    """Raises ComponentError where a component lacks what its protocol demands."""
-    demanded = _own_methods(protocol)
-    missing = [name for name in demanded if not callable(getattr(component, name, None))]
+    """Raises ComponentError where a component lacks what its protocol demands, whatever its class has."""
     cls = type(component)
-    if missing:
-        raise ComponentError(
-            f"{key} ({cls.__module__}.{cls.__qualname__}): has no method {', '.join(missing)}; "
-            f"a {protocol.__name__} has {', '.join(demanded)}",
-            1,
-        )
-    if protocol is protocols.Judge and getattr(component, "on_failure", None) not in ("zero", "exclude"):
-        shown = _shown(getattr(component, "on_failure", None))
-        raise ComponentError(
-            f"{key} ({cls.__module__}.{cls.__qualname__}): on_failure: expected 'zero' or 'exclude', got {shown}", 1
-        )
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    problem = lacking(component, protocol, name)
+    if problem is None and protocol is protocols.Judge:
+        on_failure = getattr(component, "on_failure", None)
+        if on_failure not in ("zero", "exclude"):
+            problem = f"on_failure: expected 'zero' or 'exclude', got {_shown(on_failure)}"
+    if problem is not None:
+        raise ComponentError(f"{key} ({name}): {problem}", 1)
+
+
+def lacking(component: Any, protocol: type, name: str) -> str | None:
+    """Which methods of a protocol a component, or a class, does not have."""
+    demanded = _own_methods(protocol)
+    missing = [method for method in demanded if not callable(getattr(component, method, None))]
+    if not missing:
+        return None
+    methods = ", ".join(demanded)
+    return f"expected {protocol.__name__}, with the methods {methods}; {name} has no {', '.join(missing)}"
+
+
+def returns_alike(cls: type, protocol: type) -> bool:
+    """Whether the methods of a protocol are annotated in a class as they are there. Two protocols may have a method of
+    one name."""
+    return all(
+        _returned(getattr(cls, name)) == _returned(declared) for name, declared in _own_methods(protocol).items()
+    )
 
 
 @functools.cache
@@ -535,20 +550,24 @@ def _is_in_order(ranking: Ranking, corpus: Corpus | None) -> bool:
     if type(relevance[0]) is not float or type(scores[0]) is not float:
         return False
     unique = set(ids)
-    is_known = set(map(type, ids)) <= {str} and "" not in unique if corpus is None else unique <= corpus.chunk_ids
+    if corpus is None:
+        is_known = set(map(type, ids)) <= {str} and "" not in unique
+    else:
+        is_known = corpus.chunk_ids.issuperset(unique)
     if not is_known or len(unique) < len(ids):
         return False
-    try:  # sorting and adding know floats, and take a tenth of the time that min, max and comparing take
-        shares, numbers = sorted(relevance), np.array(scores, np.float64)
-        if not (isfinite(sum(relevance)) and isfinite(sum(scores)) and shares[0] >= 0 and shares[-1] <= 1):
+    try:  # sorting and adding know floats, and take a tenth of the time that min and max take
+        shares = sorted(relevance)
+        if not (isfinite(sum(relevance)) and shares[0] >= 0 and shares[-1] <= 1):
             return False
+        if not (isfinite(scores[0]) and isfinite(scores[-1])):
+            return False
+        if all(map(gt, scores, scores[1:])):
+            return True
     except (TypeError, ValueError, OverflowError):  # of numbers that are none
         return False
-    before, after = numbers[:-1], numbers[1:]
-    if (before > after).all():
-        return True
-    tied = np.flatnonzero(before == after).tolist()
-    return bool((before >= after).all()) and all(ids[place] > ids[place + 1] for place in tied)
+    pairs = zip(pairwise(scores), pairwise(ids), strict=True)
+    return all(before > after or (before == after and one > other) for (before, after), (one, other) in pairs)
 
 
 def _plain(door: Door, column: Any, of: str) -> tuple[Any, ...]:
@@ -730,11 +749,18 @@ CASE: Mapping[str, Any] = {"language": str | None, "difficulty": str | None, "ta
 # --- answers, judgements, and what else is said -----------------------------------------------------
 
 
-def _answer(door: Door, generator: Any, answer: Answer, *_: Any, **__: Any) -> Answer:
-    """Numbers beyond the contexts are what a model got wrong: they are counted, not refused."""
+def _answer(
+    door: Door, generator: Any, answer: Answer, query: Any = None, contexts: Sequence[Any] = (), *_: Any, **__: Any
+) -> Answer:
+    """Numbers beyond the contexts that stand in the text are what a model got wrong: they are counted, not refused."""
     for number in answer.citations:
         if number < 1:
             raise door.wrong(f"citations: expected numbers of contexts, from 1, got {number}")
+        if number > len(contexts) and number not in citations(answer.text):
+            raise door.wrong(
+                f"citations: expected numbers of the {len(contexts)} contexts, or of sources that the text cites, "
+                f"got {number}"
+            )
     return answer
 
 
@@ -903,6 +929,7 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Retriever", "is_cached"): _each,
     ("Generator", "generate"): _answer,
     ("Judge", "judge"): _judgement,
+    ("Judge", "complete"): _judgement,
     ("Reranker", "rerank"): _assessment,
     ("Suggester", "index"): _facts,
     ("Suggester", "suggest"): _suggestions,

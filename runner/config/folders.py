@@ -10,7 +10,7 @@ from pathlib import Path
 
 from runner.config import arguments
 from runner.config.choices import ENTRY_POINTS
-from runner.config.frozen import CONF, Frozen, check_bounded, read_mapping
+from runner.config.frozen import CONF, Frozen, check_bounded, files_of, read_mapping
 from runner.errors import ConfigError, InputError
 
 FILES = ("*.yaml", "*/*.yaml")  # of a group, and of groups in it
@@ -30,6 +30,9 @@ def with_search_path(
         parsed = arguments.parse(override)
         value = parsed.value()
         if parsed.key_or_group == "hydra.searchpath" and isinstance(value, list):
+            for place in map(str, value):
+                if not place.startswith("pkg://"):
+                    check_size(place.removeprefix("file://"))
             places = [str(place) for place in value] + places
         else:
             others.append(override)
@@ -48,7 +51,8 @@ def composable(folders: Sequence[str]) -> Iterator[None]:
     names the file; without such folders it is a bug and passes."""
     from yaml import YAMLError
 
-    _check_size(folders)
+    for folder in folders:
+        check_size(folder)
     try:
         yield
     except ConfigError:  # which may be because of such a file
@@ -68,9 +72,10 @@ def composable(folders: Sequence[str]) -> Iterator[None]:
         ) from None
 
 
-def _check_size(folders: Sequence[str]) -> None:
-    """Before Hydra makes values of files. What else is wrong with them shows when they are read."""
-    for path in sorted(path for folder in folders for path in Path(folder).rglob("*.yaml")):
+def check_size(folder: str) -> None:
+    """Before Hydra makes values of files. Raises InputError for a folder with too much in it. What else is wrong with
+    its files shows when they are read."""
+    for path in files_of(folder):
         with suppress(OSError, ValueError):
             check_bounded(path)
 

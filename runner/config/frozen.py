@@ -16,6 +16,7 @@ frozen, all others are those of today.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -33,6 +34,7 @@ from runner.system.store import fingerprint
 
 SCHEMA = 1
 FILE = "frozen.yaml"
+MOST_ENTRIES = 10_000  # files and folders in a folder of configuration
 LARGEST_FILE = 2_000_000  # bytes of a file of configuration
 CONF = Path(__file__).resolve().parent.parent.parent / "conf"
 UNFOLDED = ".frozen"  # in the folder of a run: what Hydra composes, wherever its jobs run
@@ -207,6 +209,28 @@ def _write(folder: Path, place: str, values: Mapping[str, Any], package: str | N
 
 def _yaml(values: Mapping[str, Any]) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(dict(values)))
+
+
+def files_of(folder: str | Path) -> list[Path]:
+    """The YAML files below a folder of configuration, those behind links too. Raises InputError where there is more
+    than a folder of configuration holds."""
+    found: list[Path] = []
+    seen: set[str] = set()
+    n_entries = 0
+    for place, inner, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(place)
+        if real in seen:
+            inner.clear()
+            continue
+        seen.add(real)
+        n_entries += len(inner) + len(names)
+        if n_entries > MOST_ENTRIES:
+            raise InputError(
+                f"--config-dir: {folder}: expected a folder of configuration, found more than {MOST_ENTRIES:,} files "
+                "and folders in it"
+            )
+        found += [Path(place, name) for name in names if name.endswith(".yaml")]
+    return sorted(found)
 
 
 def check_bounded(path: Path) -> None:

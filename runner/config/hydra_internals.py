@@ -6,13 +6,15 @@ has something else. What is documented (compose, initialize, OmegaConf.select �
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from runner.config import arguments
+from runner.errors import Problem
 
 if TYPE_CHECKING:
     from hydra.core.config_loader import ConfigLoader
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from runner.config.compose import Cell
 
 SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # the `_target_` of hydra/sweeper=basic
+MOST_REFERRED = 1_000_000  # characters that the interpolations of one value may stand for
+REFERENCE = re.compile(r"(?:\$\{|(?<=:))(\.*)(\w[\w.\[\]@/-]*)(?=[},])")  # `${k}`, and the name in `${oc.select:k}`
 LATE = ("out", "hydra.mode", "hydra.sweep.subdir")  # what is known only when the runs start
 
 
@@ -40,6 +44,70 @@ def node_of(parent: DictConfig | ListConfig, name: Any) -> Any:
 def written(parent: DictConfig | ListConfig, name: Any) -> Any:
     """The value as it is written: `${k}` for an interpolation."""
     return node_of(parent, name)._value()
+
+
+def grown(cfg: DictConfig) -> Problem | None:
+    """A value whose interpolations stand for more than MOST_REFERRED characters, told without resolving any: a few
+    lines of `a: ${b}${b}` may mean billions."""
+    sizes: dict[int, int] = {}
+    try:
+        _size(cfg, sizes)
+        largest = next((node for node in _leaves(cfg) if sizes.get(id(node), 0) > MOST_REFERRED), None)
+    except RecursionError:
+        return Problem("configuration", "interpolations (${…}) or mappings stand in one another too deep")
+    if largest is None:
+        return None
+    return Problem(
+        str(largest._get_full_key(None)),
+        f"its interpolations (${{…}}) stand for more than {MOST_REFERRED:,} characters",
+    )
+
+
+def _size(node: Any, sizes: dict[int, int]) -> int:
+    """Characters of a value as text, or more; what refers to itself is found out when it is resolved."""
+    if id(node) in sizes:
+        return sizes[id(node)]
+    sizes[id(node)] = 1
+    value = None if node is None else node._value()
+    if isinstance(value, str):
+        matches = REFERENCE.finditer(value) if "${" in value else ()
+        found = len(value) + sum(_size(_referred(node, *match.groups()), sizes) for match in matches)
+    elif OmegaConf.is_config(node):
+        found = 1 + sum(_size(inner, sizes) for inner in _inner(node))
+    else:
+        found = 1
+    sizes[id(node)] = min(found, MOST_REFERRED + 1)
+    return sizes[id(node)]
+
+
+def _referred(node: Any, dots: str, path: str) -> Any:
+    """What stands there; of something in what is an interpolation itself, all of that."""
+    at = node._get_root()
+    if dots:
+        at = node
+        for _ in dots:
+            at = at._get_parent() if at is not None else None
+    for name in filter(None, re.split(r"[.\[\]]", path)):
+        value: Any = at._value() if OmegaConf.is_config(at) else None
+        if isinstance(value, dict):
+            at = value.get(name)
+        elif isinstance(value, list):
+            at = value[int(name)] if name.isdecimal() and int(name) < len(value) else None
+    return at
+
+
+def _inner(node: DictConfig | ListConfig) -> list[Any]:
+    value: Any = node._value()
+    if not isinstance(value, dict | list):
+        return []
+    return list(value.values()) if isinstance(value, dict) else value
+
+
+def _leaves(node: Any) -> Iterator[Any]:
+    for inner in _inner(node) if OmegaConf.is_config(node) else ():
+        yield from _leaves(inner)
+    if not OmegaConf.is_config(node) or isinstance(node._value(), str):
+        yield node
 
 
 # --- choices of groups ------------------------------------------------------------------------------

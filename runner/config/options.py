@@ -138,8 +138,8 @@ def _model_problems(cfg: DictConfig) -> list[Problem]:
         return []
     for key in sorted(keys(cfg.evaluation)):
         node = OmegaConf.select(cfg, key)
-        name = node.get("model")
-        if "models" not in node or not isinstance(name, str):
+        name = node.get("model") if isinstance(node, DictConfig) else None  # a name may look like a number
+        if node is None or "models" not in node or not isinstance(name, str):
             continue
         settings = providers.get(name.partition(":")[0])
         pinned = isinstance(settings, DictConfig) and settings.get("pinned", False)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from typing_extensions import get_protocol_members
 
 from runner import protocols
+from runner.config.doors import lacking
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -86,12 +87,7 @@ def _misfit(cls: type, wanted: type) -> str | None:
     name = f"{cls.__module__}.{cls.__qualname__}"
     if not getattr(wanted, "_is_protocol", False):
         return None if issubclass(cls, wanted) else f"expected {wanted.__name__}; {name} is none"
-    members = sorted(get_protocol_members(wanted))
-    methods = [each for each in members if inspect.isroutine(inspect.getattr_static(wanted, each, None))]
-    missing = [method for method in methods if not callable(getattr(cls, method, None))]
-    if not missing:
-        return None
-    return f"expected {wanted.__name__}, with the methods {', '.join(methods)}; {name} has no {', '.join(missing)}"
+    return lacking(cls, wanted, name)
 
 
 def misspelt(cls: type, settings: Collection[str], roles: Iterable[type]) -> dict[str, str]:

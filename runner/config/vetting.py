@@ -21,7 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
 from runner.config.choices import ENTRY_POINTS
-from runner.config.frozen import CONF, Frozen, read_mapping
+from runner.config.frozen import CONF, Frozen, files_of, read_mapping
 from runner.config.hydra_internals import key_of, node_of, written
 from runner.config.schema import load
 from runner.errors import InputError
@@ -79,6 +79,10 @@ class Vetting:
         language = cfg.report.get("language") if isinstance(cfg.get("report"), DictConfig) else None
         self._demand(strange(cfg, self._own), supported(language))
 
+    def of_classes(self, cfg: DictConfig) -> None:
+        """Where nothing is run or sent, but classes are looked at, which imports them."""
+        self._demand((part for part in strange(cfg, self._own) if part.why == FOREIGN), "en")
+
     @cached_property
     def _own(self) -> Own:
         return own(self.overrides, self.folders)
@@ -133,7 +137,7 @@ def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
 def _files(folders: Sequence[str]) -> Iterator[Path]:
     places = [CONF, *map(Path, folders), *(_folder_of(point) for point in entry_points(group=ENTRY_POINTS))]
     for place in places:
-        yield from sorted(place.rglob("*.yaml"))
+        yield from files_of(place)
 
 
 def _folder_of(point: EntryPoint) -> Path:
@@ -284,9 +288,17 @@ def _why_not(name: str, text: str, own: Own) -> str | None:
     if ADDRESS_KEY.fullmatch(name) or ADDRESS.fullmatch(text.strip()):
         is_own = own.knows_address(text) or (DATABASE.fullmatch(text) and ".." not in Path(text).parts)
         return None if is_own else NO_ADDRESS
-    if ELSEWHERE.match(text.strip()) or name in FILE_KEYS:
+    if ELSEWHERE.match(text.strip()) or name in FILE_KEYS or _leads_out(text):
         return None if text in own.texts else NO_FILE
     return None
+
+
+def _leads_out(text: str) -> bool:
+    """Whether it goes, by way of a link below the working directory, to elsewhere."""
+    try:
+        return not Path(text).resolve().is_relative_to(Path.cwd().resolve())
+    except (OSError, RuntimeError, ValueError):  # no path at all; a link to itself
+        return False
 
 
 def _misplaced(target: str, own: Own) -> str | None:

@@ -11,6 +11,7 @@ from typing import IO, Any
 from runner.errors import Problem, RunnerError
 
 BUFFER_BYTES = 1 << 20
+DEEPEST = 200  # lists and mappings in one another
 MOST_REPEATED = 100_000  # values that aliases of a YAML file may stand for
 
 
@@ -71,7 +72,10 @@ def parsed_yaml(
 
     try:
         check_growth(text)
-        return (load or yaml.safe_load)(text)
+        value = (load or yaml.safe_load)(text)
+        if is_deep(value):
+            raise RecursionError
+        return value
     except GrowthError as problem:
         raise error(f"{key}: {path}: {problem}") from None
     except yaml.YAMLError as problem:
@@ -82,6 +86,22 @@ def parsed_yaml(
         raise error(f"{key}: {path} is not YAML: nested too deeply") from None
     except ValueError as problem:  # a date that there is none of, a number of thousands of digits
         raise error(f"{key}: {path} is not YAML: {problem}") from None
+
+
+def is_deep(value: Any) -> bool:
+    """Whether lists and mappings stand in one another DEEPEST deep: what was read could not be written again."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _values(outer) if isinstance(inner, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _values(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 class GrowthError(ValueError):

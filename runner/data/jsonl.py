@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import orjson
 
-from runner.data.files import open_file
+from runner.data.files import DEEPEST, is_deep, open_file
 from runner.data.problems import ProblemLog
 from runner.errors import RunnerError
 
@@ -49,16 +49,11 @@ def placed_jsonl(
 def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[str, Any] | None:
     """The object of one line; None, with the reason in the log, where there is none."""
     try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        line = line.removeprefix(BOM).rstrip()
-        if not line:
-            return None
-        try:
-            value = parse_with_care(line, path, number, log)
-        except ValueError as problem:
+        value = _parsed(line, path, number, log)
+    except ValueError as problem:
+        if line.removeprefix(BOM).strip():
             log.error(path, str(problem), number)
-            return None
+        return None
     if isinstance(value, dict):
         return value
     log.error(path, f"expected a JSON object, found {described(value)}", number)
@@ -70,12 +65,20 @@ def read_json(path: str, key: str, log: ProblemLog, error: type[RunnerError]) ->
     with open_file(path, key, error) as file:
         content = file.read()
     try:
-        return orjson.loads(content)
+        return _parsed(content, path, None, log)
+    except ValueError as problem:
+        raise error(f"{key}: {path}: {problem}") from None
+
+
+def _parsed(content: bytes, path: str, line: int | None, log: ProblemLog) -> Any:
+    """Raises ValueError with the reason."""
+    try:
+        value = orjson.loads(content)
     except orjson.JSONDecodeError:
-        try:
-            return parse_with_care(content, path, None, log)
-        except ValueError as problem:
-            raise error(f"{key}: {path}: {problem}") from None
+        value = parse_with_care(content if line is None else content.removeprefix(BOM).rstrip(), path, line, log)
+    if content.count(b"[") + content.count(b"{") > DEEPEST and is_deep(value):
+        raise ValueError("nested too deeply")
+    return value
 
 
 def parse_with_care(content: bytes, path: str, line: int | None, log: ProblemLog) -> Any:

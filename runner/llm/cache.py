@@ -63,7 +63,8 @@ class ReplyCache:
 
     def find(self, request: bytes, *, for_plan: bool = False) -> Reply | None:
         """`for_plan`: what the next command would find, which asks for all that was of no use anew."""
-        if self.mode == "none" or not (self.stores or self._path.exists()):
+        makes_file = self.stores and not for_plan
+        if self.mode == "none" or not (makes_file or self._path.exists()):
             return None
         digest, sweep = _digest(request), self._own_sweep()
         serves = self._serves if not for_plan or self.mode == "replay" else _is_of_use

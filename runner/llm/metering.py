@@ -101,6 +101,13 @@ def note_texts(role: str, model: str, texts: Iterable[str], cost: Callable[[str]
             meter.add(_owner.get() or meter.owners.get(text, ""), role, digest, _role_cost(cost(text)))
 
 
+def pass_on(meter: Meter) -> None:
+    """What was asked alone counts for the meters around it as well."""
+    for outer in _running.get():
+        for key, cost in meter.entries.items():
+            outer.entries.setdefault(key, cost)
+
+
 def charge(costs: Mapping[str, RoleCost]) -> None:
     """What was asked before on behalf of what is metered now, and is not asked again. `costs`: by role."""
     for meter in _running.get():

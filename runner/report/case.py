@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
+from runner.records import KEPT_VOTES
 from runner.report import metric
 from runner.report.blocks import (
     FILES,
@@ -211,7 +212,8 @@ def _contexts(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
 def _judgements(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     """Each vote, each claim with its verdict, and whatever else a judge has left."""
     for rubric, judgement in (row.get("judgements") or {}).items():
-        for name, value in (judgement.get("details") or {}).items():
+        details = {name: value for name, value in (judgement.get("details") or {}).items() if name != KEPT_VOTES}
+        for name, value in details.items():
             title = f"{metric.rubric(rubric, say)}, {_detail_title(name, say)}"
             if name == "scores":
                 for criterion, entry in value.items():

@@ -223,9 +223,17 @@ def read_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> Swe
 
 
 def _declared(cells: Sequence[Cell], written: Mapping[str, Any]) -> Catalogue:
-    """What the runs declared. Where their folders are gone, what an earlier summary.json says."""
+    """What the runs declared. Where their folders are gone, what an earlier summary.json says. Raises InputError where
+    nothing else says it, and that is damaged."""
     there = [declared_in(cell.run) for cell in cells if cell.run.get("config")]
-    return together([*there, declared_in(written)] if not there or DECLARED in written else there)
+    if there and DECLARED not in written:
+        return together(there)
+    try:
+        return together([*there, declared_in(written)])
+    except ValueError as error:
+        if there:
+            return together(there)
+        raise InputError(f"summary.json of the sweep: damaged: {error}") from None
 
 
 def _paired(

@@ -16,7 +16,7 @@ from runner.config.compose import Plan
 from runner.errors import ConfigError, InputError, Problem
 from runner.run.job import Outcome
 from runner.system.metadata import read_json
-from runner.system.writing import from_here
+from runner.system.writing import from_here, remove_half_written
 
 
 @contextmanager
@@ -46,6 +46,7 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
         raise InputError(f"out: {folder} is in use by another run; wait for it or choose another folder") from None
     try:
+        remove_half_written(folder)
         yield
     finally:
         os.close(descriptor)

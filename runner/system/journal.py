@@ -1,8 +1,8 @@
 """per_item.jsonl: one row a case, appended as it finishes; the file from which a run resumes.
 
-A row is finished when everything that was asked for its case came: the case ended well, and no judgement of it
-failed. Rows that are not wait in .unfinished.jsonl while their cases are asked for what is missing, so that a process
-that is killed meanwhile loses nothing; per_item.jsonl never has two rows of one case."""
+A row is finished when everything that was asked for its case came: the case ended well, and no judgement of it, nor
+a vote of one, failed. Rows that are not wait in .unfinished.jsonl while their cases are asked for what is missing, so
+that a process that is killed meanwhile loses nothing; per_item.jsonl never has two rows of one case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 
 from runner.errors import StopRunError
-from runner.records import Row
+from runner.records import KEPT_VOTES, Row
 from runner.system.redaction import redacted_bytes
 from runner.system.writing import in_words, replacing
 
@@ -125,8 +125,12 @@ class Journal:
 
 def is_finished(row: Mapping[str, Any]) -> bool:
     """Whether everything came that was asked for a case."""
-    judgements = row["judgements"].values()
-    return row["status"] == "ok" and all(said["score"] is not None and not said["error"] for said in judgements)
+    return row["status"] == "ok" and all(map(_is_whole, row["judgements"].values()))
+
+
+def _is_whole(judgement: Mapping[str, Any]) -> bool:
+    failed = judgement["score"] is None or judgement["error"]
+    return not failed and KEPT_VOTES not in (judgement["details"] or {})
 
 
 def _offsets(path: Path) -> dict[str, tuple[tuple[int, int], bool]]:

@@ -15,6 +15,7 @@ from typing import Any
 from runner.system.redaction import redact_file, redacted, redacted_bytes
 from runner.system.terminal import harmless
 
+SCRATCH = re.compile(r"\..+\.(json|jsonl|csv|md|html|xml|yaml|txt)\.\d+")  # of `replacing`
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.A)
 GOES_ON = "finished cases are kept; run the same command again to resume"
@@ -84,6 +85,15 @@ def replacing(path: Path, *, redacts: bool = True) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno and str(error.filename or scratch) == str(scratch):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def remove_half_written(folder: Path) -> None:
+    """What processes that were killed left of files that they were `replacing` in a folder and in those right below it.
+    Only where nobody else writes."""
+    for path in (*folder.glob(".*"), *folder.glob("*/.*")):
+        if SCRATCH.fullmatch(path.name):
+            with suppress(OSError):
+                path.unlink()
 
 
 def in_words(error: OSError, place: Path | str) -> str:

@@ -128,7 +128,8 @@ def test_a_broken_file_is_told_line_by_line(capsys: pytest.CaptureFixture[str]) 
         (["suggester=lexcal"], "did you mean 'lexical'"),
         (
             ["dataset=demo"],
-            "dataset._target_: expected LinkPlaces, with the methods read; plugins.dataset.demo",
+            "expected LinkPlaces, with the methods read; plugins.dataset.demo.DemoDataset has no read; expected "
+            "dataset=links\n",
         ),
     ],
 )

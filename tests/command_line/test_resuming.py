@@ -134,3 +134,15 @@ def test_changed_tags_start_over(data: list[str], tmp_path: Path) -> None:
     queries.write_text(queries.read_text(encoding="utf-8").replace("space", "sky"), encoding="utf-8")
     assert main([*data, "out=x"]) == 0
     assert set(read("x/summary.json")["slices"]["tag"]) == {"sky"}
+
+
+def test_half_a_file_of_a_killed_process_is_gone_after_the_same_command(data: list[str]) -> None:
+    words = [*data, "k=1,2", "out=x"]
+    assert main(words) == 0
+    before = sorted(Path("x").rglob("*"))
+    halves = [Path("x/.summary.json.4711"), Path("x/0/.report.html.4711"), Path("x/1/..journal.json.4711")]
+    for half in halves:
+        half.write_text("{", encoding="utf-8")
+    Path("x/.mine.4711").touch()
+    assert main(words) == 0
+    assert sorted(Path("x").rglob("*")) == sorted([*before, Path("x/.mine.4711")])

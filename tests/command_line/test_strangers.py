@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from runner.cli import main
 from runner.config.frozen import Frozen
@@ -335,6 +336,28 @@ def test_files_elsewhere(key: str, value: Any) -> None:
     assert not Path("outputs").exists() and not Path("elsewhere").exists()
 
 
+@pytest.mark.parametrize("value", ["link", "link/secret.jsonl", "자료/../link/secret.jsonl", "deep/file.jsonl"])
+def test_links_to_elsewhere(value: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A record may come with links, as archives do."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "secret.jsonl").write_text("{}", encoding="utf-8")
+    Path("link").symlink_to(elsewhere)
+    Path("deep").mkdir()
+    Path("deep/file.jsonl").symlink_to(elsewhere / "secret.jsonl")
+    made(lambda values: values["dataset"].update(corpus=value))
+    done = typed("-cd", str(RECORD), "-cn", "frozen", "retriever=keyword")
+    assert done.returncode == 1
+    assert f"  dataset.corpus: '{value}': a file or folder that is not below" in done.stderr
+    assert not Path("outputs").exists()
+
+
+def test_a_link_below_the_working_directory() -> None:
+    Path("same").symlink_to(".")
+    corpus = Frozen.read(RECORD / "frozen.yaml").values["dataset"]["corpus"]
+    made(lambda values: values["dataset"].update(corpus=f"same/{corpus}"))
+    assert typed("plan", "-cd", str(RECORD), "-cn", "frozen").returncode == 0
+
+
 def asking(
     values: dict[str, Any], url: str | None, variable: str | None = "OPENAI_API_KEY", name: str = "mine"
 ) -> None:
@@ -483,6 +506,31 @@ def test_a_run_folder_of_a_stranger_is_uploaded_only_by_what_is_installed() -> N
         done = ran("track", "run")
         assert done.returncode == 1 and server.received == []
         assert "--trust" in done.stderr
+
+
+def test_freezing_the_run_of_a_stranger_imports_nothing_of_theirs() -> None:
+    """Nor do the other commands that read its folder."""
+    Path("theirs.py").write_text(
+        "from pathlib import Path\nPath('marker').touch()\nclass Retriever:\n"
+        "    def index(self, corpus, workspace): ...\n    def search(self, queries, k): ...\n",
+        encoding="utf-8",
+    )
+    composed = Path("run/.hydra/config.yaml")
+    values = yaml.safe_load(composed.read_text(encoding="utf-8"))
+    values["retriever"] = {"_target_": "theirs.Retriever"}
+    composed.write_text(yaml.safe_dump(values), encoding="utf-8")
+    change("run/run.json", config={**read("run/run.json")["config"], "retriever": {"_target_": "theirs.Retriever"}})
+    for words in (["freeze", "run", "new"], ["snapshot", "run", "s.json"], ["results", "run"]):
+        done = ran(*words)
+        assert (done.returncode, Path("marker").exists()) == (int(words[0] == "freeze"), False), done.stderr
+    assert ran("freeze", "run", "new").stderr == (
+        "error: run names what is neither of this program nor in your own configuration; nothing was run:\n"
+        "  retriever: theirs.Retriever(): of no package that is installed as part of runner\n"
+        "--trust runs the record of somebody that you trust with all of it; what you type yourself needs none\n"
+    )
+    assert not Path("new").exists()
+    assert ran("freeze", "run", "new", "--trust").returncode == 0
+    assert Path("new/frozen.yaml").is_file()
 
 
 # --- the flag -------------------------------------------------------------------------------------

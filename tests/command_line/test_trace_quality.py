@@ -129,7 +129,8 @@ def test_novelty_in_a_redis_is_that_in_memory(capsys: pytest.CaptureFixture[str]
     [
         (
             ["dataset=demo"],
-            "dataset._target_: expected Traces, with the methods read; plugins.dataset.demo",
+            "dataset._target_: expected Traces, with the methods read; plugins.dataset.demo.DemoDataset has no read; "
+            "expected dataset=traces\n",
         ),
         (["dataset.traces=no.jsonl"], "dataset.traces: file not found: no.jsonl"),
         (["novelty.ttl_ms=5"], "novelty.ttl_ms: counts the time between traces: it needs novelty.order=time"),

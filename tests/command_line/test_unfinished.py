@@ -257,3 +257,55 @@ def test_rows_that_wait_count_again_when_nothing_more_is_asked(words: list[str],
     after = read("o/summary.json")
     assert (after["cases"], after["metrics"]) == (before["cases"], before["metrics"])
     assert read("o/run.json")["status"] == "partial"
+
+
+VOTING = {
+    "repeats": ["judge=openai", "judge.model=local:small", "judge.repeats=3"],
+    "panel of repeats": [
+        "judge=panel",
+        "~judge.judges.third",
+        "judge.judges.first.model=local:small",
+        "judge.judges.second.model=local:other",
+        "judge.judges.second.repeats=2",
+    ],
+}
+
+
+@pytest.mark.parametrize(("judge", "cache"), [("repeats", "use"), ("repeats", "none"), ("panel of repeats", "none")])
+def test_the_same_command_asks_for_exactly_the_votes_that_failed(
+    judge: str, cache: str, server: ModelsServer, tmp_path: Path
+) -> None:
+    """The numbers are then those of a run in which nothing failed, the cost of the case too."""
+    words = [*rag(server.url, tmp_path), *VOTING[judge], "judge.health=false", "max_failure_rate=1", f"cache={cache}"]
+    words = [word for word in words if judge == "repeats" or word != "judge.model=local:small"]
+    assert main([*words, "out=whole", "cache_dir=other"]) == 0
+    failed: list[dict[str, Any]] = []
+
+    def one_vote(body: dict[str, Any]) -> Reply | None:
+        if not (is_judged(body) and by_relevancy(body) and is_asked(body, "red planet")):
+            return None
+        if (body["model"] == "small" and judge != "repeats") or (failed and body != failed[0]):
+            return None
+        failed.append(body)
+        return refusing(body)
+
+    server.respond = one_vote
+    assert main([*words, "out=o"]) == 0
+    (before,) = [row for row in rows("o").values() if "kept_votes" in row["judgements"]["answer_relevancy"]["details"]]
+    assert before["unscored"] == [] and before["judgements"]["answer_relevancy"]["score"] is not None
+    server.reset()
+    assert main([*words, "out=o"]) == 0
+    assert (server.count, rows("o")[before["id"]]) == (1, before)
+    server.respond = None
+    server.reset()
+    assert main([*words, "out=o"]) == 0
+    assert server.count == 1
+    assert {id: row["judgements"] for id, row in rows("o").items()} == {
+        id: row["judgements"] for id, row in rows("whole").items()
+    }
+    whole, again = read("whole/summary.json"), read("o/summary.json")
+    assert whole.pop("timing") and again.pop("timing")
+    assert whole == again
+    server.reset()
+    assert main([*words, "out=o"]) == 0
+    assert server.count == 0

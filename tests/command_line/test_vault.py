@@ -72,3 +72,11 @@ def test_a_note_that_changed_is_found_by_what_it_says_now(vault: list[str]) -> N
     Path("notes/굴.md").write_text("# 굴\n\n붉은 동물은 밤에 어디서 사냥하나", encoding="utf-8")
     assert main([*vault, "retriever=keyword", "retriever.graph_rerank=false", "out=after"]) == 0
     assert (metrics_of("before")["mrr"], metrics_of("after")["mrr"]) == (pytest.approx(1 / 3), 1.0)
+
+
+@pytest.mark.parametrize("model", [[], ["+experiment=full_rag", "judge=openai", "judge.model=local:small"]])
+def test_a_plan_keeps_nothing_of_what_it_reads(vault: list[str], model: list[str]) -> None:
+    words = [*(model or vault[:1]), *vault[1:-1], "retriever=keyword"]
+    before = sorted(Path().rglob("*"))
+    assert main(["plan", *words]) == 0
+    assert sorted(Path().rglob("*")) == before

@@ -106,7 +106,7 @@ async def embedded(server: ModelsServer, folder: Path) -> None:
         except (EvaluationError, TimeoutError) as error:
             told(error)
         else:
-            assert found.shape[0] == 2 and found.dtype == "float32"
+            assert [row.dtype for row in found.rows] == ["float64", "float64"]
 
 
 async def judged(server: ModelsServer, folder: Path, mode: Any) -> None:

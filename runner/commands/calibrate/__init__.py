@@ -49,6 +49,7 @@ from runner.data.problems import ProblemLog, listed
 from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem
 from runner.llm.rubrics import misspelt
+from runner.metrics.catalogue import declared_in
 from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS
 from runner.run.folders import is_locked
 from runner.run.preflight import announce
@@ -166,6 +167,7 @@ def _run(folder: Path, cfg: DictConfig) -> RunFolder:
         raise InputError(f"run: {folder} has no results ({run.run.get('status')})")
     with legible(folder):
         demand_same_judge(run, resolved(cfg)["judge"])
+        declared_in(run.run)  # before anything is asked
     return run
 
 

@@ -24,13 +24,16 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--question", metavar="TEXT", help="the question (default: what conf says of the experiment)")
     parser.add_argument("--partial", action="store_true", help="even if it failed or did not finish")
+    parser.add_argument(
+        "--trust", action="store_true", help="look at whatever classes the run names, although somebody else made it"
+    )
     options = parser.parse_args(argv)
     if "=" in options.record.name:
         raise InputError(f"FOLDER: '{options.record}' is a setting; expected the place of the record: experiments/NAME")
     place = Path(portable(str(options.record.absolute())))
     with legible(options.run):
         source = open_source(options.run, partial=options.partial)
-        contents = contents_of(source, place, options.question)
+        contents = contents_of(source, place, options.question, trusts=options.trust)
     if not write(contents.files, place):
         terminal.note(f"{place} is this record already; nothing was written")
         return 0

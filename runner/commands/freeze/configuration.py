@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from runner.commands.freeze.portable import portable
 from runner.commands.freeze.source import Run, Source
@@ -13,6 +14,7 @@ from runner.config import arguments
 from runner.config.compose import Cell, compose_cells
 from runner.config.folders import with_search_path
 from runner.config.frozen import CONF, Frozen, read_mapping, unfolded
+from runner.config.vetting import Vetting
 from runner.errors import InputError
 
 # Options of one start of a run, not of what is run: a record has their defaults.
@@ -22,9 +24,9 @@ OF_ONE_START = (
 )  # fmt: skip
 
 
-def frozen_of(source: Source, name: str) -> tuple[Frozen, list[Cell]]:
+def frozen_of(source: Source, name: str, *, trusts: bool = False) -> tuple[Frozen, list[Cell]]:
     """What frozen.yaml is to hold, and the runs that it composes to. Raises InputError where they would not be those
-    that ran."""
+    that ran, and unless `trusts` for classes from elsewhere: somebody else may have made the folder."""
     runs = [(run, _values(run.values)) for run in source.runs]
     first, values = runs[0]
     # What only a later choice of the sweep is made of: retriever=hybrid,agentic has an agent in the second run alone.
@@ -43,7 +45,8 @@ def frozen_of(source: Source, name: str) -> tuple[Frozen, list[Cell]]:
         if group in other and choices.get(group) != choice
     }
     frozen = Frozen(name, choices, _sorted(values, choices), _sweep(source.runs), others)
-    return frozen, _checked(frozen, source, [values for _, values in runs])
+    vet = Vetting(replace(frozen, name=str(source.folder)), (), (), trusts).of_classes
+    return frozen, _checked(frozen, source, [values for _, values in runs], vet)
 
 
 def variables(values: Any) -> Iterator[str]:
@@ -91,10 +94,12 @@ def _sweep(runs: Sequence[Run]) -> dict[str, str]:
     return {key: ",".join(found) for key, found in varied.items()}
 
 
-def _checked(frozen: Frozen, source: Source, expected: Sequence[Mapping[str, Any]]) -> list[Cell]:
+def _checked(
+    frozen: Frozen, source: Source, expected: Sequence[Mapping[str, Any]], vet: Callable[[DictConfig], None]
+) -> list[Cell]:
     with unfolded(frozen) as folder:
         overrides = arguments.checked(frozen.over([], []))
-        _, cells = compose_cells(with_search_path(overrides, [], frozen), folder)
+        _, cells = compose_cells(with_search_path(overrides, [], frozen), folder, vet)
     ran = [run.swept for run in source.runs]
     again = [tuple(cell.swept) for cell in cells]
     if len(ran) != len(again):

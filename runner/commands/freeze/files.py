@@ -44,9 +44,9 @@ class Contents:
     outside: Sequence[tuple[str, str]]
 
 
-def contents_of(source: Source, place: Path, question: str | None) -> Contents:
+def contents_of(source: Source, place: Path, question: str | None, *, trusts: bool = False) -> Contents:
     """Raises InputError for what cannot be frozen."""
-    frozen, cells = frozen_of(source, str(place / FROZEN))
+    frozen, cells = frozen_of(source, str(place / FROZEN), trusts=trusts)
     found = environment(source.runs, _used(source, frozen))
     record = Record(source, frozen, place, found, list(outside(frozen.values)), question)
     head = (

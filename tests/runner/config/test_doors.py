@@ -225,6 +225,10 @@ def test_a_wrong_member_of_a_panel_is_left_out_and_named() -> None:
         (Answer("x", refused="no"), "refused: expected bool, got 'no'"),  # type: ignore[arg-type]
         (Answer("x", citations=("1",)), "citations[0]: expected int, got '1'"),  # type: ignore[arg-type]
         (Answer("x", citations=(0,)), "citations: expected numbers of contexts, from 1, got 0"),
+        (
+            Answer("x [2].", citations=(2, 3)),
+            "citations: expected numbers of the 0 contexts, or of sources that the text cites, got 3",
+        ),
     ],
 )
 def test_an_answer_is_checked(answer: Any, message: str) -> None:
@@ -522,7 +526,9 @@ def test_a_provenance_that_lacks_an_attribute_is_not_taken_for_none() -> None:
 
 def test_what_cannot_be_made_or_lacks_a_method_is_named() -> None:
     assert refusal(lambda: taken("Unmade")).startswith(f"part ({__name__}.Unmade): __init__: KeyError: 'setting' (")
-    expected = f"part ({__name__}.Half): has no method search; a Retriever has index, search"
+    expected = (
+        f"part ({__name__}.Half): expected Retriever, with the methods index, search; {__name__}.Half has no search"
+    )
     assert refusal(lambda: taken("Half")) == expected
 
 

@@ -119,3 +119,13 @@ def test_no_value_of_a_provider_is_shown(override: str) -> None:
     (problem,) = problems(override)
     assert problem.startswith(override.lstrip("~").partition("=")[0])
     assert "sk" not in problem
+
+
+def test_a_word_that_hydra_cannot_read_again() -> None:
+    with pytest.raises(ConfigError, match=r"evaluation\.x: no value that Hydra reads; in quotes"):
+        compose_cells(["+experiment=copilot", "++evaluation.x=${oc.decode:'[1'}"])
+
+
+def test_a_component_below_a_name_that_is_a_number() -> None:
+    with pytest.raises(ConfigError, match=r"retriever\.menu: no component belongs here"):
+        compose_cells(["+experiment=copilot", "retriever.menu.en.1._target_=-0"])

@@ -122,3 +122,10 @@ def test_strict_stops_with_all_errors_of_the_file(tmp_path: Path) -> None:
         f"  {tmp_path}/a.jsonl:1: id: expected text that is not blank, found number 1\n"
         f"  {tmp_path}/a.jsonl:3: text: expected text, found nothing"
     )
+
+
+@pytest.mark.parametrize("deep", ['{"a":' * 300 + "1" + "}" * 300, "[" * 300 + "]" * 300])
+def test_metadata_that_no_file_could_hold_again(tmp_path: Path, deep: str) -> None:
+    documents, problems = read(tmp_path, f'{{"id":"a","text":"t","x":{deep}}}\n{{"id":"b","text":"t","x":[[{{}}]]}}')
+    assert [document.id for document in documents] == ["b"]
+    assert problems == ["a.jsonl:1: nested too deeply"]

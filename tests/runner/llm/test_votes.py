@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runner.errors import BudgetSpentError, EvaluationError, InputError, ReplyError, StopRunError
-from runner.llm.votes import combined, gathered
+from runner.llm.votes import combined, gathered, kept_votes
 from runner.records import Judgement
 
 
@@ -25,8 +25,18 @@ def test_the_mean_of_those_that_succeeded() -> None:
     assert found == Judgement(
         0.75,
         "1 (1.00): yes\n2: no JSON\n3 (0.50): half",
-        details={"claims": [], "votes": {"1": 1.0, "2": None, "3": 0.5}, "failures": {"2": "no JSON"}},
+        details={
+            "claims": [],
+            "votes": {"1": 1.0, "2": None, "3": 0.5},
+            "failures": {"2": "no JSON"},
+            "kept_votes": {
+                "1": {"score": 1.0, "reasoning": "yes", "details": {}},
+                "3": {"score": 0.5, "reasoning": "half", "details": {}},
+            },
+        },
     )
+    assert not found.is_whole
+    assert kept_votes(found) == {label: vote for label, vote in votes.items() if vote.score is not None}
 
 
 def test_votes_of_votes_are_told_by_both_names() -> None:

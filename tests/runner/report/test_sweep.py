@@ -174,3 +174,14 @@ def test_a_run_that_never_started_has_no_numbers(tmp_path: Path) -> None:
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"not a sweep folder: no sweep\.json in it"):
         report.write_sweep(tmp_path)
+
+
+def test_a_damaged_summary_of_a_sweep(tmp_path: Path) -> None:
+    """What its runs declared counts; where their folders are gone, nothing else says it."""
+    folder = write_sweep_folder(tmp_path / "s", (3, 5))
+    (folder / "summary.json").write_text('{"schema": 1, "declared": [{"name": 5}]}', encoding="utf-8")
+    assert len(read_sweep(folder).cells) == 2
+    for name in "01":
+        shutil.rmtree(folder / name)
+    with pytest.raises(InputError, match=r"^summary\.json of the sweep: damaged: declared"):
+        read_sweep(folder)
