@@ -339,8 +339,10 @@ class Judge(Protocol):
         holds for every case.
 
         Rubrics and fields: `faithfulness` (question, answer, contexts: Sequence[Context]), `answer_relevancy`
-        (question, answer); both with language (ko, en, or None to be told from the question) and, in a
-        conversation, history (Sequence[Turn] before the question). Others: runner/llm/rubrics.
+        (question, answer), `answer_correctness` (question, answer, references: Sequence[str], of which any one is
+        enough), `context_precision` and `context_recall` (question, references, contexts); all with language
+        (ko, en, or None to be told from the question) and, in a conversation, history (Sequence[Turn] before the
+        question). Others: runner/llm/rubrics.
         """
 
 

@@ -188,6 +188,49 @@ async def test_its_health():
     assert (correct["n"], correct["failed_controls"]) == (38, [])
 
 
+TICKETS = [
+    Context("a", "A day ticket costs 8 euros."),
+    Context("b", "Dogs travel free."),
+    Context("c", "8 euros, it is."),
+]
+
+
+async def of(rubric, references, **fields):
+    known = {"question": "How much is a day ticket?", "references": references, "language": "en", **fields}
+    return await LexicalJudge().judge(rubric, known)
+
+
+async def test_correctness_says_what_it_holds_against_an_answer():
+    right = await of("answer_correctness", ["14 euros", "8 euros"], answer="It costs 8 euros [1].")
+    assert (right.score, right.reasoning) == (1.0, "The answer covers 100% of the reference.")
+    number = await of("answer_correctness", ["8 euros"], answer="It costs 14 euros.")
+    assert (number.score, number.reasoning) == (
+        0.0,
+        "The answer covers 0% of the reference. It gives another number: 14 euros.",
+    )
+    denied = await of("answer_correctness", ["8유로"], answer="8유로가 아닙니다.", language="ko")
+    assert (denied.score, denied.reasoning) == (
+        0.0,
+        "답변에 기준 답안의 0%가 들어 있습니다. 한쪽이 부정하는 것을 다른 쪽은 긍정합니다.",
+    )
+    lacking = await of("answer_correctness", ["In the account settings"], answer="In the account menu.")
+    assert (lacking.score, lacking.reasoning) == (0.5, "The answer covers 50% of the reference. It lacks: settings.")
+    assert (await of("answer_correctness", ["8 euros"], answer="I don't know.")).score == 0.0
+
+
+async def test_contexts_by_the_references():
+    """Chunks 1 and 3 hold the first reference: (1 + 2/3) / 2; of the second one, 1 of 2 claims is held."""
+    precision = await of("context_precision", ["8 euros"], contexts=TICKETS)
+    assert precision.score == pytest.approx(5 / 6)
+    assert precision.reasoning == "2 of 3 chunks are useful: 1, 3."
+    assert (await of("context_precision", ["14 euros"], contexts=TICKETS)).score == 0.0
+    assert (await of("context_recall", ["8 euros"], contexts=TICKETS)).score == 1.0
+    half = await of("context_recall", ["A day ticket costs 8 euros. Cats pay 3 euros."], contexts=TICKETS)
+    assert half.score == 0.5 and [each["verdict"] for each in half.details["claims"]] == ["supported", "unsupported"]
+    for rubric in ("context_precision", "context_recall"):
+        assert (await of(rubric, ["8 euros"], contexts=[])).score == 0.0
+
+
 def test_settings():
     assert LexicalJudge().health is True and LexicalJudge(health=False).health is False
     judge = LexicalJudge(on_failure="exclude", supported=0.9)
