@@ -64,20 +64,9 @@ def _loader() -> Any:
     """The loader of OmegaConf (its numbers, no key twice) over the parser of libyaml."""
     import yaml
     from omegaconf._utils import get_yaml_loader
-    from yaml.constructor import SafeConstructor
-    from yaml.resolver import Resolver
 
     slow: Any = get_yaml_loader()
-    if not yaml.__with_libyaml__:
-        return slow
-
-    class Loader(yaml.cyaml.CParser, slow):  # type: ignore[misc]
-        def __init__(self, text: str) -> None:
-            yaml.cyaml.CParser.__init__(self, text)
-            SafeConstructor.__init__(self)
-            Resolver.__init__(self)
-
-    return Loader
+    return type("Loader", (yaml.CSafeLoader, slow), {}) if yaml.__with_libyaml__ else slow
 
 
 # --- choices of groups ------------------------------------------------------------------------------
