@@ -31,8 +31,8 @@ TAIL = "\n--trust runs the record of somebody that you trust with all of it; wha
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_records(tmp_path_factory.mktemp("records"), str(RECORD), "experiments/둘")
+def records(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_records(small_runs, tmp_path_factory.mktemp("records"), str(RECORD), "experiments/둘")
 
 
 @pytest.fixture(autouse=True)
@@ -451,7 +451,7 @@ def test_redirects_are_not_followed(status: int) -> None:
     with listening() as other, listening(other.url, status) as server:
         made(unchanged)
         words = ["judge=openai", "judge.model=mine:x", f"provider.mine.base_url={server.url}/v1"]
-        done = ran(
+        done = typed(
             *WAYS[1], *words, "provider.mine.api_key_env=OPENAI_API_KEY", "generator=openai", "generator.model=mine:x"
         )
         assert done.returncode == 3

@@ -1,5 +1,6 @@
 import ast
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,14 @@ FOLDER = ROOT / "runner" / "words"
 OTHER_ROOMS = ("calibrate", "chat", "records", "plan", "projection")  # each read alone, or beside those of reports
 ALL_ROOMS = (*ROOMS, *OTHER_ROOMS)
 KEYS = {key for room in ALL_ROOMS for key in wording("en", room).texts}
-NODES = [node for folder in ("runner", "plugins") for path in (ROOT / folder).rglob("*.py")
-         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]  # fmt: skip
 IN_KOREAN = {f"{room}: {key}": text for room in ALL_ROOMS for key, text in wording("ko", room).texts.items()}
+
+
+@pytest.fixture(scope="module")
+def nodes() -> list[ast.AST]:
+    """Of all code: a hundred megabytes, which go with the last test here."""
+    paths = [path for folder in ("runner", "plugins") for path in (ROOT / folder).rglob("*.py")]
+    return [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
 
 
 def _readings(metric: Metric) -> list[Words]:
@@ -68,22 +74,22 @@ def test_a_file_of_words_reads_the_same_everywhere(path: Path, monkeypatch: pyte
     assert read(path) == texts
 
 
-def test_every_key_that_is_said_has_words() -> None:
-    assert _called("say", "word") - KEYS == set()
+def test_every_key_that_is_said_has_words(nodes: list[ast.AST]) -> None:
+    assert _called(nodes, "say", "word") - KEYS == set()
 
 
-def test_no_sentence_is_left_that_nothing_says() -> None:
+def test_no_sentence_is_left_that_nothing_says(nodes: list[ast.AST]) -> None:
     """Keys stand in the code, or are made from a constant and a name (`metric.{name}`)."""
-    constants = {node.value for node in NODES if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    made = {_pattern(node) for node in NODES if isinstance(node, ast.JoinedStr)} - {""}
-    form = re.compile("|".join([*made, *(rf"{re.escape(group)}\..+" for group in _called("name"))]))
+    constants = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    made = {_pattern(node) for node in nodes if isinstance(node, ast.JoinedStr)} - {""}
+    form = re.compile("|".join([*made, *(rf"{re.escape(group)}\..+" for group in _called(nodes, "name"))]))
     silent = {key for key in KEYS if not any(part in constants or form.fullmatch(part) for part in _general(key))}
     assert silent == set()
 
 
-def _called(*functions: str) -> set[str]:
+def _called(nodes: Sequence[ast.AST], *functions: str) -> set[str]:
     """The constants that are the first argument of calls of these names."""
-    calls = [node for node in NODES if isinstance(node, ast.Call) and node.args]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
     return {
         call.args[0].value
         for call in calls
