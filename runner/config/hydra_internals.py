@@ -7,6 +7,7 @@ has something else. What is documented (compose, initialize, OmegaConf.select â€
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -47,16 +48,21 @@ def written(parent: DictConfig | ListConfig, name: Any) -> Any:
 # --- files of a configuration -----------------------------------------------------------------------
 
 
-def load(path: Path) -> DictConfig | ListConfig:
-    """OmegaConf.load, in a third of the time where PyYAML has libyaml. What libyaml refuses is left to OmegaConf, whose
-    message says where."""
-    from yaml import YAMLError
+DEEPEST = 50  # collections in one another; libyaml makes them by recursion, which ends the process where it is too deep
 
-    try:
-        values = _loader()(path.read_text(encoding="utf-8")).get_single_data()
-    except YAMLError:
-        return OmegaConf.load(path)
-    return OmegaConf.create(values) if isinstance(values, dict) else OmegaConf.load(path)
+
+def load(path: Path) -> DictConfig | ListConfig:
+    """OmegaConf.load, in half the time where PyYAML has libyaml. What libyaml refuses, or had better not read, is
+    left to OmegaConf, whose message says where."""
+    import yaml
+
+    if yaml.__with_libyaml__:
+        with suppress(yaml.YAMLError):
+            text = path.read_text(encoding="utf-8")
+            values = _loader()(text).get_single_data() if _is_shallow(text) else None
+            if isinstance(values, dict):
+                return OmegaConf.create(values)
+    return OmegaConf.load(path)
 
 
 @cache
@@ -65,8 +71,18 @@ def _loader() -> Any:
     import yaml
     from omegaconf._utils import get_yaml_loader
 
-    slow: Any = get_yaml_loader()
-    return type("Loader", (yaml.CSafeLoader, slow), {}) if yaml.__with_libyaml__ else slow
+    return type("Loader", (yaml.CSafeLoader, get_yaml_loader()), {})
+
+
+def _is_shallow(text: str) -> bool:
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            return False
+    return True
 
 
 # --- choices of groups ------------------------------------------------------------------------------

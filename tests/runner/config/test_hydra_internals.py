@@ -94,3 +94,13 @@ def test_what_is_wrong_with_a_file_is_told_as_by_omegaconf(tmp_path: Path, text:
     with pytest.raises(YAMLError) as caught:
         load(path)
     assert str(caught.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, "a: " + "[" * 100_000 + "]" * 100_000, "- " * 200_000, "{a: " * 100_000]
+)
+def test_a_file_that_is_nested_without_end_ends_no_process(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "deep.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RecursionError):
+        load(path)
