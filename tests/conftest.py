@@ -3,11 +3,13 @@ on demand."""
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from runner.system import redaction
+from tests.record_folders import make_small_runs
 from tests.services.models_server import ModelsServer, serving_models
 from tests.services.ports import free_port
 from tests.services.redis_server import RedisServer, serving_redis
@@ -41,6 +44,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # MLflow's own use of SQLAlchemy, which is nobody's here to repair.
     config.addinivalue_line("filterwarnings", "ignore::DeprecationWarning:mlflow")
+
+
+def pytest_collection_finish() -> None:
+    """Modules and test items stay to the end: without them, each full garbage collection is far shorter."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
@@ -108,6 +117,15 @@ def mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> str:
     uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow 저장소')}/mlflow.db"
     MlflowTracking(uri=uri).prepare()
     return uri
+
+
+@pytest.fixture(scope="session")
+def small_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the runs of tests/record_folders.py and their data. Not to be changed: take `copy_of` it."""
+    folder = tmp_path_factory.mktemp("small_runs")
+    with chdir(folder):
+        make_small_runs()
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -12,18 +12,17 @@ from runner.cli import main
 from tests.small_data import small_data
 
 
-def small_runs(data: Path) -> None:
-    """In the working directory: `run`, in Korean, and `sweep` over two retrievers, over data written to `data`."""
-    asked = ["+experiment=full_rag", "k=2", *small_data(data), "tracking=none"]
+def make_small_runs() -> None:
+    """In the working directory: `run`, in Korean, and `sweep` over two retrievers, over the data in `자료 (1)`."""
+    asked = ["+experiment=full_rag", "k=2", *small_data(Path("자료 (1)")), "tracking=none"]
     assert main([*asked, "retriever=keyword", "report.language=ko", "out=run"]) == 0
     assert main([*asked, "retriever=keyword,hybrid", "out=sweep"]) == 0
 
 
-def small_records(folder: Path, one: str, several: str, *words: str) -> Path:
-    """In `folder`: the small runs over `자료 (1)`, and the records `one` of `run` (with `words`) and `several` of
-    `sweep`."""
+def small_records(runs: Path, folder: Path, one: str, several: str, *words: str) -> Path:
+    """In `folder`: copies of the small runs, and the records `one` of `run` (with `words`) and `several` of `sweep`."""
+    copy_of(runs, folder)
     with chdir(folder):
-        small_runs(Path("자료 (1)"))
         assert main(["freeze", "run", one, *words]) == 0
         assert main(["freeze", "sweep", several]) == 0
     return folder

@@ -112,11 +112,32 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Indexes of the demo data are made once."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("unit", UNITS, ids=[unit.first for unit in UNITS])
 def test_every_command_runs(
+    unit: Unit, cache: Path, server: ModelsServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(unit, ["sample=24", f"cache_dir={cache}"], server.url, monkeypatch)
+    _assert_shown(unit.shown, capsys)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("unit", UNITS, ids=[unit.first for unit in UNITS])
+def test_every_command_runs_over_all_cases(
     unit: Unit, server: ModelsServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    _run(unit, [], server.url, monkeypatch)
+    _assert_shown(unit.shown, capsys)
+
+
+def _run(unit: Unit, quick: list[str], url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for line in FILE.sub("", unit.text).splitlines():
         if printed := PRINTED.match(line):
             text, path, command = printed.groups()
@@ -129,9 +150,7 @@ def test_every_command_runs(
         if line and not line.startswith("mkdir -p "):
             run = RUN.match(line)
             assert run, line
-            quick = [] if "# exit code" in unit.text else ["sample=24"]
-            assert main(words(run[1], quick, server.url)) == int(run[2] or 0), line
-    _assert_shown(unit.shown, capsys)
+            assert main(words(run[1], [] if "# exit code" in unit.text else quick, url)) == int(run[2] or 0), line
 
 
 def _write_files(text: str) -> None:

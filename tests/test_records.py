@@ -42,10 +42,12 @@ def test_it_is_small_and_of_no_machine(folder: Path) -> None:
             assert not re.search(r"(?<![\w.])/(home|Users|root|tmp|var|mnt)/", text), path
 
 
-def test_one_comes_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("words", [["k=3"], pytest.param([], marks=pytest.mark.slow)], ids=["one run", "all runs"])
+def test_one_comes_out_again(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Number by number where nothing else is installed; elsewhere, within noise."""
     monkeypatch.chdir(tmp_path)
-    assert main(["reproduce", str(ROOT / "experiments" / "full_rag_k_ko")]) == 0, "different; see `make records`"
+    record = str(ROOT / "experiments" / "full_rag_k_ko")
+    assert main(["reproduce", record, *words]) == 0, "different; see `make records`"
     (path,) = tmp_path.glob("outputs/*/reproduction.json")
     found = json.loads(path.read_text(encoding="utf-8"))
     elsewhere = [change for change in found["environment"] if change["name"] != "commit"]

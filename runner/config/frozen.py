@@ -28,6 +28,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from runner.config.hydra_internals import load
 from runner.data.files import GrowthError, check_growth
 from runner.errors import InputError
 from runner.system.store import fingerprint
@@ -250,8 +251,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
     try:
         check_bounded(path)
-        loaded = OmegaConf.load(path)
-        values = OmegaConf.to_container(loaded)
+        values = OmegaConf.to_container(load(path))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, ValueError, RecursionError, YAMLError, OmegaConfBaseException) as error:

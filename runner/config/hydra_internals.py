@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
@@ -108,6 +111,46 @@ def _leaves(node: Any) -> Iterator[Any]:
         yield from _leaves(inner)
     if not OmegaConf.is_config(node) or isinstance(node._value(), str):
         yield node
+
+
+# --- files of a configuration -----------------------------------------------------------------------
+
+
+DEEPEST = 50  # collections in one another; libyaml makes them by recursion, which ends the process where it is too deep
+
+
+def load(path: Path) -> DictConfig | ListConfig:
+    """OmegaConf.load, in half the time where PyYAML has libyaml. What libyaml refuses, or had better not read, is
+    left to OmegaConf, whose message says where."""
+    import yaml
+
+    if yaml.__with_libyaml__:
+        with suppress(yaml.YAMLError):
+            text = path.read_text(encoding="utf-8")
+            values = _loader()(text).get_single_data() if _is_shallow(text) else None
+            if isinstance(values, dict):
+                return OmegaConf.create(values)
+    return OmegaConf.load(path)
+
+
+@cache
+def _loader() -> Any:
+    """The loader of OmegaConf (its numbers, no key twice) over the parser of libyaml."""
+    import yaml
+    from omegaconf._utils import get_yaml_loader
+
+    return type("Loader", (yaml.CSafeLoader, get_yaml_loader()), {})
+
+
+def _is_shallow(text: str) -> bool:
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST:
+            return False
+    return True
 
 
 # --- choices of groups ------------------------------------------------------------------------------

@@ -1,6 +1,9 @@
 """Whole commands that compare: a run with a baseline, a sweep with one, and runs that are there."""
 
 import json
+import shutil
+from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,20 +16,45 @@ from tests.small_data import write_jsonl
 NOUNS = ["감자", "고구마", "당근", "양파", "마늘", "오이", "호박", "배추", "상추", "시금치", "토마토", "가지"]
 
 
+WORDS = [
+    "dataset=jsonl", "dataset.corpus=corpus.jsonl", "dataset.queries=queries.jsonl", "retriever=keyword",
+    "tracking=none",
+]  # fmt: skip
+
+
 @pytest.fixture(autouse=True)
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Questions whose nouns carry particles: letter pairs find their documents, words do not."""
     monkeypatch.chdir(tmp_path)
+    write_data()
+    return list(WORDS)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`words`: a run of the usual tokenizer; `pairs`: of letter pairs."""
+    with chdir(tmp_path_factory.mktemp("finished")):
+        write_data()
+        assert main([*WORDS, "out=words"]) == 0
+        assert main([*WORDS, "tokenizer=bigram", "out=pairs"]) == 0
+        return Path.cwd()
+
+
+@pytest.fixture
+def ran(finished: Path) -> Callable[[str, str], None]:
+    """`ran(name, out)`: that finished run and its cache, as if it had been run here into `out`."""
+
+    def copied(name: str, out: str) -> None:
+        shutil.copytree(finished / name, out)
+        shutil.copytree(finished / ".runner_cache", ".runner_cache", dirs_exist_ok=True)
+
+    return copied
+
+
+def write_data() -> None:
+    """Questions whose nouns carry particles: letter pairs find their documents, words do not."""
     documents = [{"id": f"d{n:02d}", "title": "", "text": f"{noun} 밭은 남쪽에 있다"} for n, noun in enumerate(NOUNS)]
-    write_jsonl(tmp_path / "corpus.jsonl", documents)
+    write_jsonl(Path("corpus.jsonl"), documents)
     write_queries()
-    return [
-        "dataset=jsonl",
-        "dataset.corpus=corpus.jsonl",
-        "dataset.queries=queries.jsonl",
-        "retriever=keyword",
-        "tracking=none",
-    ]
 
 
 def write_queries(**changes: dict[str, Any]) -> None:
@@ -61,8 +89,8 @@ def test_the_same_again_is_within_noise(data: list[str], capsys: pytest.CaptureF
     assert first["cases"] == second["cases"] and first["identity"] == second["identity"]
 
 
-def test_worse(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    main([*data, "tokenizer=bigram", "out=pairs"])
+def test_worse(data: list[str], ran: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    ran("pairs", "pairs")
     words = ["tokenizer=word", "compare=pairs", "junit=gate.xml", "save_snapshot=새 폴더/words.json"]
     assert main([*data, *words, "out=words", "fail_on_regression=true"]) == 4
     shown = capsys.readouterr()
@@ -82,16 +110,15 @@ def test_worse(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*data, "tokenizer=word", "compare=pairs", "out=told"]) == 0  # nobody asked to fail
 
 
-def test_in_korean(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    main([*data, "tokenizer=bigram", "out=글자쌍"])
-    capsys.readouterr()
+def test_in_korean(data: list[str], ran: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    ran("pairs", "글자쌍")
     main([*data, "tokenizer=word", "out=낱말", "compare=글자쌍", "report.language=ko"])
     assert "낱말 (기준 글자쌍): 악화" in capsys.readouterr().out
     assert "결과가 뒤집힌 질문" in Path("낱말/compare.md").read_text(encoding="utf-8")
 
 
-def test_a_sweep(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    main([*data, "tokenizer=bigram", "out=base"])
+def test_a_sweep(data: list[str], ran: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    ran("pairs", "base")
     sweep = [
         *data,
         "tokenizer=bigram,word",
@@ -117,8 +144,10 @@ def test_the_latest_run_is_not_a_sister(data: list[str]) -> None:
     assert {read(f"{sweep}/{n}/compare.json")["baseline"]["label"] for n in (0, 1)} == {str(latest)}
 
 
-def test_other_labels_are_not_comparable(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    main([*data, "out=before"])
+def test_other_labels_are_not_comparable(
+    data: list[str], ran: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran("words", "before")
     write_queries(q03={"expected_notes": ["d03", "d04"]})
     assert main([*data, "out=after", "compare=before"]) == 5
     assert "error: Not comparable: the two runs were not measured in the same way (other labels in cases: 1)" in (
@@ -130,8 +159,8 @@ def test_other_labels_are_not_comparable(data: list[str], capsys: pytest.Capture
     assert (mrr["n_paired"], mrr["caveats"][0]["cases"]) == (11, ["q03"])
 
 
-def test_other_documents_are_not_comparable(data: list[str], tmp_path: Path) -> None:
-    main([*data, "out=before"])
+def test_other_documents_are_not_comparable(data: list[str], ran: Callable[[str, str], None], tmp_path: Path) -> None:
+    ran("words", "before")
     with (tmp_path / "corpus.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"id": "new", "title": "", "text": "콩밭"}\n')
     assert main([*data, "out=after", "compare=before"]) == 5
@@ -189,11 +218,11 @@ def test_other_chunks_are_a_treatment(data: list[str], tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said_before_the_run_starts(
-    data: list[str], words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    data: list[str], ran: Callable[[str, str], None], words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main([*data, "out=base"])
+    ran("words", "base")
     if words == ["compare=x"]:
-        main([*data, "out=x"])
+        ran("words", "x")
     before = sorted(path.name for path in Path().iterdir())
     capsys.readouterr()
     assert main([*data, "out=x", *words]) == 1
@@ -203,17 +232,17 @@ def test_what_is_wrong_is_said_before_the_run_starts(
 
 
 def test_a_rule_that_the_candidate_cannot_answer_leaves_its_results(
-    data: list[str], capsys: pytest.CaptureFixture[str]
+    data: list[str], ran: Callable[[str, str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    main([*data, "out=base"])
+    ran("words", "base")
     assert main([*data, "out=x", "compare=base", "cutoffs=[1,5]"]) == 1
     assert "error: regression.rules.0: the candidate has no metric 'hit_rate_at_3'" in capsys.readouterr().err
     assert read("x/summary.json")["metrics"]["hit_rate_at_5"]["value"] == 1.0
     assert read("x/run.json")["status"] == "completed"
 
 
-def test_a_comparison_does_not_outlive_its_run(data: list[str]) -> None:
-    main([*data, "out=base"])
+def test_a_comparison_does_not_outlive_its_run(data: list[str], ran: Callable[[str, str], None]) -> None:
+    ran("words", "base")
     main([*data, "out=x", "compare=base"])
     assert Path("x/compare.md").exists()
     main([*data, "out=x"])

@@ -11,8 +11,8 @@ from tests.record_folders import copy_of, small_records
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_records(tmp_path_factory.mktemp("records"), "experiments/하나", "experiments/둘")
+def records(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_records(small_runs, tmp_path_factory.mktemp("records"), "experiments/하나", "experiments/둘")
 
 
 @pytest.fixture(autouse=True)

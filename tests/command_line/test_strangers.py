@@ -1,9 +1,10 @@
-"""Records of somebody else: what they name is shown, and run only with --trust. Commands in processes of their own."""
+"""Records of somebody else: what they name is shown, and run only with --trust."""
 
 import io
 import json
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -31,13 +32,18 @@ TAIL = "\n--trust runs the record of somebody that you trust with all of it; wha
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return small_records(tmp_path_factory.mktemp("records"), str(RECORD), "experiments/둘")
+def records(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_records(small_runs, tmp_path_factory.mktemp("records"), str(RECORD), "experiments/둘")
 
 
 @pytest.fixture(autouse=True)
-def here(records: Path, tmp_path: Path) -> None:
+def here(records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Modules of the folder can be imported, as by `python -m runner`."""
     copy_of(records, tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    for name in ("mine", "evil"):
+        sys.modules.pop(name, None)
 
 
 class Received(ThreadingHTTPServer):
@@ -192,7 +198,7 @@ def test_trust_shows_what_it_runs_and_runs_it() -> None:
 
 def test_trust_makes_no_component_of_a_function() -> None:
     made(lambda values: values.update(tracking=SYSTEM))
-    done = ran(*WAYS[0], "--trust")
+    done = typed(*WAYS[0], "--trust")
     assert done.returncode == 1
     assert "tracking._target_: cannot load 'os.system': it is no class" in done.stderr
     assert not Path("marker").exists()
@@ -200,7 +206,7 @@ def test_trust_makes_no_component_of_a_function() -> None:
 
 def test_what_is_typed_is_the_users_own() -> None:
     Path("mine.py").write_text("from plugins.tracking.none import NoTracking as Mine\n", encoding="utf-8")
-    done = ran(*WAYS[0], "tracking._target_=mine.Mine")
+    done = typed(*WAYS[0], "tracking._target_=mine.Mine")
     assert done.returncode == 0, done.stderr
 
 
@@ -369,14 +375,14 @@ def test_an_address_that_the_user_does_not_know_gets_no_prompt() -> None:
     with listening() as server:
         made(lambda values: asking(values, f"{server.url}/v1"))
         for words in WAYS:
-            done = ran(*words)
+            done = typed(*words)
             line = (
                 f"  provider.mine.base_url: '{server.url}/v1' with the key in 'OPENAI_API_KEY': "
                 "your configuration names no provider like this"
             )
             assert (done.returncode, done.stderr) == (1, HEAD + line + TAIL)
         assert server.received == []
-        trusted = ran(*WAYS[1], "--trust")
+        trusted = typed(*WAYS[1], "--trust")
         assert server.received and all(key == f"Bearer {SECRET}" for _, key, _ in server.received)
         assert f"{server.url}/v1" in trusted.stderr
 
@@ -422,14 +428,14 @@ def test_a_provider_of_ones_own_is_asked() -> None:
         Path("own/provider").mkdir(parents=True)
         text = f"# @package provider.lab\nbase_url: {server.url}/v1\napi_key_env: null\n"
         Path("own/provider/lab.yaml").write_text(text, encoding="utf-8")
-        ran(*WAYS[1], f"provider.mine.base_url={server.url}/v1", "provider.mine.api_key_env=null")
+        typed(*WAYS[1], f"provider.mine.base_url={server.url}/v1", "provider.mine.api_key_env=null")
         assert len(server.received) > 0
         server.received.clear()
-        ran(*WAYS[1], "-cd", "own", "out=y")
+        typed(*WAYS[1], "-cd", "own", "out=y")
         assert len(server.received) > 0
         server.received.clear()
         made(lambda values: asking(values, None))
-        ran(*WAYS[1], "out=z", OPENAI_BASE_URL=f"{server.url}/v1")
+        typed(*WAYS[1], "out=z", OPENAI_BASE_URL=f"{server.url}/v1")
         assert len(server.received) > 0
 
 
@@ -468,7 +474,7 @@ def test_redirects_are_not_followed(status: int) -> None:
     with listening() as other, listening(other.url, status) as server:
         made(unchanged)
         words = ["judge=openai", "judge.model=mine:x", f"provider.mine.base_url={server.url}/v1"]
-        done = ran(
+        done = typed(
             *WAYS[1], *words, "provider.mine.api_key_env=OPENAI_API_KEY", "generator=openai", "generator.model=mine:x"
         )
         assert done.returncode == 3
@@ -485,10 +491,10 @@ def test_hosts_are_named_before_the_first_request() -> None:
         words = ["judge=openai", "judge.model=mine:x", f"provider.mine.base_url={server.url}/v1"]
         own = [*words, "provider.mine.api_key_env=null", "report.language=en"]
         line = f"data goes to {server.url} (mine)"
-        planned = ran(*WAYS[2], *own)
+        planned = typed(*WAYS[2], *own)
         assert line in planned.stdout and server.received == []
-        assert line in ran(*WAYS[1], *own).stderr
-        assert "goes to" not in ran(*WAYS[1], "out=y", "report.language=en").stderr
+        assert line in typed(*WAYS[1], *own).stderr
+        assert "goes to" not in typed(*WAYS[1], "out=y", "report.language=en").stderr
 
 
 # --- the folder of a run --------------------------------------------------------------------------
@@ -497,13 +503,13 @@ def test_hosts_are_named_before_the_first_request() -> None:
 def test_a_run_folder_of_a_stranger_is_uploaded_only_by_what_is_installed() -> None:
     run = read("run/run.json")
     change("run/run.json", config={**run["config"], "tracking": {**SYSTEM, "uri": "x"}})
-    done = ran("track", "run")
+    done = typed("track", "run")
     assert (done.returncode, Path("marker").exists()) == (1, False)
     assert "os.system(command='touch marker', uri='x')" in done.stderr
     with listening() as server:
         tracking = {"_target_": "plugins.tracking.mlflow.MlflowTracking", "uri": server.url}
         change("run/run.json", config={**run["config"], "tracking": tracking})
-        done = ran("track", "run")
+        done = typed("track", "run")
         assert done.returncode == 1 and server.received == []
         assert "--trust" in done.stderr
 
@@ -551,5 +557,5 @@ def test_trust_is_a_word_for_records(words: list[str], message: str) -> None:
 
 def test_records_of_the_repository_need_no_trust() -> None:
     for name in ("full_rag_k_en", "full_rag_k_ko"):
-        done = ran("reproduce", str(ROOT / "experiments" / name), "k=3", "dry_run=true")
+        done = typed("reproduce", str(ROOT / "experiments" / name), "k=3", "dry_run=true")
         assert done.returncode == 0, done.stderr

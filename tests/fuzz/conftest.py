@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.inputs import ORDINARY, SEEN, TOTAL
+from tests.fuzz.inputs import SEEN, TOTAL, WHOLE
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if SEEN:
-        for name, count in sorted(SEEN.items()) if TOTAL > ORDINARY else ():
+        for name, count in sorted(SEEN.items()) if TOTAL > WHOLE else ():
             terminalreporter.write_line(f"{count:9,} {name}")
         terminalreporter.write_line(f"{sum(SEEN.values()):9,} damaged inputs")

@@ -1,6 +1,6 @@
 """How many inputs each test gets, and the law that every input is held to.
 
-RUNNER_FUZZ is the number of inputs in all (default: 1000, always the same ones; more are drawn anew each time).
+RUNNER_FUZZ is the number of inputs in all (default: 250; up to 1000 are always the same ones, more are drawn anew).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from runner.errors import RunnerError
 
 T = TypeVar("T")
 
-ORDINARY = 1000
-TOTAL = int(os.environ.get("RUNNER_FUZZ", ORDINARY))
+WHOLE = 1000  # what the shares are of
+TOTAL = int(os.environ.get("RUNNER_FUZZ", 250))
 SEEN: Counter[str] = Counter()  # by test: inputs it was given
 FOREIGN = re.compile(r"^(?!InputError|DataError)\w+(Error|Exception)\b|Traceback|^unexpected ")
 ERROR = re.compile(r"error: ")
@@ -33,8 +33,8 @@ def inputs(share: int, *, shrinks: bool = True) -> Callable[[T], T]:
         quiet = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
         phases = [Phase.explicit, Phase.generate, *([Phase.shrink] if shrinks else [])]
         drawn = settings(
-            max_examples=max(1, round(share * TOTAL / ORDINARY)),
-            derandomize=TOTAL == ORDINARY,
+            max_examples=max(1, round(share * TOTAL / WHOLE)),
+            derandomize=TOTAL <= WHOLE,
             deadline=None,
             suppress_health_check=quiet,
             database=None,

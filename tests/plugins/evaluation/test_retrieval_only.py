@@ -1,13 +1,17 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from plugins.evaluation.retrieval_only import RetrievalOnly
 from runner.records import Chunk, Corpus, DataSet, Document, Query, Ranking, Row, Span, Trajectory
 from runner.run.engine import run_case
 from runner.system.store import Store
+from tests.corpora import corpus_of, question
 from tests.plugins.evaluation.small_retrieval import retrieval
 
 TEXT = "# One\n\nfirst part\n\n# Two\n\nsecond part"
@@ -31,6 +35,14 @@ class Data:
 
     def load(self) -> DataSet:
         return DataSet(CORPUS, self.queries)
+
+
+@dataclass(frozen=True)
+class Given:
+    data: DataSet
+
+    def load(self) -> DataSet:
+        return self.data
 
 
 class Fixed:
@@ -85,6 +97,35 @@ def test_metrics_of_k_and_of_fixed_cutoffs_have_their_own_names(tmp_path: Path) 
     expected = {f"{measure}_at_{cutoff}" for measure in measures for cutoff in ("k", 1, 10)}
     expected |= {"mrr", "mrr_at_1", "mrr_at_10", "unanswerable_precision", "unanswerable_recall", "unanswerable_f1"}
     assert names == expected | {"faithfulness", "answer_relevancy"}
+
+
+class Ordered:
+    """Documents in the order of the corpus."""
+
+    def index(self, corpus: Corpus, workspace: Any) -> Mapping[str, Any]:
+        self.ids = tuple(chunk.id for chunk in corpus.chunks)
+        return {}
+
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        scores = tuple(float(-place) for place in range(depth))
+        return [Ranking(self.ids[:depth], scores, scores)] * len(queries)
+
+
+@pytest.mark.parametrize(("cutoffs", "deepest"), [([1, 10], 100), ([1, 120], 120)])
+def test_where_a_document_stands_is_known_down_to_100_and_to_every_cutoff(
+    cutoffs: list[int], deepest: int, tmp_path: Path
+) -> None:
+    corpus = corpus_of({f"d{number}": "x" for number in range(1, 131)})
+    asked = [question("x", f"rank {rank}", [f"d{rank}"]) for rank in (deepest, deepest + 1)]
+    data, retriever = DataSet(corpus, tuple(asked)), Ordered()
+    evaluation = RetrievalOnly(retrieval=retrieval(Given(data), retriever, cutoffs=cutoffs))
+
+    async def run() -> dict[str, str]:
+        cases = evaluation.load().cases
+        await evaluation.prepare(cases, Store(tmp_path, {id(retriever): "ordered"}))
+        return {case.id: (await run_case(evaluation, case, 5)).labels["lost_at"] for case in cases}
+
+    assert asyncio.run(run()) == {f"rank {deepest}": "below_k", f"rank {deepest + 1}": "not_retrieved"}
 
 
 def test_legs_stand_beside_the_fusion(tmp_path: Path) -> None:

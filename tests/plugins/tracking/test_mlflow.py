@@ -189,17 +189,18 @@ def test_files_are_kept_beside_the_database(mlflow_store: str, client: Any, tmp_
     assert Path(run.info.artifact_uri) == database.parent / "mlruns" / "a-b-c" / run.info.run_id / "artifacts"
 
 
-def test_several_processes_upload_at_once(mlflow_store: str, client: Any, tmp_path: Path) -> None:
-    folders = [write_run(tmp_path / str(number), {"experiment": "at once"}) for number in range(5)]
+@pytest.mark.parametrize("n", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_several_processes_upload_at_once(n: int, mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    folders = [write_run(tmp_path / str(number), {"experiment": f"{n} at once"}) for number in range(n)]
     code = (
         "import sys; from pathlib import Path; from plugins.tracking.mlflow import MlflowTracking;"
         "MlflowTracking(uri=sys.argv[1], figures=False).upload(Path(sys.argv[2]))"
     )
     commands = [[sys.executable, "-c", code, mlflow_store, str(folder)] for folder in folders]
     processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
-    assert [process.communicate()[1] for process in processes] == [""] * 5
-    experiment = client.get_experiment_by_name("at once")
-    assert len(client.search_runs([experiment.experiment_id])) == 5
+    assert [process.communicate()[1] for process in processes] == [""] * n
+    experiment = client.get_experiment_by_name(f"{n} at once")
+    assert len(client.search_runs([experiment.experiment_id])) == n
 
 
 def test_the_tables_of_a_new_database_are_made_by_one_at_a_time(tmp_path: Path) -> None:

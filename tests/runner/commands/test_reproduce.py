@@ -14,9 +14,9 @@ from tests.record_folders import change, copy_of, read, small_records
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def records(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`experiments/한` of one run and `experiments/s` of two, with their data. Not to be changed."""
-    return small_records(tmp_path_factory.mktemp("records"), "experiments/한", "experiments/s")
+    return small_records(small_runs, tmp_path_factory.mktemp("records"), "experiments/한", "experiments/s")
 
 
 @pytest.fixture(autouse=True)

@@ -1,14 +1,16 @@
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
+from yaml import YAMLError
 
 from runner.config import arguments
 from runner.config.compose import compose_cells, initialized
-from runner.config.hydra_internals import Composed
+from runner.config.hydra_internals import Composed, load
 
 
 class Refusing:
@@ -72,3 +74,33 @@ def test_what_was_not_composed_before_is_composed_by_hydra() -> None:
 def test_another_process_gets_the_loader_of_hydra() -> None:
     loader, cells = {"a": 1}, compose_cells(["+experiment=full_rag"])[1]
     assert pickle.loads(pickle.dumps(Composed(loader, cells))) == loader  # type: ignore[arg-type]
+
+
+def test_files_are_read_as_by_omegaconf(tmp_path: Path) -> None:
+    odd = tmp_path / "odd.yaml"
+    odd.write_text("a: 1e3\nb: [1_0.5, .inf, 2026-01-02, yes, 0o7, '']\n가: ${a}\nc: !!float 3\n", encoding="utf-8")
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("# nothing\n", encoding="utf-8")
+    for path in [*(Path(__file__).resolve().parents[3] / "conf").rglob("*.yaml"), odd, empty]:
+        assert load(path) == OmegaConf.load(path), path
+
+
+@pytest.mark.parametrize("text", ["a: 1\na: 2\n", "a: [\n", "a: 1\n---\nb: 2\n", "\tb: 1\n"])
+def test_what_is_wrong_with_a_file_is_told_as_by_omegaconf(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(YAMLError) as expected:
+        OmegaConf.load(path)
+    with pytest.raises(YAMLError) as caught:
+        load(path)
+    assert str(caught.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, "a: " + "[" * 100_000 + "]" * 100_000, "- " * 200_000, "{a: " * 100_000]
+)
+def test_a_file_that_is_nested_without_end_ends_no_process(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "deep.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RecursionError):
+        load(path)

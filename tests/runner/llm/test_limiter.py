@@ -169,6 +169,18 @@ def test_nobody_asks_before_the_time_that_the_server_has_named() -> None:
     assert virtual_time.run(main()) == pytest.approx([7.5, 7.5])
 
 
+def test_a_refusal_that_names_no_time_shortens_none_that_was_named() -> None:
+    async def main() -> float:
+        one, loop = limiter(), asyncio.get_running_loop()
+        named, later = await one.acquire(1), await one.acquire(1)
+        one.release(named, "throttled", retry_after_s=7.5)
+        one.release(later, "throttled")
+        one.release(await one.acquire(1), "answered")
+        return loop.time()
+
+    assert virtual_time.run(main()) == pytest.approx(7.5)
+
+
 class Server:
     """Bears `capacity` requests at once and throttles all beyond."""
 

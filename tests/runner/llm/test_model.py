@@ -62,6 +62,10 @@ async def test_whatever_a_reply_depends_on_makes_another_request(server: ModelsS
         async with changed_door.opened():
             await changed_door.model("test:m", "judge").chat(question("1"))
     assert server.count == 13  # a slash at the end makes no other address
+    elsewhere = models(server.url.replace("127.0.0.1", "localhost"), tmp_path)
+    async with elsewhere.opened():
+        await elsewhere.model("test:m", "judge").chat(question("1"))
+    assert server.count == 14  # the model of another server, though it has the same name
 
 
 async def test_the_role_and_the_cell_do_not(server: ModelsServer, tmp_path: Path) -> None:

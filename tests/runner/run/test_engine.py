@@ -31,7 +31,7 @@ class Output:
 
 
 class Echo:
-    """Cases named sleep, break, hang or nan misbehave."""
+    """Cases named break, refuse, hang, cancel, text, nan and so on misbehave."""
 
     def __init__(self) -> None:
         self.in_flight = self.most = 0
@@ -59,6 +59,8 @@ class Echo:
     def score(self, case: Case, output: Output | None, judgements: Judgements) -> Scores:
         if case.id == "break-score":
             raise ValueError("no score")
+        if case.id == "stop-score":
+            raise StopRunError("no such label")
         if output is None:
             return Scores({}, unscored=("quality",))
         if not judgements:
@@ -138,6 +140,17 @@ def test_one_bad_case_costs_only_itself() -> None:
     assert {row.id: row.status for row in rows} == {"a": "ok", "break": "failed", "b": "ok"}
 
 
+def test_what_a_score_raises_ends_no_run() -> None:
+    """Scores are computed of one case alone: whatever they raise says nothing of the next."""
+    rows: list[Row] = []
+    cases = [Case("stop-score"), Case("a")]
+    assert asyncio.run(run_cases(Echo(), cases, Limits(1, 5), rows.append, print)) is None
+    assert [(row.id, row.status, row.stage, row.error) for row in rows] == [
+        ("stop-score", "failed", "score", "no such label"),
+        ("a", "ok", None, None),
+    ]
+
+
 def test_cancelling_ends_the_loop_and_lets_what_follows_run() -> None:
     rows: list[Row] = []
 
@@ -154,7 +167,7 @@ def test_cancelling_ends_the_loop_and_lets_what_follows_run() -> None:
 
 
 class Steps(Echo):
-    """Cases wait until they are told to go on; those called stop end the run, those called model with an InputError."""
+    """Slow cases wait until they are told to go on; stop and slow-stop end the run, model with an InputError."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,12 +176,12 @@ class Steps(Echo):
 
     async def run(self, case: Case) -> Output:
         self.run_cases.append(case.id)
-        if case.id == "stop":
+        if case.id.startswith("slow"):
+            await self.go_on.wait()
+        if case.id in ("stop", "slow-stop"):
             raise StopRunError("the key is refused")
         if case.id == "model":
             raise InputError("no such model")
-        if case.id.startswith("slow"):
-            await self.go_on.wait()
         return Output(case.id)
 
     async def judge(self, case: Case, output: Output) -> Judgements:
@@ -210,8 +223,14 @@ def test_cases_in_flight_end_as_they_would_have_and_no_other_begins() -> None:
 
 
 def test_the_first_of_several_reasons_is_told() -> None:
-    cases = [Case("model"), Case("stop")]
-    assert asyncio.run(run_cases(Steps(), cases, Limits(2, 5), print, print)) == Stop(1, "no such model")
+    evaluation = Steps()
+
+    async def main() -> Stop | None:
+        asyncio.get_running_loop().call_later(0.01, evaluation.go_on.set)
+        return await run_cases(evaluation, [Case("slow-stop"), Case("model")], Limits(2, 5), print, print)
+
+    assert asyncio.run(main()) == Stop(1, "no such model")
+    assert evaluation.run_cases == ["slow-stop", "model"]
 
 
 def test_ctrl_c_while_cases_in_flight_end_is_an_interrupt() -> None:

@@ -66,6 +66,15 @@ def test_reopening_keeps_finished_rows_and_lets_others_wait(tmp_path: Path) -> N
     assert [json.loads(line)["id"] for line in path.read_bytes().splitlines()] == ["a", "b"]
 
 
+def test_of_two_rows_of_one_case_the_first_counts(tmp_path: Path) -> None:
+    path = tmp_path / "per_item.jsonl"
+    path.write_bytes(b"".join(map(encode, (row("a", tags=("first",)), row("b"), row("a", tags=("second",))))))
+    with Journal(path) as journal:
+        assert len(journal) == 2
+        assert [kept["tags"] for kept in journal.rows("ab")] == [["first"], []]
+    assert [json.loads(line)["id"] for line in path.read_bytes().splitlines()] == ["a", "b"]
+
+
 def test_rows_that_wait_survive_any_number_of_ends(tmp_path: Path) -> None:
     path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"))
     for _ in range(2):

@@ -1,5 +1,6 @@
 import ast
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,18 @@ FOLDER = ROOT / "runner" / "words"
 OTHER_ROOMS = ("calibrate", "chat", "records", "plan", "projection")  # each read alone, or beside those of reports
 ALL_ROOMS = (*ROOMS, *OTHER_ROOMS)
 KEYS = {key for room in ALL_ROOMS for key in wording("en", room).texts}
-NODES = [node for folder in ("runner", "plugins") for path in (ROOT / folder).rglob("*.py")
-         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]  # fmt: skip
 IN_KOREAN = {f"{room}: {key}": text for room in ALL_ROOMS for key, text in wording("ko", room).texts.items()}
 
 TEMPLATES = sorted((ROOT / "runner").rglob("*.j2"))
 CONF = sorted((ROOT / "conf").rglob("*.yaml"))
 EVALUATIONS = {path.stem for path in CONF if path.parent.name == "evaluation"}
+
+
+@pytest.fixture(scope="module")
+def nodes() -> list[ast.AST]:
+    """Of all code: a hundred megabytes, which go with the last test here."""
+    paths = [path for folder in ("runner", "plugins") for path in (ROOT / folder).rglob("*.py")]
+    return [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
 
 
 def _readings(metric: Metric) -> list[Words]:
@@ -72,19 +78,19 @@ def test_a_file_of_words_reads_the_same_everywhere(path: Path, monkeypatch: pyte
     assert read(path) == texts
 
 
-def test_every_key_that_is_said_has_words() -> None:
-    assert _called("say", "word") - KEYS == set()
+def test_every_key_that_is_said_has_words(nodes: list[ast.AST]) -> None:
+    assert _called(nodes, "say", "word") - KEYS == set()
 
 
-def test_no_sentence_is_left_that_nothing_says() -> None:
+def test_no_sentence_is_left_that_nothing_says(nodes: list[ast.AST]) -> None:
     """Keys stand in the code, or are made there of a constant and of what stands elsewhere in it (`metric.{name}`)."""
-    constants = {node.value for node in NODES if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    constants = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     constants |= {
         key for path in TEMPLATES for key in re.findall(r"""["']([\w.]+)["']""", path.read_text(encoding="utf-8"))
     }
     names = {*(constant.strip("._") for constant in constants), "True", "False", *map(str, range(10))}
-    made = {_pattern(node) for node in NODES if isinstance(node, ast.JoinedStr)} - {""}
-    forms = [re.compile(form) for form in [*made, *(rf"{re.escape(group)}\.(.+)" for group in _called("name"))]]
+    made = {_pattern(node) for node in nodes if isinstance(node, ast.JoinedStr)} - {""}
+    forms = [re.compile(form) for form in [*made, *(rf"{re.escape(group)}\.(.+)" for group in _called(nodes, "name"))]]
 
     def is_made(key: str) -> bool:
         matches = filter(None, (form.fullmatch(key) for form in forms))
@@ -98,9 +104,9 @@ def _parts(filled: str) -> list[str]:
     return filled.strip("._").split(".")
 
 
-def _called(*functions: str) -> set[str]:
+def _called(nodes: Sequence[ast.AST], *functions: str) -> set[str]:
     """The constants that are the first argument of calls of these names."""
-    calls = [node for node in NODES if isinstance(node, ast.Call) and node.args]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
     return {
         call.args[0].value
         for call in calls

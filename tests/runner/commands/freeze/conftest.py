@@ -8,10 +8,15 @@ from tests.record_folders import copy_of, small_records
 
 
 @pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(small_runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`run` and `sweep`, and the records `experiments/한` and `experiments/s` of them. Not to be changed."""
     return small_records(
-        tmp_path_factory.mktemp("runs"), "experiments/한", "experiments/s", "--question", "두 개면 충분한가? <b>|"
+        small_runs,
+        tmp_path_factory.mktemp("runs"),
+        "experiments/한",
+        "experiments/s",
+        "--question",
+        "두 개면 충분한가? <b>|",
     )
 
 
