@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
+LONGEST = 500  # characters of a `_target_`
 ALIKE = 0.85  # of difflib: `provenence` and `provenance` are .9, `cached` and `caches` .83
 
 # What records of version 0.1 call classes that stand elsewhere now.
@@ -47,6 +48,8 @@ def load(target: str) -> Any:
     """The class behind a `_target_`. Raises ImportError or AttributeError, and TypeError for what is no class, or one
     of Python itself."""
     module, _, name = current(target).rpartition(".")
+    if len(target) > LONGEST:  # importing goes into itself once for each dot
+        raise ImportError(f"no class has a name of more than {LONGEST} characters")
     if not module:
         raise ImportError(f"'{target}' is not of the form package.module.Class")
     loaded = getattr(importlib.import_module(module), name)

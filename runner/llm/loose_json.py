@@ -30,12 +30,20 @@ def integer(digits: str) -> int | float:
 
 
 def whole(value: Any) -> Any:
-    """With a question mark for each half of a character, which no file and no server takes."""
+    """With a question mark for each half of a character, which no file and no server takes. Raises ValueError for what
+    is nested too deeply."""
+    try:
+        return _whole(value)
+    except RecursionError:
+        raise ValueError("the reply is nested too deeply") from None
+
+
+def _whole(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):
-        return {whole(key): whole(inner) for key, inner in value.items()}
-    return [whole(inner) for inner in value] if isinstance(value, list) else value
+        return {_whole(key): _whole(inner) for key, inner in value.items()}
+    return [_whole(inner) for inner in value] if isinstance(value, list) else value
 
 
 SLACK = 0.05  # share of a range by which a score may be outside of it, and is set to its end

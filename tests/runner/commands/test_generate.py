@@ -82,6 +82,7 @@ def test_a_test_set_of_a_vault(words: list[str], capsys: pytest.CaptureFixture[s
     assert re.fullmatch(
         r"local:small: 6 requests, [\d,]+ tokens, \$0\.0000; 0 answered from the cache", out.split("\n")[2]
     )
+    assert f"data goes to {server.url.removesuffix('/v1')} (local)\n" in err
     assert "writing questions about 2 chunks: 2/2" in err and "checking 4 questions: 4/4" in err
     evaluated = ["dataset=vault", "dataset.notes=노트", "dataset.queries=질문.jsonl", "retriever=keyword"]
     assert main([*evaluated, "strict=true", "tracking=none", "out=o"]) == 0

@@ -129,3 +129,8 @@ def test_a_word_that_hydra_cannot_read_again() -> None:
 def test_a_component_below_a_name_that_is_a_number() -> None:
     with pytest.raises(ConfigError, match=r"retriever\.menu: no component belongs here"):
         compose_cells(["+experiment=copilot", "retriever.menu.en.1._target_=-0"])
+
+
+def test_the_name_of_a_class_with_a_thousand_dots() -> None:
+    with pytest.raises(ConfigError, match="no class has a name of more than 500 characters"):
+        compose_cells(["+experiment=full_rag", "retriever._target_=" + "0.35" * 999])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,11 @@ def test_the_means_of_a_run_are_corrected(capsys: pytest.CaptureFixture[str]) ->
     assert "judge.supported: 0.5 in the run, 0.7 here" in capsys.readouterr().err
     assert calibrate("run=out", "out=other") == 1
     assert "out: not a run folder" in capsys.readouterr().err
+
+    run = json.loads(Path("run/run.json").read_text(encoding="utf-8"))
+    Path("run/run.json").write_text(json.dumps({**run, "declared": [{"name": 5}]}), encoding="utf-8")
+    assert calibrate("run=run", "out=other") == 1
+    assert "error: run: its files are damaged or were edited (ValueError: declared.0: " in capsys.readouterr().err
 
 
 # --- what is refused ------------------------------------------------------------------------------
