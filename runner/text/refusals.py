@@ -224,11 +224,11 @@ _KOREAN: tuple[tuple[str, tuple[_Before, ...]], ...] = (  # predicate, what may 
     (r"준비 ?중", ("info",)),
 )
 _PREDICATES = tuple((re.compile(predicate + _END), frozenset(before)) for predicate, before in _KOREAN)
-_WITHOUT_ANSWER = re.compile(  # 문서에 없는 내용입니다; 답할 수 없는 질문입니다
+_WITHOUT_ANSWER = re.compile(  # 문서에 없는 내용입니다; 문서의 범위를 벗어납니다; 답할 수 없는 질문입니다
     rf"(?:{_SOURCE_KO}(?:에|에는|에서)? ?(?:없|(?:나오|등록되|포함되|언급되|다루)지 ?않)|(?:대답|답변?)(?:할"
     rf"|을? ?드릴) ?수 ?없)[는은]"
     r" (?:내용|정보|질문|사항|부분|주제)(?:이|입|예|임|인)?[가-힣]*$"
-    rf"|{_SOURCE_KO}의? ?범위[를에]?(?:서)? ?(?:벗어나|벗어난|벗어납|넘어서|넘어선|넘어섭)[가-힣 ]*$"  # 문서의 범위를 벗어납니다
+    rf"|{_SOURCE_KO}의? ?범위[를에]?(?:서)? ?(?:벗어나|벗어난|벗어납|넘어서|넘어선|넘어섭)[가-힣 ]*$"
 )
 
 # --- asides, and what answers after all ---------------------------------------------------------------------
