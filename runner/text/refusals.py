@@ -219,14 +219,16 @@ _KOREAN: tuple[tuple[str, tuple[_Before, ...]], ...] = (  # predicate, what may 
         ("place", "info"),
     ),
     (r"(?:가지고|갖고|보유하고) ?있지 ?않", ("info",)),
+    (r"(?:남아|남겨져) ?있지 ?않", ("place", "info")),
     (r"기억(?:[이은]? ?나지 ?않|[이은]? ?없|[이은]? ?안 ?나|하지 ?못| ?못)", ("anything",)),
     (r"준비 ?중", ("info",)),
 )
 _PREDICATES = tuple((re.compile(predicate + _END), frozenset(before)) for predicate, before in _KOREAN)
-_WITHOUT_ANSWER = re.compile(  # 문서에 없는 내용입니다; 답할 수 없는 질문입니다
+_WITHOUT_ANSWER = re.compile(  # 문서에 없는 내용입니다; 문서의 범위를 벗어납니다; 답할 수 없는 질문입니다
     rf"(?:{_SOURCE_KO}(?:에|에는|에서)? ?(?:없|(?:나오|등록되|포함되|언급되|다루)지 ?않)|(?:대답|답변?)(?:할"
     rf"|을? ?드릴) ?수 ?없)[는은]"
     r" (?:내용|정보|질문|사항|부분|주제)(?:이|입|예|임|인)?[가-힣]*$"
+    rf"|{_SOURCE_KO}의? ?범위[를에]?(?:서)? ?(?:벗어나|벗어난|벗어납|넘어서|넘어선|넘어섭)[가-힣 ]*$"
 )
 
 # --- asides, and what answers after all ---------------------------------------------------------------------
@@ -238,6 +240,7 @@ _ASIDE = re.compile(
     r"|great question)\b"
     r"|^(?:our|the) (?:\w+ ){0,2}(?:team|agents?|staff) (?:can|will|may)\b|^hmm+$|^(?:답변?|결론|응답|answer|response)$"
     r"|.*(?:문의|확인|참고|상담)(?:해 주|하시|해 보|하세)|^(?:안녕하세요|고객님|좋은 질문|글쎄|음+$)|양해"
+    r"|^(?:아쉽|안타깝|유감(?:스럽|이))지만$"
     r"|(?:살펴|찾아|검토|검색|확인).*(?:봤|보았|했|하였)(?:지만|으나)?$"
     rf"|^(?:제공된 |주어진 )?{_SOURCE_KO}[은는](?: 주로| 단지)? .*만\b",
     re.IGNORECASE,

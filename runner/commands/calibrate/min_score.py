@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     cells = _cells(Path(argv[0]), argv[1:])
     options = cells[0].cfg
-    results = [asyncio.run(_calibrated(cell)) for cell in cells]
+    results = [asyncio.run(_calibrated(cell, _choice(cell, argv[1:]))) for cell in cells]
     say = LANGUAGES[str(options.report.language)]
     terminal.show(Group(*renderables(_blocks(results, wording(say.language, "calibrate")))))
     folder = Path(options.out or Path("outputs") / f"{time.strftime('%Y%m%d-%H%M%S')}-calibrate-min_score")
@@ -76,7 +76,7 @@ def _cells(folder: Path, words: Sequence[str]) -> Sequence[Cell]:
     return plan_of(line).cells
 
 
-async def _calibrated(cell: Cell) -> dict[str, Any]:
+async def _calibrated(cell: Cell, name: str) -> dict[str, Any]:
     """An entry of `retrievers` in min_score.json."""
     options = options_of(cell.cfg)
     built = build(cell.cfg.evaluation)
@@ -96,13 +96,13 @@ async def _calibrated(cell: Cell) -> dict[str, Any]:
         scores.append(kept["answer_score"] or 0.0)  # nothing was found
         unanswerable.append(not kept["answerable"])
     told = measured(np.array(scores), np.array(unanswerable, dtype=bool), options.min_score, options.seed)
-    return {"retriever": _choice(cell), "failed": failed, **told}
+    return {"retriever": name, "failed": failed, **told}
 
 
-def _choice(cell: Cell) -> str:
-    """As it was asked for, or by its class where it was not swept."""
-    chosen = dict(word.partition("=")[::2] for word in cell.swept)
-    return chosen.get("retriever") or str(cell.cfg.retriever._target_).rpartition(".")[2]
+def _choice(cell: Cell, words: Sequence[str]) -> str:
+    """What was asked for, which only a sweep says in its cells."""
+    asked = dict(word.partition("=")[::2] for word in (*words, *cell.swept))
+    return asked["retriever"]
 
 
 def measured(scores: Floats, unanswerable: Flags, min_score: float, seed: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from plugins.memory.none import NoMemory
 from runner.domains.memory.records import Remembered, SessionKey
 from runner.errors import EvaluationError
 from runner.system.store import Store
-from tests.plugins.evaluation.small_copilot import Grades, copilot, scored
+from tests.plugins.evaluation.small_copilot import ANSWERS, Grades, Says, copilot, scored
 
 
 async def test_scores_of_each_question(tmp_path: Path) -> None:
@@ -31,6 +31,23 @@ async def test_scores_of_each_question(tmp_path: Path) -> None:
         "answerability": "true_positive", "right_by": "declined", "lost_at": "none", **gate
     }  # fmt: skip
     assert found["export"].labels["pattern"] == "ideal"
+
+
+@pytest.mark.parametrize(
+    ("text", "declined", "lost_at"),
+    [
+        ("The Romans did, in 1987.", False, "answered_unanswerable"),  # nothing was found: it made that up
+        ("확인되지 않습니다.", True, "none"),  # its generator does not call that a refusal
+    ],
+)
+async def test_the_answer_that_was_delivered_declines_or_does_not(
+    tmp_path: Path, text: str, declined: bool, lost_at: str
+) -> None:
+    says = Says({**ANSWERS, "Who built the pyramids?": text})
+    scores, output = (await scored(copilot(generator=says), tmp_path))["never"]
+    assert output.kept["declined"] is declined
+    assert (scores.values["unanswerable_recall"], scores.labels["lost_at"]) == (float(declined), lost_at)
+    assert scores.labels["retrieval_gate"] == "true_positive"
 
 
 async def test_a_question_of_what_was_said_is_no_question_without_an_answer(tmp_path: Path) -> None:

@@ -258,3 +258,15 @@ async def test_with_the_parts_that_need_no_model(tmp_path: Path) -> None:
     found = await scored(tested, tmp_path)
     assert found["talk/early"][1].answer.text
     assert isinstance(tested.load().cases[0], ProbeCase)
+
+
+@pytest.mark.parametrize(("text", "declined"), [("It is 1987.", False), ("I could not find that.", True)])
+async def test_the_answer_that_was_delivered_declines_or_does_not(tmp_path: Path, text: str, declined: bool) -> None:
+    talk = budget_talk()
+    question = next(probe.question for probe in talk.probes if probe.id == "never")
+    scores, output = (await scored(evaluation(talk, generator=Says({question: text})), tmp_path))["talk/never"]
+    assert output.kept["declined"] is declined
+    assert (scores.values["unanswerable_recall"], scores.labels["lost_at"]) == (
+        float(declined),
+        "none" if declined else "made_up",
+    )
