@@ -47,7 +47,9 @@ def panels(run: RunFolder) -> list[RenderableType]:
 def _head(document: Document) -> Iterator[str]:
     """What was evaluated over how many cases."""
     say, summary = document.say, document.summary
-    kind = str(document.run.get("evaluation_type"))
+    kind = document.run.get("evaluation_type")
+    if kind is None:
+        return
     yield say("panel.evaluation" if document.k is None else "panel.evaluation_k", evaluation=kind, k=document.k)
     dataset = (document.run.get("choices") or {}).get("dataset") or (document.run.get("choices") or {}).get("scenario")
     if dataset:

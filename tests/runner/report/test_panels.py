@@ -17,6 +17,9 @@ from tests.shown_panels import lines_of
 WITH_MODELS = merged(RUN, MODELS_RUN), merged(SUMMARY, MODELS_SUMMARY)
 
 
+HEAD = 2  # lines above the panels: what was evaluated, over how many cases
+
+
 def shown(run: Mapping[str, Any], summary: Mapping[str, Any], width: int = 80) -> str:
     """What a terminal of that width without colour shows."""
     return "\n".join([*lines_of(panels(RunFolder(Path("nowhere"), run, summary)), width), ""])
@@ -29,8 +32,9 @@ def lines(text: str) -> list[str]:
 
 def test_results_and_generation_panels() -> None:
     text = lines(shown(RUN, SUMMARY))
-    assert "Evaluation Results (k=5)" in text[0]
-    assert text[1:7] == [
+    assert text[0].endswith("evaluation (k=5)") and text[1].startswith("Dataset: ")
+    assert "Evaluation Results (k=5)" in text[HEAD]
+    assert text[HEAD + 1 : HEAD + 7] == [
         "Precision@5: 0.2400 [0.1900, 0.2900] 8/8",
         "Recall@5: 0.8500 [0.8000, 0.9000] 8/8",
         "Hit Rate@5: 0.8500 [0.8000, 0.9000] 8/8",
@@ -164,12 +168,12 @@ def test_a_run_that_stopped_early_says_how_to_go_on() -> None:
 def test_every_line_is_as_wide_as_its_panel(run: Mapping[str, Any], width: int) -> None:
     for changes in ({}, MODELS_SUMMARY):
         text = shown(merged(run, MODELS_RUN) if changes else run, merged(SUMMARY, changes), width)
-        assert {cell_len(line) for line in text.splitlines()} == {min(width, 78)}
+        assert {cell_len(line) for line in text.splitlines()[HEAD:]} == {min(width, 78)}
 
 
 def test_korean_panels() -> None:
     text = lines(shown(merged(RUN, KOREAN), SUMMARY))
-    assert "평가 결과 (k=5)" in text[0]
+    assert "평가 결과 (k=5)" in text[HEAD]
     assert "충실도 (Faithfulness): 0.8250 [0.7750, 0.8750] 9/10" in text
     assert "답변 불가 2 0" in text
     assert "질문 10개 중 4개 실패" in " ".join(text)

@@ -18,7 +18,7 @@ N = 40
 LOW = [0.5] * N
 HIGH = [0.9] * (N // 2) + [0.7] * (N // 2)
 UNSURE = [0.5 + (0.3 if n % 2 else -0.28) for n in range(N)]  # mean 0.51
-NAMES = ("recall_at_10", "ndcg_at_10", "mrr_at_10", "faithfulness", "answer_relevancy", "token_f1")
+NAMES = ("recall_at_10", "ndcg_at_10", "mrr_at_10", "faithfulness", "answer_relevancy", "answer_correctness")
 COLUMNS: dict[str, Values] = dict.fromkeys(NAMES, LOW)
 
 
@@ -58,7 +58,7 @@ def test_the_terminal_table(tmp_path: Path) -> None:
 def test_what_the_terminal_says_below_the_table(tmp_path: Path) -> None:
     text = told(three(tmp_path / "s"))
     assert "Differences from k=3 over 40 cases that all compared runs have finished." in text
-    assert "The same in all of these runs: Recall@10, nDCG@10, MRR@10, Answer Relevancy, Token F1." in text
+    assert "The same in all of these runs: Recall@10, nDCG@10, MRR@10, Answer Relevancy, Answer Correctness." in text
     assert "Within noise of the best: Faithfulness: k=5." in text
     assert "Pareto front over Faithfulness, k, p95 latency: k=3, k=5. Dominated: k=10 by k=5." in text
 
@@ -118,7 +118,7 @@ def test_summary_json_keeps_the_comparison_when_the_runs_are_gone(tmp_path: Path
 
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_five_metrics_and_two_long_params_fit_eighty_columns(tmp_path: Path, language: str) -> None:
-    names = ("recall_at_k", "ndcg_at_k", "faithfulness", "answer_relevancy", "exact_match", "token_f1")
+    names = ("recall_at_k", "ndcg_at_k", "faithfulness", "answer_relevancy", "exact_match", "answer_correctness")
     runs = {
         f"retriever={name}": dict.fromkeys(names, column) for name, column in (("keyword", LOW), ("semantic", HIGH))
     }

@@ -24,13 +24,13 @@ def written(folder: Path) -> Path:
 
 
 def swept(folder: Path, **more: Any) -> Path:
-    """Faithfulness has its floor in random chunks, answer relevancy in no context; token F1 has no gap."""
+    """Faithfulness has its floor in random chunks, answer relevancy in no context; answer correctness has no gap."""
     references = {
-        name: {"faithfulness": column, "answer_relevancy": other, "token_f1": SYSTEM}
+        name: {"faithfulness": column, "answer_relevancy": other, "answer_correctness": SYSTEM}
         for name, column, other in (("none", NONE, RANDOM), ("random", RANDOM, NONE), ("gold", GOLD, GOLD))
     }
     runs = {
-        f"a={n}": {"faithfulness": column, "answer_relevancy": column, "token_f1": SYSTEM}
+        f"a={n}": {"faithfulness": column, "answer_relevancy": column, "answer_correctness": SYSTEM}
         for n, column in ((1, SYSTEM), (2, GOLD))
     }
     return written(write_swept(folder, runs, references=references, **more))
@@ -39,7 +39,7 @@ def swept(folder: Path, **more: Any) -> Path:
 def test_the_terminal_table(tmp_path: Path) -> None:
     lines = [" ".join(line.split()) for line in shown(swept(tmp_path / "s"))]
     start = lines.index("Share of the gap closed")
-    assert lines[start + 3] == "a Faithfulness Relevancy F1"
+    assert lines[start + 3] == "a Faithfulness Relevancy Correctness"
     assert lines[start + 5 :][:6] == [
         "floor: random 0.3000",
         "floor: no context 0.3000 0.5000",
@@ -55,7 +55,10 @@ def test_summary_md(tmp_path: Path) -> None:
     assert "| Metric | n | Floor | Ceiling | p | a=1 | a=2 |" in text
     assert "| Faithfulness | 40 | 0.3000 (random chunks) | 0.7000 (gold context) | < 0.001 | 50 % | 100 % |" in text
     assert "| Answer Relevancy | 40 | 0.3000 (no context) | 0.7000 (gold context) |" in text
-    assert "| Token F1 | 40 | 0.5000 (no context) | 0.5000 (gold context) | 1.000 | too small | too small |" in text
+    assert (
+        "| Answer Correctness | 40 | 0.5000 (no context) | 0.5000 (gold context) | 1.000 | too small | too small |"
+        in text
+    )
     assert "2 of 2 runs completed." in text
 
 
@@ -65,7 +68,7 @@ def test_html(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_five_metrics_fit_eighty_columns(tmp_path: Path, language: str) -> None:
-    names = ("recall_at_k", "ndcg_at_k", "faithfulness", "answer_relevancy", "exact_match", "token_f1")
+    names = ("recall_at_k", "ndcg_at_k", "faithfulness", "answer_relevancy", "exact_match", "answer_correctness")
     columns = {"retriever=keyword": SYSTEM, "retriever=semantic": RANDOM}
     references = {"none": NONE, "random": RANDOM, "gold": GOLD}
     runs, beside = ({key: dict.fromkeys(names, each) for key, each in part.items()} for part in (columns, references))
