@@ -9,6 +9,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from runner.errors import SPENT
+from runner.metrics.right import NAME
 from runner.report import metrics, usage
 from runner.report.blocks import TERMINAL, Block, Facts, Note, Table, Warnings
 from runner.report.document import Document
@@ -31,7 +32,8 @@ def panels(run: RunFolder) -> list[RenderableType]:
     generation = metrics.generation(document)
     warned = list(_notes(document))
     notes: list[Block] = [Warnings(warned, TERMINAL)] if warned else []
-    details: list[Block] = [Facts(_facts(document), media=TERMINAL), *report_of(document, TERMINAL)]
+    sections = [each for each in report_of(document, TERMINAL) if each.id != NAME]  # which has a panel of its own
+    details: list[Block] = [Facts(_facts(document), media=TERMINAL), *sections]
     decided = right(document)
     shown: list[RenderableType] = [
         *(Text(line) for line in _head(document)),

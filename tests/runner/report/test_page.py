@@ -151,7 +151,7 @@ def test_texts_stand_out_from_the_ground(scheme: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark", "paper"])
 def test_lines_and_losses_stand_out_from_the_ground(scheme: str) -> None:
     colours = schemes()[scheme]
-    for name in ("s1", "s2", "s3", "s4", "s5", "accent"):
+    for name in ("s1", "s2", "s3", "s4", "s5", "s6", "accent"):
         assert contrast(colours[name], colours["paper"]) >= 4.5, name
     assert contrast(colours["loss"], colours["paper"]) >= 2.5
 
