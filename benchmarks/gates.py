@@ -8,8 +8,8 @@ questions draws all of these anew in the second run. In null pairs nothing else 
 planted ones the candidate also loses a share `--loss` of the questions: their answers become wrong and unfaithful
 (answers), or their gold document drops out of the ranking, and the answer with it (ranking).
 
-Printed for default.yaml, full_rag.yaml and strict.yaml of conf/regression: the share of pairs in which any rule fires, with
-its 95 % interval (Wilson), for null and planted pairs, and for each rule alone.
+Printed for default.yaml, full_rag.yaml and strict.yaml of conf/regression: the share of pairs in which any rule fires,
+with its 95 % interval (Wilson), for null and planted pairs, and for each rule alone.
 """
 
 from __future__ import annotations
