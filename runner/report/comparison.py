@@ -49,6 +49,7 @@ from runner.report.comparison_words import (
     reason_text,
     rule_name,
     signed,
+    unfired,
     warnings,
 )
 from runner.report.markdown import Markdown, markdown
@@ -154,6 +155,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
     yield Note(say.name("verdict", verdict).capitalize() + ".", "strong", verdict=verdict)
     yield Note(headline(record, say))
     yield from (Note(line) for line in gate_lines(record, say))
+    yield from (Note(line, "strong") for line in unfired(record, say))
 
 
 def sections(record: Record, say: Wording) -> list[Section]:
@@ -190,6 +192,7 @@ def _in_short(record: Record, say: Wording) -> Iterator[Block]:
         *(Note(line, fired) for line in gate_lines(record, say)),
         *_flips_in_short(record, say),
         Note(say("compare.pointer"), "quiet"),
+        *(Note(line, "alarm") for line in unfired(record, say)),
     ]
     yield from (replace(block, media=TERMINAL) for block in blocks)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from runner.report.comparison import RULE_HEADERS, rule_cells
-from runner.report.comparison_words import Record, gate_lines, headline, own, reason_text, rule_name, warnings
+from runner.report.comparison_words import Record, gate_lines, headline, own, reason_text, rule_name, unfired, warnings
 from runner.system.terminal import visible
 from runner.system.writing import no_place_for_a_file, replacing
 from runner.words.wording import Wording
@@ -49,6 +49,8 @@ def _suite(root: Element, record: Record, say: Wording) -> None:
     problems = warnings(record, say)
     if record["exit_code"] == 5:
         _failure(comparable, " ".join(problems))
+    for message in unfired(record, say):
+        SubElement(_case(suite, "verdict"), "skipped", message=_clean(message))
     for rule in record["gate"]["rules"]:
         _rule(_case(suite, rule_name(rule, record, say)), rule, record, say)
     for case in record["gate"]["cases"]:

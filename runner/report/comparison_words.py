@@ -187,9 +187,14 @@ def gate_lines(record: Record, say: Wording) -> list[str]:
         lines.append(say("compare.fired_not"))
     if unsure:
         lines.append(say("compare.unsure", rules=", ".join(unsure)))
-    if record["verdict"] == "worse" and not gate["fired"]:
-        lines.append(say("compare.worse_unfired", verdict=say.name("verdict", "worse")))
     return lines
+
+
+def unfired(record: Record, say: Wording) -> list[str]:
+    """A verdict that no rule stands up for, which an exit code would not tell; nothing where there is none."""
+    if record["verdict"] != "worse" or record["gate"]["fired"]:
+        return []
+    return [say("compare.worse_unfired", verdict=say.name("verdict", "worse"))]
 
 
 def warnings(record: Record, say: Wording) -> list[str]:

@@ -108,6 +108,32 @@ def test_metrics_that_stay_comparable_give_no_verdict_in_place_of_the_main_ones(
     assert comparison.verdict == "not_comparable"
 
 
+def test_what_decides_is_never_better_where_more_breaks_than_is_mended() -> None:
+    """48 answers break and 14 are mended, while retrieval finds more."""
+    ids = [f"{number:03d}" for number in range(200)]
+    right = [1.0] * 48 + [0.0] * 14 + [1.0] * 138
+    other = [0.0] * 48 + [1.0] * 14 + [1.0] * 138
+    recall = [0.0] * 60 + [1.0] * 140
+    left = side(cases(ids, {"right": right, "recall_at_k": recall}))
+    comparison = compare(left, side(cases(ids, {"right": other, "recall_at_k": [1.0] * 200})), NO_RULES, seed=1)
+    verdicts = {each.difference.metric: each.verdict for each in comparison.main}
+    assert verdicts == {"right": "worse", "recall_at_k": "better"}
+    assert (comparison.verdict, comparison.flips.by) == ("worse", "right")
+    assert (len(comparison.flips.lost), len(comparison.flips.won)) == (48, 14)
+
+
+def test_more_retrieval_alone_is_not_better_where_answers_may_be_worse() -> None:
+    """271 of 562 questions fail in place of 273: 40 were mended and 38 broken, which may as well be a loss."""
+    ids = [f"{number:03d}" for number in range(562)]
+    right = [1.0] * 289 + [0.0] * 273
+    other = [0.0] * 38 + [1.0] * 251 + [1.0] * 40 + [0.0] * 233
+    recall = [0.0] * 60 + [1.0] * 502
+    left = side(cases(ids, {"right": right, "recall_at_k": recall}))
+    comparison = compare(left, side(cases(ids, {"right": other, "recall_at_k": [1.0] * 562})), NO_RULES, seed=1)
+    assert [each.verdict for each in comparison.main] == ["inconclusive", "better"]
+    assert comparison.verdict == "inconclusive"
+
+
 def test_several_candidates_are_adjusted_together() -> None:
     """Twelve of 30 lost: p = 2/2**12, and 6 tests in all: two of each candidate."""
     baseline = side(cases(IDS, {"recall_at_k": [1.0] * 30, "mrr": [1.0] * 30}))

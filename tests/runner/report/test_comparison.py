@@ -200,6 +200,21 @@ def test_junit_tells_a_relative_loss_as_a_share(tmp_path: Path) -> None:
     )
 
 
+def test_a_verdict_that_no_rule_stands_up_for_is_said_last(tmp_path: Path) -> None:
+    """The exit code would not tell of it."""
+    record = made(tmp_path, rules=[{"metric": "mrr_at_10", "margin": 1.0}])[0]
+    record["gate"]["cases"], record["gate"]["fired"], record["verdict"] = [], False, "worse"
+    last = EN("compare.worse_unfired", verdict="worse")
+    assert " ".join(shown(record, EN).split()).endswith(last)
+    assert f"**{last}**" in render([record], EN).partition("## ")[0]
+    write_junit(tmp_path / "gate.xml", [record], EN)
+    (suite,) = ElementTree.parse(tmp_path / "gate.xml").getroot()
+    (said,) = [case for case in suite.findall("testcase") if case.get("name") == "verdict"]
+    assert said.find("skipped").get("message") == last  # type: ignore[union-attr]
+    record["gate"]["fired"] = True
+    assert last not in " ".join(shown(record, EN).split())
+
+
 def test_junit_of_what_is_not_comparable(tmp_path: Path) -> None:
     rules = [*RULES, {"metric": "cost.generator.usd", "margin": 1}][:1]
     records = made(tmp_path, [{"identity": {"documents": "x" * 64}}], rules)
