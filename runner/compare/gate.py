@@ -98,8 +98,8 @@ def demand_known(regression: Regression, known: Collection[str], side: str) -> N
 
 
 def _refuse_misspelt(metric: str, known: Collection[str], key: str, side: str) -> None:
-    near = did_you_mean(metric, known)
-    if "did you mean" in near and built_in().variant(metric).metric is None:
+    near, variant = did_you_mean(metric, known), built_in().variant(metric)
+    if "did you mean" in near and (variant.metric is None or variant.fixed is not None):
         raise InputError(f"{key}: the {side} has no metric '{metric}'{near}")
 
 

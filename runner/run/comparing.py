@@ -1,7 +1,7 @@
 """`compare=BASELINE` of a run: look the baseline up before the run starts, compare when it has ended.
 
-The parent looks up once, for all runs of a sweep, and leaves the place in `.baseline.json` of the folder: a run may
-be served by another process, and the latest run of an experiment must not be its own sister.
+The parent looks up once, for all runs of a sweep, and leaves the place in the state of the command (runner.run.state):
+a run may be served by another process, and the latest run of an experiment must not be its own sister.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runner.config.compose import Cell
 from runner.config.references import NAMES
 from runner.errors import ConfigError, DataError, InputError, Problem, RunnerError
 from runner.run.job import Job, Outcome
-from runner.system.metadata import read_json, write_json
+from runner.run.state import read_state, write_state
 from runner.system.writing import from_here, no_place_for_a_file
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from runner.compare.sides import Place, Side
     from runner.report.comparison_words import Record
 
-BASELINE = ".baseline.json"
 FILES = ("compare.json", "compare.md")
 DOWNLOADS = "baselines"  # in cache_dir: what came from MLflow
 
@@ -41,10 +40,9 @@ class Baseline:
 
     def leave(self, folder: Path) -> None:
         """For the runs of this folder."""
-        if self.place is None:
-            (folder / BASELINE).unlink(missing_ok=True)
-        else:
-            write_json(folder / BASELINE, {"path": str(self.place.path.resolve()), "label": self.place.label})
+        place = self.place
+        known = None if place is None else {"path": str(place.path.resolve()), "label": place.label}
+        write_state(folder, "baseline", known)
 
 
 def look_up(cells: Sequence[Cell]) -> Baseline:
@@ -121,7 +119,7 @@ def conclude(job: Job, outcome: Outcome) -> Outcome:
             path = Path(job.cfg.save_snapshot)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(path, (job.folder / FILE).read_bytes())
-        baseline = read_json((job.folder.parent if job.sweep_id else job.folder) / BASELINE)
+        baseline = read_state(job.folder.parent if job.sweep_id else job.folder, "baseline")
         is_ours = job.sweep_id is not None and job.folder.name in NAMES  # baselines=auto: no candidate for anything
         return outcome if baseline is None or is_ours else _compared(job, outcome, baseline)
     except RunnerError as error:

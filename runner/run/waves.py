@@ -14,12 +14,11 @@ from typing import TypeVar
 from runner.config.compose import Cell
 from runner.config.options import reached
 from runner.protocols import Case
-from runner.system.metadata import read_json, write_json
+from runner.run.state import read_state, write_state
 from runner.system.spool import Part
 
 WAVES = 10
 LIMITS = ("usd", "tokens", "requests", "minutes")
-FILE = ".wave.json"  # in the folder of a sweep: how its runs, in whatever process, know the wave
 
 CaseT = TypeVar("CaseT", bound=Case)
 
@@ -58,15 +57,15 @@ def waves_of(cells: Sequence[Cell], sweep: Path) -> Sequence[Wave]:
     limited = len(cells) > 1 and any(cfg.budget[name] is not None for name in LIMITS)
     if not limited or not any("models" in reached(cell.cfg) for cell in cells):
         return (Wave(),)
-    before = read_json(sweep / FILE)
+    before = read_state(sweep, "wave")
     first = 1 if before is None else before["number"]
     return [Wave(number) for number in range(first, WAVES + 1)]
 
 
 def current(sweep: Path) -> Wave:
-    found = read_json(sweep / FILE)
+    found = read_state(sweep, "wave")
     return Wave() if found is None else Wave(**found)
 
 
 def begin(wave: Wave, sweep: Path) -> None:
-    write_json(sweep / FILE, asdict(wave))
+    write_state(sweep, "wave", asdict(wave))

@@ -212,8 +212,8 @@ def test_other_chunks_are_a_treatment(data: list[str], tmp_path: Path) -> None:
         (["regression.rules=[{metric: mrr}]"], "regression.rules.0.margin: a value is required"),
         (["regression=stricd"], "regression: no choice 'stricd'; did you mean 'strict'?"),
         (
-            ["compare=base", "dry_run=true", "regression.rules=[{metric: x, margin: 1}]"],
-            "the baseline has no metric 'x'",
+            ["compare=base", "dry_run=true", "regression.rules=[{metric: mrrr, margin: 1}]"],
+            "the baseline has no metric 'mrrr'; did you mean 'mrr'?",
         ),
     ],
 )
