@@ -15,7 +15,7 @@ from runner.retrieval import searching
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGLISH, KOREAN = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.ko.md"))
-COUNTED = {6: ("six", "여섯"), 5: ("five", "5")}
+COUNTED = {10: ("ten", "열"), 6: ("six", "여섯"), 5: ("five", "5")}
 
 
 def of_weights(name: str) -> str:
@@ -25,11 +25,11 @@ def of_weights(name: str) -> str:
 NUMBERS: dict[str, Callable[[], tuple[str, str]]] = {
     "intervals": lambda: (
         f"BCa bootstrap intervals with {statistics.RESAMPLES:,} resamples over cases",
-        f"사례를 {statistics.RESAMPLES:,}번 재표집한 95 % BCa",
+        f"사례를 {statistics.RESAMPLES:,}번 재표집한 BCa",
     ),
-    "intervals of large differences": lambda: (
-        f"over {paired.LARGE:,} cases and more, of which more than {paired.MANY:,} differ",
-        f"사례가 {paired.LARGE:,}개 이상이고 그 가운데 {paired.MANY:,}개 넘게",
+    "few pairs": lambda: (
+        f"fewer than {COUNTED[paired.FEWEST][0]} pairs",
+        f"짝이 {COUNTED[paired.FEWEST][1]} 쌍보다 적음",
     ),
     "searches on the clock": lambda: (
         f"up to {searching.PROBE:,} queries searched one at a time",
