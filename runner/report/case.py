@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
+from runner.metrics.right import LABEL as RIGHT_BY
 from runner.records import KEPT_VOTES
 from runner.report import metric
 from runner.report.blocks import (
@@ -160,8 +161,9 @@ def _citations(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
 
 
 def _why(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
-    stage = lost_at(row)
+    stage, by = lost_at(row), (row.get("labels") or {}).get(RIGHT_BY)
     yield Fact(say("worst.why"), say.name("lost_at", stage) if stage else "")
+    yield Fact(say("right.by"), say.name("right_by", str(by)) if by else "")
 
 
 def _scores(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
