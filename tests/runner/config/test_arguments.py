@@ -142,7 +142,6 @@ def test_a_command_is_told_as_it_was_typed() -> None:
         ("system.url=http://h:1/v,http://h:2", ["system.url=http://h:1/v", "system.url=http://h:2"]),
         ("metric=[a:b,c:d],[e]", ["metric=[a:b,c:d]", "metric=[e]"]),
         (r"x='a\:b',c", [r"x='a\:b'", "x=c"]),  # a backslash of the text itself
-        (r"x=http://h?a=b:c,d", ["x=http://h?a=b:c", "x=d"]),
         (r"x={k\:y:1},{z:1}", [r"x={k\:y:1}", "x={z:1}"]),  # a key of a mapping needs it
     ],
 )
