@@ -278,7 +278,9 @@ class Copilot:
 
     def score(self, case: ProbeCase, output: CopilotOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            return Scores({}, unscored=tuple(self._names(case)))
+            query = query_of(case, case.probe.question)
+            values = self.retrieval.ranking_values(query) if query.relevance else {}
+            return Scores(values, unscored=tuple(name for name in self._names(case) if name not in values))
         grades, failed = self._judged(case, judgements)
         query = query_of(case, case.probe.question)
         ranked = self.retrieval.scores(query, output.found, declined=output.answer.refused)

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.domains.agent import report as agent_report
-from runner.errors import EvaluationError, FallsShortError
+from runner.errors import FallsShortError
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.votes import judge_missing
@@ -140,16 +140,9 @@ class FullRag:
         """Raises FallsShortError when retrieval is below `require`."""
         if all(least is None for least in self.require.values()):
             return
-        measured = {case.id: self._retrieval_values(case) for case in cases}
+        measured = {case.id: self.retrieval.ranking_values(case) for case in cases}
         if short := shortfall(self.require, measured.values()):
             raise FallsShortError(f"evaluation.require: {short}; no model was asked to answer or to judge", measured)
-
-    def _retrieval_values(self, case: Query) -> Mapping[str, float | None]:
-        try:
-            values = self.retrieval.scores(case, self.retrieval.retrieved(case)).values
-            return {name: value for name, value in values.items() if not name.startswith("unanswerable_")}
-        except (TimeoutError, EvaluationError):  # its row will say so
-            return {}
 
     async def run(self, case: Query) -> RagOutput:
         """A message of an agent is the answer, and so is a refusal for want of a hit: then no generator is asked."""
@@ -201,8 +194,9 @@ class FullRag:
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
         if output is None:
             known_answers = ("exact_match", "contains_answer", "token_f1") if case.answers else ()
-            applying = (*self.retrieval.names(case), *self._applying(case), *known_answers)
-            return Scores({}, unscored=(right.NAME, *applying))
+            values = self.retrieval.ranking_values(case)
+            missing = (name for name in self.retrieval.names(case) if name not in values)
+            return Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
         retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
         rated, failed = judged(judgements, tuple(self._asked(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):

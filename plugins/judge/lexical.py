@@ -55,7 +55,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "lacks": "It lacks: {}.",
         "against.number": "It gives another number: {}.",
         "against.denied": "One of the two denies what the other affirms.",
-        "topic": "The answer takes up {:.0%} of the topic.",
+        "topic": "{} of {} words of the question occur in the answer.",
+        "phrase": "It is a short phrase, which cannot repeat the question.",
         "kind.quantity": "The question asks for a quantity; the answer gives none.",
         "kind.time": "The question asks for a time; the answer gives none.",
         "kind.reason": "The question asks for a reason; the answer gives none.",
@@ -92,7 +93,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
         "lacks": "빠진 내용: {}.",
         "against.number": "수치가 다릅니다: {}.",
         "against.denied": "한쪽이 부정하는 것을 다른 쪽은 긍정합니다.",
-        "topic": "질문의 주제를 {:.0%} 다룹니다.",
+        "topic": "질문의 낱말 {1}개 중 {0}개가 답변에 있습니다.",
+        "phrase": "질문을 되풀이할 수 없는 짧은 답변입니다.",
         "kind.quantity": "질문은 수량을 묻는데 답변에 없습니다.",
         "kind.time": "질문은 때를 묻는데 답변에 없습니다.",
         "kind.reason": "질문은 이유를 묻는데 답변에 없습니다.",
@@ -183,7 +185,8 @@ class LexicalJudge:
         if is_refusal(answer, str(fields["question"])):
             return Judgement(0.0, words["refusal"])
         found = relevancy(str(fields["question"]), without_citations(answer))
-        reasons = [words["topic"].format(found.topic)]
+        reasons = [words["topic"].format(found.shared, found.asked)]
+        reasons += [words["phrase"]] if found.is_phrase else []
         if not found.responds:
             reasons.append(words.get(f"kind.{found.kind}", words["adds_nothing"]))
         return Judgement(found.score, " ".join(reasons), details={"topic": found.topic, "kind": found.kind})

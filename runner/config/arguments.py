@@ -168,7 +168,7 @@ def cells(overrides: Sequence[str]) -> list[list[str]]:
     values: dict[str, list[str]] = {}
     for override in map(parse, overrides):
         key = override.get_key_element()
-        values[key] = [f"{key}={value}" for value in _values(override)]
+        values[key] = [unescaped(f"{key}={value}") for value in _values(override)]
         if any(_key(text) is None for text in values[key]):
             raise ConfigError(
                 [Problem(key.lstrip("+~"), "no value that Hydra reads; in quotes ('…') all of it is a text")]
@@ -196,6 +196,21 @@ def _values(override: Override) -> list[str]:
         key = str(override.get_key_element()).lstrip("+~")
         raise ConfigError([Problem(key, f"has no value; expected some, such as {key}=1,2 or {key}=range(1,4)")])
     return found
+
+
+def unescaped(override: str) -> str:
+    """As it is typed: Hydra writes a backslash before a colon that needs none (`model=openai\\:a`)."""
+    plain = override.replace("\\:", ":")
+    return plain if plain != override and _reads_alike(plain, override) else override
+
+
+def _reads_alike(plain: str, written: str) -> bool:
+    from hydra.errors import HydraException
+
+    try:
+        return bool(parse(plain).value() == parse(written).value())
+    except (HydraException, *UNREAD):
+        return False
 
 
 def _names_a_file(value: str) -> bool:

@@ -95,9 +95,14 @@ class RunOptions(Strict):
 
     @model_validator(mode="after")
     def _deterministic_takes_all(self) -> RunOptions:
-        if self.deterministic and self.sample is not None:
+        if self.deterministic and not self.takes_all:
             raise ValueError("expected null, as deterministic=true takes all cases")
         return self
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether no case is left out: of a `sample` of 1 one case is taken, of 1.0 all are."""
+        return self.sample is None or (isinstance(self.sample, float) and self.sample == 1.0)
 
     @property
     def depth(self) -> int:

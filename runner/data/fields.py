@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -107,6 +108,23 @@ class Fields:
             self.wrong(name, f"a whole number from {at_least}", value)
             return None
         return value
+
+    def time(self, name: str) -> datetime | None:
+        """ISO 8601, in UTC, where no offset stands too; None when it is absent."""
+        written = self.text(name)
+        if written is None:
+            return None
+        try:
+            moment = datetime.fromisoformat(written)
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        except (OverflowError, ValueError):  # no time, or one before the year 1 or after 9999 in UTC
+            self.wrong(name, "a time such as 2026-03-01T09:00:00Z", written)
+            return None
+
+    def tags(self) -> tuple[str, ...]:
+        """Of `tags`, then `team:NAME` and `domain:NAME` where these fields are there."""
+        groups = (("team", self.text("team")), ("domain", self.text("domain")))
+        return tuple(dict.fromkeys((*self.texts("tags"), *(f"{name}:{value}" for name, value in groups if value))))
 
     def items(self, name: str) -> list[Any] | None:
         """A list of anything; None when it is absent."""

@@ -8,6 +8,8 @@
     answers             list of known answers
     history             list of {"role": "user" or "assistant", "text" or "content"}, oldest first: what was said before
     language (lang), difficulty, tags
+    team, domain        text; the tags team:NAME and domain:NAME
+    created_at          ISO 8601
     ranking             list of ids or of {"id", "score"}: what another system returned
     contexts            list of texts or of {"id", "text", "title"}: what its generator saw
     answer              text: what it said
@@ -30,7 +32,7 @@ from runner.system.spool import Spool
 
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
-    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at"}
+    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain"}
 )
 MANY_NOTES = 2  # one gold note and one beside it; more make a question hard to score
 
@@ -58,6 +60,7 @@ def _numbered(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, Query
 
 def _query(fields: Fields) -> Query | None:
     fields.warn_of_misspellings(KNOWN)
+    fields.time("created_at")
     query_id = fields.required_text("id")
     text = fields.required_text("query")
     answerable = fields.flag("answerable")
@@ -72,7 +75,7 @@ def _query(fields: Fields) -> Query | None:
         answers=fields.texts("answers"),
         language=fields.text("language", "lang"),
         difficulty=fields.text("difficulty"),
-        tags=fields.texts("tags"),
+        tags=fields.tags(),
         given=Given(_ranking(fields), contexts_of(fields), fields.text("answer")),
         history=history_of(fields),
     )

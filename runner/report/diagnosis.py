@@ -1,14 +1,18 @@
-"""What a combination of faithfulness, answer relevancy and recall says about a pipeline."""
+"""What failing questions, and a combination of faithfulness, answer relevancy and recall, say about a pipeline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runner.metrics import right
+from runner.metrics.judged import CORRECTNESS
 from runner.report.blocks import MARKDOWN, Block, Cell, Grid, Note, Section, Steps, Table, section
 from runner.report.document import Document
 from runner.report.metric import rubric
+from runner.report.run import stages_of
+from runner.report.trust import failing
 from runner.words.wording import Wording
 
 # (faithfulness is high, answer relevancy is high) -> pattern
@@ -19,6 +23,9 @@ PATTERNS = {
     (False, False): "overall_problem",
 }
 JUDGED = ("faithfulness", "answer_relevancy")  # what a pattern is told from
+WORKING = "retrieval_high_generation_high"
+MOST_FAILING = 0.1  # share of failing questions above which no run is called ideal
+MAX_QUESTIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,49 +74,93 @@ def _level(high: bool) -> str:
 
 
 def pattern(document: Document) -> Section | None:
-    """The pattern of the run with symptom, cause and remedies, and how many cases show which pattern."""
+    """Where most questions fail and what would mend it, then the pattern of the run with symptom, cause and remedies,
+    and how many cases show which pattern. Withheld as far as it rests on a judge that fails its control items."""
     say = document.say
     run = diagnose(document.summary, document.high)
     if run is None:
-        judged = "mean_faithfulness" in document.metrics and document.run.get("evaluation_type") != "retrieval_only"
-        return section("diagnosis", say("head.diagnosis"), Note(say("diagnosis.none") if judged else ""))
-    return section(
-        "diagnosis", say("head.diagnosis"), *_pattern(run, say), *_failing(document), *_patterns(run, document)
+        is_judged = "mean_faithfulness" in document.metrics and document.run.get("evaluation_type") != "retrieval_only"
+        blocks: tuple[Block, ...] = (*_failures(document), Note(say("diagnosis.none"))) if is_judged else ()
+    elif untrusted := failing(document.summary, JUDGED):
+        blocks = (*_failures(document), _withheld("diagnosis.withheld", untrusted, say))
+    else:
+        blocks = (*_failures(document), *_pattern(run, document), *_patterns(run, document))
+    return section("diagnosis", say("head.diagnosis"), *blocks)
+
+
+def failing_share(document: Document) -> float:
+    """Of all cases with a result: those that failed at a stage, and those that did not end."""
+    stages, cases = document.counts.get("lost_at") or {}, document.cases
+    broken = cases["failed"] + cases["timeout"]
+    total = sum(stages.values()) + broken
+    return (sum(stages.values()) - stages.get("none", 0) + broken) / total if total else 0.0
+
+
+def _is_ideal(run: Diagnosis, document: Document) -> bool:
+    """High means are no sign of health where many questions fail."""
+    return run.pattern == "ideal" and failing_share(document) <= MOST_FAILING
+
+
+def _failures(document: Document) -> Iterator[Note]:
+    """The stage at which most questions fail, which questions, and what would mend it."""
+    say, stages = document.say, stages_of(document.counts.get("lost_at") or {})
+    if not stages:
+        return
+    if untrusted := failing(document.summary, _deciding(document)):
+        yield _withheld("diagnosis.undecided", untrusted, say)
+        return
+    stage, count = max(stages, key=lambda entry: entry[1])
+    total = sum((document.counts.get("lost_at") or {}).values())
+    name, share = say.name("lost_at", stage), f"{count / total:.1%}"
+    yield Note(say("diagnosis.largest", stage=name, count=count, total=total, share=share), "strong")
+    ids = [str(row.get("id")) for row in document.folder.rows() if (row.get("labels") or {}).get("lost_at") == stage]
+    shown, left = ", ".join(ids[:MAX_QUESTIONS]), len(ids) - MAX_QUESTIONS
+    yield Note(
+        say("diagnosis.questions_more" if left > 0 else "diagnosis.questions", ids=shown, left=left) if ids else ""
     )
+    yield Note(say.texts.get(f"lost_meaning.{stage}", ""))
 
 
-def _pattern(run: Diagnosis, say: Wording) -> Iterator[Block]:
-    key = f"pattern.{run.pattern}"
+def _deciding(document: Document) -> list[str]:
+    """The rubrics by which questions of this run were decided."""
+    ways = document.counts.get(right.LABEL) or {}
+    correctness = [CORRECTNESS] if ways.get("correctness") else []
+    return [*correctness, *(JUDGED if ways.get("stand_in") else ())]
+
+
+def _withheld(key: str, rubrics: Sequence[str], say: Wording) -> Note:
+    return Note(say(key, rubrics=", ".join(rubric(name, say) for name in rubrics)), "alarm")
+
+
+def _pattern(run: Diagnosis, document: Document) -> Iterator[Block]:
+    say, key = document.say, f"pattern.{run.pattern}"
+    means = say(
+        "diagnosis.run",
+        faithfulness=f"{run.faithfulness:.4f}",
+        faithfulness_level=_word(run.is_high(run.faithfulness), say),
+        relevancy=f"{run.relevancy:.4f}",
+        relevancy_level=_word(run.is_high(run.relevancy), say),
+        high=run.high,
+    )
+    if run.pattern == "ideal" and not _is_ideal(run, document):
+        share = f"{failing_share(document):.1%}"
+        yield from (Note(means), Note(say("diagnosis.not_ideal", share=share), "strong"))
+        return
     suffix = "_ideal" if run.pattern == "ideal" else ""
     yield Note(say(key), "strong")
-    yield Note(
-        say(
-            "diagnosis.run",
-            faithfulness=f"{run.faithfulness:.4f}",
-            faithfulness_level=_word(run.is_high(run.faithfulness), say),
-            relevancy=f"{run.relevancy:.4f}",
-            relevancy_level=_word(run.is_high(run.relevancy), say),
-            high=run.high,
-        )
-    )
+    yield Note(means)
     yield Note(say("diagnosis.symptom", text=say(f"{key}.symptom")))
     yield Note(say(f"diagnosis.cause{suffix}", text=say(f"{key}.cause")))
     yield Note(say(f"diagnosis.remedies{suffix}"))
     yield Steps([say.texts[f"{key}.remedy.{n}"] for n in (1, 2, 3) if f"{key}.remedy.{n}" in say.texts])
 
 
-def _failing(document: Document) -> Iterator[Note]:
-    """High means of judgements say nothing of questions that were answered faithfully from the wrong place."""
-    places = document.counts.get("lost_at") or {}
-    total, failing = sum(places.values()), sum(count for place, count in places.items() if place != "none")
-    yield Note(document.say("diagnosis.lost", failing=failing, total=total) if failing else "")
-
-
 def _patterns(run: Diagnosis, document: Document) -> Iterator[Block]:
     """Cases by pattern: a table in Markdown, faithfulness down and answer relevancy across on a page."""
     say, counts = document.say, document.counts.get("pattern") or {}
     total = sum(counts.values())
-    own = next(place for place, name in PATTERNS.items() if name == run.pattern)
+    is_named = run.pattern != "ideal" or _is_ideal(run, document)
+    own = next((place for place, name in PATTERNS.items() if is_named and name == run.pattern), None)
     sides = (rubric(JUDGED[0], say), rubric(JUDGED[1], say))
     cells = {place: Cell(say(f"pattern.{name}"), detail=_share(counts, name)) for place, name in PATTERNS.items()}
     yield Grid(sides, _levels(say), cells, own, say("cross.run"), say("diagnosis.pattern"))
@@ -117,7 +168,7 @@ def _patterns(run: Diagnosis, document: Document) -> Iterator[Block]:
         return
     rows: list[list[str | Cell]] = [
         [
-            Cell(say(f"pattern.{name}"), "strong" if name == run.pattern else ""),
+            Cell(say(f"pattern.{name}"), "strong" if (faithful, relevant) == own else ""),
             _word(faithful, say),
             _word(relevant, say),
             str(counts.get(name, 0)),
@@ -133,12 +184,15 @@ def _patterns(run: Diagnosis, document: Document) -> Iterator[Block]:
 
 
 def cross(document: Document) -> Section | None:
-    """Retrieval against generation: the diagnosis of each corner, the corner of this run, the cases in each."""
+    """Retrieval against generation: the diagnosis of each corner, the corner of this run, the cases in each. None
+    where the judge fails its control items: the diagnosis says so."""
     say, counts = document.say, document.counts.get("cross") or {}
     run = diagnose(document.summary, document.high)
     own = run.cross if run else None
-    if own is None and not counts:
+    if (own is None and not counts) or failing(document.summary, JUDGED):
         return None
+    if own == WORKING and failing_share(document) > MOST_FAILING:
+        own = None
     names = {(down, across): cross_name(down, across) for down in (True, False) for across in (True, False)}
     rows: list[list[str | Cell]] = [
         [

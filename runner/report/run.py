@@ -132,7 +132,8 @@ def _main_facts(document: Document) -> list[tuple[str, str]]:
 
 def cases_line(summary: Mapping[str, Any], say: Wording) -> str:
     counts = case_counts(summary)
-    return say("cases.line_pending" if counts["pending"] else "cases.line", **counts)
+    line = say("cases.line_pending" if counts["pending"] else "cases.line", **counts)
+    return say("cases.line_unscored", line=line, unscored=counts["unscored"]) if counts.get("unscored") else line
 
 
 def models_line(run: Mapping[str, Any], say: Wording) -> str:

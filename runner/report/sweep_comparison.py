@@ -15,6 +15,7 @@ from runner.report.comparison_metrics import drawn
 from runner.report.comparison_words import MARKS, chance, differs, interval, plain, reason_text, signed
 from runner.report.markdown import Markdown
 from runner.report.sweep import Sweep
+from runner.system.folder import case_counts
 
 SHOWN = 5  # metrics in the terminal; more do not fit 80 columns
 EQUAL = "="
@@ -92,8 +93,16 @@ def warnings(sweep: Sweep) -> Iterator[str]:
 
 
 def same(sweep: Sweep) -> str:
-    found = [label(sweep, entry["name"]) for entry in (sweep.comparison or {})["metrics"] if entry["same"]]
-    return sweep.say("sweep.same", metrics=", ".join(found)) if found else ""
+    """Runs over different samples have other values in the table: only what they share is compared."""
+    record = sweep.comparison or {}
+    metrics = ", ".join(label(sweep, entry["name"]) for entry in record["metrics"] if entry["same"])
+    compared = [cell for cell in sweep.cells if cell.folder in record["cells"]]
+    is_part = any(case_counts(cell.summary)["done"] > record["n_common"] for cell in compared)
+    return (
+        sweep.say("sweep.same_common" if is_part else "sweep.same", metrics=metrics, n=record["n_common"])
+        if metrics
+        else ""
+    )
 
 
 def near_best(sweep: Sweep) -> str:

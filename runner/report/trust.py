@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -125,6 +125,15 @@ def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
         if wrong:
             found.append(say(f"judge.warn.{name}", rates=", ".join(rates)))
     return found
+
+
+def failing(summary: Mapping[str, Any], rubrics: Iterable[str]) -> list[str]:
+    """Those of the rubrics on whose plain control items the judge goes wrong beyond a limit. An instruction that it
+    obeys spoils the scores of texts that address it, which a warning says, and not the others."""
+    checks = {check.rubric: check for check in healths(summary)}
+    limits = {name: most for name, most in LIMITS.items() if name != "injection"}
+    asked = [checks[name] for name in rubrics if name in checks]
+    return [check.rubric for check in asked if any(getattr(check, name).share > most for name, most in limits.items())]
 
 
 def _rate(entry: Mapping[str, Any] | None) -> Rate:

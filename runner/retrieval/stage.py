@@ -38,7 +38,7 @@ from runner.records import (
     trajectory_record,
 )
 from runner.retrieval.answerability import HITS, NO_TERMS, AnswerModel, answer_model, cover_by, terms_of
-from runner.retrieval.rankings import Documents, Rankings, documents, rank_all
+from runner.retrieval.rankings import Documents, Ranked, Rankings, documents, rank_all
 from runner.retrieval.searching import Searcher
 from runner.system.store import fingerprint
 from runner.system.threads import in_thread
@@ -145,16 +145,33 @@ class Retrieval:
     def retrieved(self, query: Query) -> Retrieved:
         """Charges the case for what its ranking cost. Raises TimeoutError or EvaluationError where the query could not
         be ranked."""
+        charge(self._entry(query).cost)
+        return self.found(query)
+
+    def _entry(self, query: Query) -> Ranked:
         if self.rankings is None:
             raise RuntimeError("prepare() comes before retrieved()")
-        entry = self.rankings[query.id]
-        charge(entry.cost)
+        return self.rankings[query.id]
+
+    def found(self, query: Query) -> Retrieved:
+        """As `retrieved`, without a charge: to look at it once more."""
+        entry = self._entry(query)
         if entry.error is not None:
             raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
         found = documents(entry.ranking, self.corpus)
         contexts = self._contexts(query, entry.ranking)
         return Retrieved(entry.ranking, found, contexts, timings, self._answer_score(query, entry.ranking, found))
+
+    def ranking_values(self, query: Query) -> Mapping[str, float | None]:
+        """Of what was found, whatever came of it; nothing where the query was not ranked."""
+        if self.rankings is None:
+            return {}
+        try:
+            values = self.scores(query, self.found(query)).values
+        except (TimeoutError, EvaluationError):  # its row says so
+            return {}
+        return {name: value for name, value in values.items() if not name.startswith("unanswerable_")}
 
     def _answer_score(self, query: Query, ranking: Ranking, found: Documents) -> float | None:
         if not ranking.ids:

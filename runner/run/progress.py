@@ -17,7 +17,8 @@ Spent = Callable[[], str]  # tokens and cost so far in words, empty when there i
 
 
 class Progress(Protocol):
-    def advance(self, *, failed: bool) -> None: ...
+    def advance(self, *, failed: bool, unscored: bool = False) -> None:
+        """`unscored`: a case that ended well and lacks a score, because a judge gave none."""
 
     def note(self, text: str) -> None:
         """A line of its own."""
@@ -28,12 +29,13 @@ class Plain:
 
     def __init__(self, total: int, label: str, spent: Spent, say: Wording) -> None:
         self.total, self.label, self.spent, self.say = total, label, spent, say
-        self.done = self.failed = 0
+        self.done = self.failed = self.unscored = 0
         self.started = self.shown = time.monotonic()
 
-    def advance(self, *, failed: bool) -> None:
+    def advance(self, *, failed: bool, unscored: bool = False) -> None:
         self.done += 1
         self.failed += failed
+        self.unscored += unscored
         now = time.monotonic()
         if self.done == self.total or now - self.shown >= PLAIN_SECONDS:
             self.shown = now
@@ -47,17 +49,25 @@ class Plain:
         left = passed / self.done * (self.total - self.done)
         eta = say("progress.left", seconds=left) if self.done < self.total else say("progress.took", seconds=passed)
         cases = say("progress.cases", done=self.done, total=self.total)
-        parts = [cases, say("progress.failed", failed=self.failed), self.spent(), eta]
+        bad = [say("progress.failed", failed=self.failed), _unscored(self.unscored, say)]
+        parts = [cases, *bad, self.spent(), eta]
         return f"{self.label}: {', '.join(part for part in parts if part)}"
 
 
-class Bar:
-    def __init__(self, bar: Any, task: Any, spent: Spent) -> None:
-        self.bar, self.task, self.spent, self.failed = bar, task, spent, 0
+def _unscored(count: int, say: Wording) -> str:
+    return say("progress.unscored", unscored=count) if count else ""
 
-    def advance(self, *, failed: bool) -> None:
+
+class Bar:
+    def __init__(self, bar: Any, task: Any, spent: Spent, say: Wording) -> None:
+        self.bar, self.task, self.spent, self.say = bar, task, spent, say
+        self.failed = self.unscored = 0
+
+    def advance(self, *, failed: bool, unscored: bool = False) -> None:
         self.failed += failed
-        self.bar.update(self.task, advance=1, failed=self.failed, spent=self.spent())
+        self.unscored += unscored
+        lacking = _unscored(self.unscored, self.say)
+        self.bar.update(self.task, advance=1, failed=self.failed, unscored=lacking, spent=self.spent())
 
     def note(self, text: str) -> None:
         self.bar.console.print(terminal.harmless(text))
@@ -94,10 +104,11 @@ def progress(total: int, label: str, spent: Spent, say: Wording) -> Iterator[Pro
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(say("progress.failed", failed="{task.fields[failed]}"), style="red", markup=False),
+        TextColumn("{task.fields[unscored]}", style="red", markup=False),
         TextColumn("{task.fields[spent]}", markup=False),
         TimeElapsedColumn(),
         TextColumn(say("progress.eta")),
         TimeRemainingColumn(),
     )
     with RichProgress(*columns, console=terminal.console(stderr=True), refresh_per_second=8) as bar:
-        yield Bar(bar, bar.add_task(terminal.harmless(label), total=total, failed=0, spent=""), spent)
+        yield Bar(bar, bar.add_task(terminal.harmless(label), total=total, failed=0, unscored="", spent=""), spent, say)

@@ -92,7 +92,8 @@ def outcome_of(
         return Outcome("partial", stop.exit_code, f"{stop.message}{after}")
     bad = cases["failed"] + cases["timeout"] + cases["unscored"]
     if done and bad / done > options.max_failure_rate:
-        share = f"{bad} of {done} cases failed ({bad / done:.1%}, max_failure_rate is {options.max_failure_rate:.1%})"
+        what = "failed or lack a score" if cases["unscored"] else "failed"
+        share = f"{bad} of {done} cases {what} ({bad / done:.1%}, max_failure_rate is {options.max_failure_rate:.1%})"
         return Outcome("failed", 3, f"{share}; errors.jsonl lists them{_most_common(errors)}")
     return Outcome("completed", 0)
 

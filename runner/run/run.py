@@ -176,7 +176,7 @@ def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
             near = did_you_mean(options.case, ids[:10_000])
             raise InputError(f"case: no case has the id '{options.case}'{near if 'did you mean' in near else ''}")
         return Part(cases, found)
-    if options.sample is None:
+    if options.sample is None or options.takes_all:
         return cases
     wanted = options.sample if isinstance(options.sample, int) else max(1, round(options.sample * len(cases)))
     if wanted >= len(cases):

@@ -158,7 +158,8 @@ async def _run(service: Service, models: Sequence[Models]) -> Stop | None:
 
         def record(row: Row) -> None:
             service.journal.append(row)
-            shown.advance(failed=row.status != "ok" or bool(row.unscored))
+            is_ok = row.status == "ok"
+            shown.advance(failed=not is_ok, unscored=is_ok and bool(row.unscored))
 
         def tell(seconds: float, cases: str) -> None:
             shown.note(_with_requests(say("progress.quiet", seconds=seconds, cases=cases), models, say))

@@ -6,9 +6,9 @@ relevancy = topic x kind, 0..1
   kind   1/2 where the question asks for a number, a time or a reason and the answer has none, else 1
 
 A bare answer such as "임수경" or "5 business days" cannot repeat the question: its topic is 1 when it is
-of the kind that the question asks for, else 1/2 at least. So any few words answer who and where: which of
-them are names, words alone do not tell ("The weather is fine today." scores 1). An answer that adds
-nothing to the words of the question scores 0.
+of the kind that the question asks for, else 1/2 at least. So any short phrase answers who and where: which of
+them are names, words alone do not tell. A short sentence ("Particles are ignored.") is no phrase: it could have
+repeated the question. An answer that adds nothing to the words of the question scores 0.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ from runner.text.words import all_forms, content_words, words
 Kind = Literal["quantity", "time", "name", "reason", "polarity"]
 
 BARE = 5  # words: an answer up to this long is a phrase, not a sentence
+_SENTENCE = re.compile(
+    r"\b(?:is|are|am|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may|might|must)(?:n't)?\b"
+    r"|(?<![이입])니다\W*$|(?<!이)[가-힣](?<![이니])다\W*$|(?<![이예])[가-힣](?<![이예])요\W*$",
+    re.IGNORECASE,
+)  # a verb; "입니다", "이다" and "이에요" only close a phrase
 ENOUGH = 0.5  # share of the question's words that puts an answer on topic
 
 # The first kind whose pattern a question matches.
@@ -56,6 +61,9 @@ class Relevancy:
     topic: float
     kind: Kind | None  # what the question asks for, where its words tell
     responds: bool  # whether the answer has what is asked for (True where nothing is)
+    shared: int = 0  # words of the question that the answer has,
+    asked: int = 0  # of how many
+    is_phrase: bool = False  # too short to repeat the question
 
 
 def relevancy(question: str, answer: str) -> Relevancy:
@@ -64,13 +72,14 @@ def relevancy(question: str, answer: str) -> Relevancy:
     responds = holds_kind(answer, kind)
     about, taken_up = all_forms(asked), all_forms(said)
     adds = any(word.forms.isdisjoint(about) for word in said) or bool(quantities(answer)) or kind == "polarity"
-    if not adds:
-        return Relevancy(0.0, 0.0, kind, False)
     shared = sum(not word.forms.isdisjoint(taken_up) for word in asked)
+    if not adds:
+        return Relevancy(0.0, 0.0, kind, False, shared, len(asked))
     topic = min(1.0, shared / (ENOUGH * len(asked))) if asked else 1.0
-    if len(words(answer)) <= BARE:
+    is_phrase = len(words(answer)) <= BARE and not _SENTENCE.search(answer)
+    if is_phrase:
         topic = max(topic, 1.0 if kind and responds else 0.5)
-    return Relevancy(topic * (1.0 if responds else 0.5), topic, kind, responds)
+    return Relevancy(topic * (1.0 if responds else 0.5), topic, kind, responds, shared, len(asked), is_phrase)
 
 
 def asked_kind(question: str) -> Kind | None:

@@ -46,14 +46,14 @@ def test_controls_are_planned_where_it_is_open_whether_retrieval_is_good_enough(
     assert server.count == 0
 
 
-def test_cases_without_a_judgement_are_among_those_that_failed(
+def test_cases_without_a_judgement_count_as_bad_and_not_as_failed(
     words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.respond = lambda body: completion(body, None, refusal="No.")
     assert main([*words, "judge.health=false"]) == 3
     said = capsys.readouterr().err
-    assert "full_rag: 8/8 cases, 8 failed, " in said
-    assert "error: 8 of 8 cases failed (100.0%, max_failure_rate is 5.0%)" in said
+    assert "full_rag: 8/8 cases, 0 failed, 8 without all scores, " in said
+    assert "error: 8 of 8 cases failed or lack a score (100.0%, max_failure_rate is 5.0%)" in said
 
 
 # --- budgets and stored replies that cannot be used -----------------------------------------------

@@ -15,7 +15,7 @@ from runner.report.summary import replace_text
 from runner.report.terminal import renderables
 from runner.system import terminal
 from runner.system.metadata import write_json
-from runner.words.wording import LANGUAGES, wording
+from runner.words.wording import LANGUAGES, Wording, wording
 
 SCHEMA = 1
 KIND = "runner.reproduction"
@@ -105,11 +105,15 @@ def _where(run: Reproduced, say: _Say) -> Iterator[str]:
 
 def _metrics(changes: Changes, run: Reproduced, say: _Say) -> list[str]:
     words = LANGUAGES[say.language].about(run.comparison.catalogue)
-    k = run.comparison.candidate.snapshot.k
-    return [
-        f"{metric.label(name, k, words)} {metric.four(was, words)} → {metric.four(now, words)}"
-        for name, was, now in changes.metrics
-    ]
+    ks = run.comparison.baseline.snapshot.k, run.comparison.candidate.snapshot.k
+    return [_change(name, ks, was, now, words) for name, was, now in changes.metrics]
+
+
+def _change(name: str, ks: tuple[int | None, int | None], was: float | None, now: float | None, words: Wording) -> str:
+    """Each number under its own k."""
+    recorded, again = (metric.label(name, k, words) for k in ks)
+    before, after = metric.four(was, words), metric.four(now, words)
+    return f"{recorded} {before} → {after}" if recorded == again else f"{recorded} {before} → {again} {after}"
 
 
 def _environment(found: Reproduction, say: _Say) -> str:

@@ -6,7 +6,7 @@
     anchor_range        {"start", "end"}: characters of the text of the note, behind its front matter
     context             the text around it, as it was; used where the anchor is not found in the note
     accepted, rejected  lists of notes that people took or refused there
-    language (lang), tags, team
+    language (lang), tags, team, domain
 
 Other keys are free to stand there.
 """
@@ -29,7 +29,7 @@ from runner.system.writing import replacing
 
 KNOWN = frozenset(
     {"id", "source_note", "anchor", "expected_links", "anchor_range", "context", "accepted", "rejected"}
-    | {"language", "lang", "tags", "team", "created_at"}
+    | {"language", "lang", "tags", "team", "domain", "created_at"}
 )
 
 
@@ -83,7 +83,7 @@ def write_links(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
 
 def _case(fields: Fields) -> WrittenCase | None:
     fields.warn_of_misspellings(KNOWN)
-    team = fields.text("team")
+    fields.time("created_at")
     case = WrittenCase(
         id=fields.required_text("id"),
         source_note=fields.required_text("source_note"),
@@ -94,7 +94,7 @@ def _case(fields: Fields) -> WrittenCase | None:
         accepted=fields.texts("accepted"),
         rejected=fields.texts("rejected"),
         language=fields.text("language", "lang"),
-        tags=(*fields.texts("tags"), *([f"team:{team}"] if team else [])),
+        tags=fields.tags(),
     )
     return None if fields.failed else case
 

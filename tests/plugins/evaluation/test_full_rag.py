@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from runner.errors import EvaluationError
-from runner.records import Answer, Context, Given, Query
+from runner.records import Answer, Context, Given, Query, Ranking
 from tests.plugins.evaluation.small_rag import TEXTS, Alphabetical, Judges, Says, full_rag, query, ran, row
 
 
@@ -176,10 +176,27 @@ def test_declining_is_right_where_there_is_no_answer(tmp_path: Path, answerable:
     assert (found.metrics["right"], found.labels["right_by"]) == (float(refused and not answerable), by)
 
 
-def test_a_case_that_failed_is_not_scored(tmp_path: Path) -> None:
-    class Breaks(Says):
-        async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
-            raise EvaluationError("gone")
+class Breaks(Says):
+    async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        raise EvaluationError("gone")
 
-    evaluation = full_rag([query()], Alphabetical(), Breaks(Answer("")), Judges(), 2)
-    assert "right" in ran(evaluation, tmp_path).unscored
+
+class FindsNothing(Alphabetical):
+    def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+        raise EvaluationError("no index")
+
+
+def test_a_case_whose_generator_failed_keeps_what_was_found_for_it(tmp_path: Path) -> None:
+    failed = ran(full_rag([query()], Alphabetical(), Breaks(Answer("")), Judges(), 2), tmp_path / "a")
+    answered = row(tmp_path / "b", query())[0]
+    assert failed.status == "failed"
+    assert "recall_at_k" in failed.metrics
+    assert failed.metrics.items() <= answered.metrics.items()
+    assert set(failed.unscored) == {"right", "faithfulness", "answer_relevancy"}
+    assert not failed.labels
+
+
+def test_a_case_that_could_not_be_ranked_is_not_scored(tmp_path: Path) -> None:
+    failed = ran(full_rag([query()], FindsNothing(), Says(Answer("")), Judges(), 2), tmp_path)
+    assert not failed.metrics
+    assert {"right", "recall_at_k", "faithfulness"} <= set(failed.unscored)

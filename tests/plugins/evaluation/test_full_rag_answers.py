@@ -86,7 +86,7 @@ def test_a_case_that_fails_names_what_would_have_been_scored(tmp_path: Path) -> 
     found = ran(evaluation, tmp_path)
     assert (found.status, found.stage) == ("failed", "run")
     assert found.error is not None and found.error.startswith(f"ValueError: no model ({__name__}, line ")
-    assert {"recall_at_k", "mrr", "faithfulness", "answer_relevancy"} <= set(found.unscored)
+    assert {"right", "faithfulness", "answer_relevancy"} <= set(found.unscored)
 
 
 @pytest.mark.parametrize(

@@ -102,19 +102,19 @@ async def test_relevancy_names_what_is_missing():
     judgement = await relevancy(question, answer, "en")
     assert judgement.score == 0.5
     assert judgement.reasoning == (
-        "The answer takes up 100% of the topic. The question asks for a quantity; the answer gives none."
+        "2 of 3 words of the question occur in the answer. The question asks for a quantity; the answer gives none."
     )
     assert (await relevancy(question, answer)).reasoning == (
-        "질문의 주제를 100% 다룹니다. 질문은 수량을 묻는데 답변에 없습니다."
+        "질문의 낱말 3개 중 2개가 답변에 있습니다. 질문은 수량을 묻는데 답변에 없습니다."
     )
 
 
 async def test_relevancy_of_an_answer_that_adds_nothing():
     assert (await relevancy("환불 기간은 무엇인가요?", "환불 기간입니다.")).reasoning == (
-        "질문의 주제를 0% 다룹니다. 질문에 없던 내용이 없습니다."
+        "질문의 낱말 2개 중 2개가 답변에 있습니다. 질문에 없던 내용이 없습니다."
     )
     assert (await relevancy("Who is the founder of Acme?", "The founder of Acme.")).reasoning == (
-        "The answer takes up 0% of the topic. It adds nothing."
+        "2 of 2 words of the question occur in the answer. It adds nothing."
     )
 
 

@@ -246,3 +246,10 @@ def test_a_sweep_whose_runs_are_not_told_as_they_are_written(
         assert f"experiments/s/sweep.json: damaged: {problem.replace('.expected', ': expected')}; the command" in (
             capsys.readouterr().err
         )
+
+
+def test_numbers_at_another_k_stand_under_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["reproduce", "experiments/s", "retriever=hybrid", "k=7"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"Precision@\d 0\.\d{4} → Precision@7 0\.\d{4}", out)
+    assert not re.search(r"Precision@7 0\.\d{4} → 0", out)

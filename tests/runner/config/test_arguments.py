@@ -133,3 +133,17 @@ def test_a_command_is_told_as_it_was_typed() -> None:
     assert told == "python -m runner --config-dir '내 설정' profile=물류 +profile@evaluation.profiles.mine=code"
     frozen = command_of(["k=3"], "experiments/기록 1/frozen.yaml")
     assert frozen == "python -m runner -cd 'experiments/기록 1' -cn frozen k=3"
+
+
+@pytest.mark.parametrize(
+    ("typed", "runs"),
+    [
+        ("generator.model=openai:a,openai:b", ["generator.model=openai:a", "generator.model=openai:b"]),
+        ("system.url=http://h:1/v,http://h:2", ["system.url=http://h:1/v", "system.url=http://h:2"]),
+        ("metric=[a:b,c:d],[e]", ["metric=[a:b,c:d]", "metric=[e]"]),
+        (r"x='a\:b',c", [r"x='a\:b'", "x=c"]),  # a backslash of the text itself
+        (r"x={k\:y:1},{z:1}", [r"x={k\:y:1}", "x={z:1}"]),  # a key of a mapping needs it
+    ],
+)
+def test_runs_are_told_as_their_values_are_typed(typed: str, runs: list[str]) -> None:
+    assert [cell[0] for cell in cells([typed])] == runs

@@ -86,6 +86,8 @@ def test_a_share_of_one_is_all_cases() -> None:
 def test_a_deterministic_run_takes_no_sample() -> None:
     expected = "sample: expected null, as deterministic=true takes all cases, got 3"
     assert messages(sample=3, deterministic=True) == [expected]
+    assert messages(sample=1.0, deterministic=True) == []  # all of them
+    assert messages(sample=1, deterministic=True) == [expected.replace("got 3", "got 1")]
 
 
 ADDRESS = "expected an address such as http://127.0.0.1:8080/v1; this one "

@@ -22,6 +22,21 @@ def read(path: Path, *lines: dict[str, Any] | str, strict: bool = False) -> tupl
     return [query for _, query in queries], [str(problem).replace(f"{path}/", "") for problem in log.problems]
 
 
+def test_team_and_domain_are_tags(tmp_path: Path) -> None:
+    queries, problems = read(tmp_path, {**GOOD, "tags": ["x", "team:결제"], "team": "결제", "domain": "billing"})
+    assert queries[0].tags == ("x", "team:결제", "domain:billing")
+    assert problems == []
+
+
+@pytest.mark.parametrize("written", ["yesterday", "2026-13-01", "", 1767312000])
+def test_a_creation_time_that_is_none_is_an_error(tmp_path: Path, written: object) -> None:
+    queries, problems = read(tmp_path, GOOD, {**GOOD, "id": "r", "created_at": written})
+    assert [query.id for query in queries] == ["q"]
+    expected = "text" if isinstance(written, int) else "a time such as 2026-03-01T09:00:00Z"
+    found = "number 1767312000" if isinstance(written, int) else f'text "{written}"'
+    assert problems == [f"q.jsonl:2: created_at: expected {expected}, found {found}"]
+
+
 def test_the_least_that_a_query_has(tmp_path: Path) -> None:
     lines = (
         '{"id":"q-001","query":"우리 팀의 승인 프로세스는?","answerable":true,"expected_notes":["policies/a.md"]}',

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from runner.report.run import index_facts
+from runner.report.run import cases_line, index_facts
+from runner.words.wording import LANGUAGES
 from tests.run_documents import document_of
 
 INDEX: dict[str, Any] = {
@@ -37,3 +38,15 @@ def test_facts_of_the_index_have_words(tmp_path: Path, language: str, expected: 
     """Those that the program does not know, of a plugin, keep their names."""
     document = document_of(tmp_path / "run", {"facts": {"index": INDEX}}, language)
     assert dict(list(index_facts(document))[: len(expected)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("en", "40 (ok 40, failed 0, timeout 0); 30 without all scores"),
+        ("ko", "40 (성공 40, 실패 0, 시간 초과 0), 점수 빠짐 30"),
+    ],
+)
+def test_cases_that_lack_a_score_are_counted_beside_those_that_failed(language: str, line: str) -> None:
+    cases = {"total": 40, "ok": 40, "failed": 0, "timeout": 0, "pending": 0, "unscored": 30}
+    assert cases_line({"cases": cases}, LANGUAGES[language]) == line

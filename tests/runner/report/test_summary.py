@@ -16,6 +16,10 @@ from runner.system.folder import open_run
 from tests.run_folders import KOREAN, ROWS, SUMMARY, dump, estimate, merged, row, write_run
 from tests.runner.report.summaries import written
 
+ALL_RIGHT = {
+    "cases": {"total": 9, "ok": 9, "failed": 0, "timeout": 0},
+    "counts": {"lost_at": {**dict.fromkeys(SUMMARY["counts"]["lost_at"], 0), "none": 9}},
+}
 PARSER = MarkdownIt("commonmark").enable("table")
 
 
@@ -124,14 +128,14 @@ def test_the_diagnosis_of_the_run(
     tmp_path: Path, faithfulness: float, relevancy: float, pattern: str, remedy: str
 ) -> None:
     metrics = {"mean_faithfulness": estimate(faithfulness, 10), "mean_answer_relevancy": estimate(relevancy, 10)}
-    text = written(write_run(tmp_path, summary={"metrics": metrics}))
+    text = written(write_run(tmp_path, summary={"metrics": metrics, **ALL_RIGHT}))
     assert f"\n\n**{pattern}**\n\n" in text
     assert remedy in text
 
 
 def test_what_counts_as_high_is_configured(tmp_path: Path) -> None:
     high = {"config": {"report": {"high": 0.5}}}  # relevancy of the run is .58
-    assert "**Ideal**" in written(write_run(tmp_path, high))
+    assert "**Ideal**" in written(write_run(tmp_path, high, ALL_RIGHT))
 
 
 def test_failed_judgements_that_are_left_out_are_told_from_those_that_count_zero(tmp_path: Path) -> None:

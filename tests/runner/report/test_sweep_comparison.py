@@ -173,3 +173,13 @@ def test_a_run_that_does_not_differ_in_any_case_shows_no_interval(tmp_path: Path
     runs = {f"a={n}": {"faithfulness": column} for n, column in ((1, LOW), (2, HIGH), (3, LOW))}
     lines = [" ".join(line.split()) for line in shown(written(write_swept(tmp_path / "s", runs)))]
     assert lines[lines.index("3 0 =") - 1] == "p <.001"
+
+
+def test_what_runs_over_different_samples_share_is_said_to_be_a_part(tmp_path: Path) -> None:
+    """Their means differ in the table, but no case that they share does."""
+    column = [0.5] * 20 + [0.9] * 20
+    samples = [[*column[:30], *[None] * 10], [*[None] * 10, *column[10:]]]
+    runs = {f"seed={seed}": dict.fromkeys(NAMES, sample) for seed, sample in enumerate(samples)}
+    text = told(written(write_swept(tmp_path / "s", runs)))
+    assert "The same over the 20 cases that all of these runs share: Recall@10" in text
+    assert "The same in all of these runs" not in text

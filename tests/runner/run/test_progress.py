@@ -17,6 +17,14 @@ def test_plain_lines_come_at_the_end_and_count_failures(capsys: pytest.CaptureFi
     assert line.startswith("demo: 3/3 cases, 1 failed, ")
 
 
+def test_cases_that_lack_a_score_are_no_failed_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = Plain(2, "demo", lambda: "", ENGLISH)
+    shown.advance(failed=False, unscored=True)
+    shown.advance(failed=False, unscored=True)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("demo: 2/2 cases, 0 failed, 2 without all scores, ")
+
+
 def test_plain_lines_tell_what_is_left_when_a_run_takes_long(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,11 +74,11 @@ def test_a_terminal_has_a_bar_with_what_was_spent_and_notes_above_it(monkeypatch
     with progress.progress(2, "demo", lambda: "$0.0132, 41,000 tokens", ENGLISH) as shown:
         shown.advance(failed=True)
         shown.note("no case finished for 30 s; in flight: [q-1] (judge, 31 s)")
-        shown.advance(failed=False)
+        shown.advance(failed=False, unscored=True)
     text = screen.getvalue()
     assert "no case finished for 30 s; in flight: [q-1] (judge, 31 s)\n" in text
     last = [line for line in text.splitlines() if "2/2" in line][-1]
-    assert "1 failed" in last and "$0.0132, 41,000 tokens" in last
+    assert "1 failed" in last and "1 without all scores" in last and "$0.0132, 41,000 tokens" in last
     with progress.waiting("indexing", ENGLISH) as note:
         note("preparing for 30 s")
     assert "preparing for 30 s\n" in screen.getvalue()

@@ -55,15 +55,21 @@ def test_topic_counts_half_of_the_words_as_all():
     assert relevancy(question, "A refund for a card goes through our back office.").score == 1
 
 
-def test_any_few_words_answer_who_and_where():
-    assert relevancy("Who pays for a return?", "The weather is fine today.").score == 1
+def test_a_short_phrase_answers_who_and_where_and_a_short_sentence_does_not():
+    where = "Where are the data of our Korean customers stored?"
+    assert relevancy(where, "Seoul").score == 1
+    assert relevancy(where, "Korean particles are ignored.").score == 0.5  # one word of four
+    assert relevancy("데이터는 어디에 저장되나요?", "조사는 무시합니다.").score == 0
+    assert relevancy("데이터는 어디에 저장되나요?", "서울 리전입니다.").score == 1
+    assert relevancy("누가 승인하나요?", "총무팀 김 대리예요.").score == 1
+    assert relevancy("Who pays for a return?", "The weather is fine today.").score == 0
     assert relevancy("Who pays for a return?", "The weather is fine again today.").score == 0
-    assert relevancy("How much is a return?", "The weather is fine today.").score == 0.25
+    assert relevancy("How much is a return?", "The weather is fine today.").score == 0
 
 
 def test_a_missing_number_halves_the_score():
     question = "환불은 며칠 이내에 가능한가요?"
-    assert relevancy(question, "환불은 구매 후 30일 이내에 가능합니다.") == Relevancy(1, 1, "quantity", True)
+    assert relevancy(question, "환불은 구매 후 30일 이내에 가능합니다.") == Relevancy(1, 1, "quantity", True, 3, 3)
     assert relevancy(question, "환불은 여러 사정에 따라 가능 여부가 달라지는 것으로 알려져 있습니다.").score == 0.5
 
 
