@@ -96,6 +96,13 @@ def same(sweep: Sweep) -> str:
     return sweep.say("sweep.same", metrics=", ".join(found)) if found else ""
 
 
+def alike(sweep: Sweep) -> Iterator[str]:
+    """The runs that put out the very same."""
+    for group in (sweep.comparison or {}).get("alike", ()):
+        parts = ", ".join(sweep.say(f"sweep.alike_{part}") for part in group["parts"])
+        yield sweep.say("sweep.alike", parts=parts, runs=names(sweep, group["folders"]))
+
+
 def near_best(sweep: Sweep) -> str:
     """The runs that may be the best, for each metric."""
     say, sets = sweep.say, []
@@ -122,9 +129,10 @@ def front_lines(sweep: Sweep) -> list[str]:
 
 def _front_notes(sweep: Sweep, pareto: Record) -> list[str]:
     say = sweep.say
-    notes = [say("sweep.front_explain", respects=_respects(sweep, pareto))]
+    margin = plain((sweep.comparison or {})["margin"])
+    notes = [say("sweep.front_explain", respects=_respects(sweep, pareto), margin=margin)]
     notes += [say("sweep.front_cost")] if pareto["cost"] in ("usd", "tokens") else []
-    return [*notes, *([] if pareto["latency"] else [say("sweep.front_no_latency")])]
+    return [*notes, say("sweep.front_latency" if pareto["latency"] else "sweep.front_no_latency")]
 
 
 def _pareto(sweep: Sweep) -> Record | None:
@@ -134,9 +142,17 @@ def _pareto(sweep: Sweep) -> Record | None:
     return found
 
 
+def _qualities(pareto: Record) -> list[str]:
+    """Summaries of earlier versions have one."""
+    return list(pareto.get("qualities") or [pareto["quality"]])
+
+
 def _respects(sweep: Sweep, pareto: Record) -> str:
     say = sweep.say
-    found = [label(sweep, pareto["quality"]), *([say(f"sweep.respect_{pareto['cost']}")] if pareto["cost"] else [])]
+    found = [
+        *(label(sweep, name) for name in _qualities(pareto)),
+        *([say(f"sweep.respect_{pareto['cost']}")] if pareto["cost"] else []),
+    ]
     return ", ".join([*found, *([say("sweep.respect_p95")] if pareto["latency"] else [])])
 
 
@@ -149,7 +165,7 @@ def against(sweep: Sweep) -> Section | None:
     if not has_others(sweep):
         return None
     say, record, entries = sweep.say, sweep.comparison or {}, compared(sweep)
-    common = [Note(line) for line in [*warnings(sweep), same(sweep)] if line]
+    common = [Note(line) for line in [*warnings(sweep), *alike(sweep), same(sweep)] if line]
     values = {"n": record["n_common"], "margin": plain(record["margin"])}
     explained = [Note(say("sweep.against_full", **values), "quiet"), Note(near_best(sweep), "quiet")] if entries else []
     title = say("sweep.against", run=called(sweep, record["baseline"]))
@@ -252,7 +268,8 @@ def front(sweep: Sweep) -> Section | None:
         return None
     shows_cost = pareto["cost"] is not None and pareto["cost"] not in sweep.params
     cost = [say(f"sweep.respect_{pareto['cost']}")] if shows_cost else []
-    headers = [say("sweep.folder"), *sweep.params, label(sweep, pareto["quality"]), *cost, say("sweep.p95")]
+    headers = [say("sweep.folder"), *sweep.params, *(label(sweep, name) for name in _qualities(pareto))]
+    headers += [*cost, say("sweep.p95")]
     rows: list[list[str | Cell]] = []
     for cell in pareto["cells"]:
         spent = [_spent(pareto["cost"], cell["cost"])] if cost else []
@@ -260,7 +277,9 @@ def front(sweep: Sweep) -> Section | None:
         dominated = names(sweep, cell["dominated_by"])
         folder, *params = _run(sweep, cell["folder"])
         run = Cell(folder, verdict="" if dominated else "better")
-        rows.append([run, *params, metric.four(cell["quality"], say), *spent, p95, dominated or say("none")])
+        means = cell.get("qualities") or {pareto["quality"]: cell["quality"]}
+        values = [metric.four(means[name], say) for name in _qualities(pareto)]
+        rows.append([run, *params, *values, *spent, p95, dominated or say("none")])
     right = range(1 + len(sweep.params), len(headers))
     table = Table([*headers, say("sweep.dominated_by")], rows, say("sweep.front"), right=right)
     first, *lines = front_lines(sweep)
