@@ -25,6 +25,7 @@ from runner.compare.cells import Cells, open_cells
 from runner.compare.comparability import Reason
 from runner.compare.front import front
 from runner.compare.gap import gaps
+from runner.compare.judges import judges, same_judge
 from runner.compare.snapshots import Bools, Snapshot
 from runner.compare.timed import is_faster
 from runner.compare.verdicts import ALPHA, Verdict, adjusted, main_metrics, verdict
@@ -89,6 +90,7 @@ def compare_sweep(
         "apart": [name for name in compared if name not in cells.snapshots],
         "left_out": [name for name in statuses if name not in compared and name not in NAMES],
         "metrics": [_record(found) for found in metrics],
+        **({"judges": side_by_side} if (side_by_side := judges(folder, cells.snapshots)) else {}),
         **({"alike": groups} if (groups := alike(cells.snapshots, rows)) else {}),
         "timing": {"pareto": _front(cells, used, margin, rows, seed)},
         **({"gaps": gaps(cells.snapshots, beside, names, seed=seed)} if beside else {}),
@@ -172,8 +174,11 @@ def _is_far(lead: Paired, p: float, matters: float) -> bool:
 
 def _front(cells: Cells, baseline: str, margin: float, rows: Mapping[str, Rows], seed: int) -> dict[str, Any] | None:
     """None where no metric stands for quality, and where nothing sets the runs apart: all would be on it."""
+    one_judge = {name: run for name, run in cells.snapshots.items() if same_judge(cells.snapshots[baseline], run)}
+    if len(one_judge) < len(cells.snapshots):  # another judge is no difference between systems
+        cells = Cells(one_judge, seed)
     values = _qualities(cells, baseline)
-    if not values:
+    if len(one_judge) < 2 or not values:
         return None
 
     def faster(one: str, other: str) -> bool:

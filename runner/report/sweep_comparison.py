@@ -80,7 +80,11 @@ def warnings(sweep: Sweep) -> Iterator[str]:
     if sweep.k is None and at_own_k:
         yield say("sweep.no_winner", metrics=", ".join(label(sweep, name) for name in at_own_k))
     compared = {entry["name"] for entry in record["metrics"]}
-    if beside := [name for name in sweep.metrics if name not in compared and name not in at_own_k]:
+    judged = [name for name in judged_metrics(sweep) if name not in compared]
+    if judged:
+        yield say("sweep.judged_apart", metrics=", ".join(label(sweep, name) for name in judged))
+    told = {*compared, *at_own_k, *judged}
+    if beside := [name for name in sweep.metrics if name not in told]:
         yield say("sweep.beside", metrics=", ".join(label(sweep, name) for name in beside))
     for entry in record["metrics"]:
         together: dict[str, list[str]] = {}
@@ -94,6 +98,13 @@ def warnings(sweep: Sweep) -> Iterator[str]:
 def same(sweep: Sweep) -> str:
     found = [label(sweep, entry["name"]) for entry in (sweep.comparison or {})["metrics"] if entry["same"]]
     return sweep.say("sweep.same", metrics=", ".join(found)) if found else ""
+
+
+def judged_metrics(sweep: Sweep) -> list[str]:
+    """Those that hang on the judge, where runs differ in it alone."""
+    if not (sweep.comparison or {}).get("judges"):
+        return []
+    return [name for name in sweep.metrics if "judge" in (sweep.say.catalogue.variant(name).depends or ())]
 
 
 def alike(sweep: Sweep) -> Iterator[str]:
