@@ -35,11 +35,13 @@ def is_faster(one: Floats, other: Floats, *, seed: int) -> bool:
     if min(len(one), len(other)) < FEWEST or np.percentile(other, 95) <= MUCH * np.percentile(one, 95):
         return False
     random = np.random.default_rng(seed)
-    ratios = np.log(np.maximum(_p95(other, random), 1e-9)) - np.log(np.maximum(_p95(one, random), 1e-9))
+    ratios = np.log(np.maximum(p95_of_blocks(other, random), 1e-9)) - np.log(
+        np.maximum(p95_of_blocks(one, random), 1e-9)
+    )
     return bool(np.percentile(ratios, 0.5) > math.log(MUCH))
 
 
-def _p95(times: Floats, random: np.random.Generator) -> Floats:
+def p95_of_blocks(times: Floats, random: np.random.Generator) -> Floats:
     """Of resamples, float64 [n_resamples]."""
     n = len(times)
     length, n_resamples = -(-n // BLOCKS), max(100, min(RESAMPLES, DRAWN // n))

@@ -3,27 +3,15 @@
 import numpy as np
 import pytest
 
+from benchmarks.identical_runs import busy
 from runner.compare.timed import FEWEST, MUCH, is_faster
-from runner.metrics.statistics import Floats
-
-
-def busy(random: np.random.Generator, n: int, *, log_load: float, ms: float = 10.0) -> tuple[Floats, float]:
-    """(ms of the cases, the load at their end): an autocorrelated load that drifts, with other work that comes and goes
-    and slows a case down to a quarter of the speed."""
-    found, other_work = np.empty(n), 1.0
-    for place in range(n):
-        log_load = 0.98 * log_load + random.normal(0, 0.08)
-        if random.random() < 0.01:
-            other_work = random.choice([1.0, 2.0, 4.0])
-        found[place] = ms * np.exp(log_load) * other_work * random.lognormal(0, 0.2)
-    return found, log_load
 
 
 def test_identical_runs_on_a_busy_machine_are_never_told_apart() -> None:
     random, load, wrong = np.random.default_rng(17), 0.0, 0
     for trial in range(200):
-        one, load = busy(random, 60, log_load=load)
-        other, load = busy(random, 60, log_load=load)
+        one, load = busy(random, 60, load)
+        other, load = busy(random, 60, load)
         wrong += is_faster(one, other, seed=trial) or is_faster(other, one, seed=trial)
     assert wrong == 0
 
@@ -31,10 +19,10 @@ def test_identical_runs_on_a_busy_machine_are_never_told_apart() -> None:
 def test_a_run_that_is_far_slower_is_told_on_the_same_machine() -> None:
     random, load, right = np.random.default_rng(18), 0.0, 0
     for trial in range(20):
-        one, load = busy(random, 60, log_load=load)
-        other, load = busy(random, 60, log_load=load, ms=2000.0)
-        assert not is_faster(other, one, seed=trial)
-        right += is_faster(one, other, seed=trial)
+        one, load = busy(random, 60, load)
+        other, load = busy(random, 60, load)
+        assert not is_faster(200 * other, one, seed=trial)
+        right += is_faster(one, 200 * other, seed=trial)
     assert right == 20
 
 
