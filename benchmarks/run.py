@@ -71,6 +71,7 @@ BENCHMARKS = (
     Benchmark("Comparison of large runs", "comparison", quick=("--cases", "2000", "--metrics", "6")),
     Benchmark("Coverage of intervals", "intervals", quick=("--repetitions", "50", "--n", "10")),
     Benchmark("Regression rules", "gates", quick=("--pairs", "5", "--cases", "100")),
+    Benchmark("Latency of identical runs", "identical_runs", quick=("--tries", "5")),
     Benchmark("Large runs", "soak", quick=("--quick", "--cases", "2000")),
     Benchmark("Lexical judge against people", "judge", needs=DATA / "mtrag_human"),
 )

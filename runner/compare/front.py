@@ -1,92 +1,127 @@
 """The Pareto front of a sweep: runs that no other run beats in one respect without losing in another.
 
-Three respects: quality (the mean of one main metric), what answering a case costs, and the p95 latency of a case.
-Cost is USD where it is known for all runs and not 0 in all, else tokens on the same terms, else k, the number of
-chunks that is handed on, where the runs differ in it, else nothing; what judging and writing questions cost is no
-cost of the system. Latency counts where all runs have measured it.
+Three respects: quality (the means of the main metrics that stand for it), what answering a case costs, and the p95
+latency of a case. Cost is USD where it is known for all runs and not 0 in all, else tokens on the same terms, else k,
+the number of chunks that is handed on, where the runs differ in it, else nothing; what judging and writing questions
+cost is no cost of the system. Latency counts where all runs have measured it, and only what is much.
 
-A run is dominated by another whose mean, cost and p95 are all no worse, and one of them better beyond chance: it
-is within noise of the best run and the dominated one is not, or it costs less, or it is faster and the interval of
-the difference (bootstrap) excludes 0.
+A run is dominated by another that is no worse in any of them, and better beyond chance in one:
+
+- quality: p of the paired difference below .05, adjusted (Holm) over all pairs of runs and all metrics of quality, an
+  interval without 0, and a difference of at least the margin;
+- cost: USD and tokens less by a twentieth or more, because models do not say the same twice; k less by anything;
+- latency: p95 less as runner.compare.timed has it; less than that is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from runner.compare.expense import costs, percentile_difference
+from runner.compare.cells import Cells
+from runner.compare.expense import costs
 from runner.compare.snapshots import Snapshot
-from runner.metrics.statistics import Floats
+from runner.compare.verdicts import ALPHA
+from runner.metrics import paired
+from runner.metrics.paired import FEWEST, Paired
 
 NOT_ANSWERING = ("judge", "testset")  # roles
+LESS = 0.95  # of what another run costs: less beyond chance
+
+IsFaster = Callable[[str, str], bool]  # whether the first of two runs is, beyond chance
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """`quality` is better the higher it is, `cost` is 0 where it is not known for all runs, and `live_ms` are the times
-    of cases that were live."""
+    """`qualities` are better the higher they are, and `cost` is 0 where it is not known for all runs."""
 
     folder: str
-    quality: float
-    near_best: bool
+    qualities: Sequence[float]
     cost: float
-    live_ms: Floats
+    p95_ms: float | None
 
-    @property
-    def p95_ms(self) -> float | None:
-        return float(np.percentile(self.live_ms, 95)) if len(self.live_ms) else None
+    def is_no_worse(self, other: _Run) -> bool:
+        return self.cost <= other.cost and all(
+            one >= two for one, two in zip(self.qualities, other.qualities, strict=True)
+        )
 
 
 def front(
-    snapshots: Mapping[str, Snapshot],
-    metric: str,
-    values: Mapping[str, float],
-    near_best: Collection[str],
-    *,
-    is_lower: bool = False,
-    seed: int,
+    cells: Cells, values: Mapping[str, Mapping[str, float]], *, margin: float, is_faster: IsFaster
 ) -> dict[str, Any]:
-    """Of the runs with a value, by folder; `near_best` are within noise of the best one. JSON values: `dominated_by`
-    is empty for the runs of the front, `latency` tells whether it counted; `is_lower`: less of the metric is better."""
-    found = {folder: snapshots[folder] for folder in values}
-    unit, cost = _cost(found)
+    """`values`: metric of quality -> folder -> mean; a run that lacks one is left out. JSON values: `dominated_by` is
+    empty for the runs of the front, `latency` tells whether it counted."""
+    folders = [name for name in cells.snapshots if all(name in means for means in values.values())]
+    unit, cost = _cost({name: cells.snapshots[name] for name in folders})
+    signs = {name: -1.0 if cells.catalogue.direction(name) == "lower" else 1.0 for name in values}
     runs = [
-        _Run(folder, -value if is_lower else value, folder in near_best, cost.get(folder, 0.0), _live(found[folder]))
-        for folder, value in values.items()
+        _Run(
+            folder,
+            [signs[name] * means[folder] for name, means in values.items()],
+            cost.get(folder, 0.0),
+            _p95(cells.snapshots[folder]),
+        )
+        for folder in folders
     ]
-    timed = all(len(run.live_ms) for run in runs)
+    timed = is_faster if all(run.p95_ms is not None for run in runs) else None
+    dominated = _dominated(cells, list(values), runs, margin, timed, 1.0 if unit == "k" else LESS)
     return {
-        "quality": metric,
+        "qualities": list(values),
         "cost": unit,
-        "latency": timed,
+        "latency": timed is not None,
         "cells": [
             {
                 "folder": run.folder,
-                "quality": values[run.folder],
+                "qualities": {name: means[run.folder] for name, means in values.items()},
                 "cost": run.cost if unit else None,
                 "p95_ms": run.p95_ms,
-                "dominated_by": [
-                    other.folder for other in runs if other is not run and _dominates(other, run, timed, seed)
-                ],
+                "dominated_by": dominated[run.folder],
             }
             for run in runs
         ],
     }
 
 
-def _dominates(one: _Run, other: _Run, timed: bool, seed: int) -> bool:
-    if one.quality < other.quality or one.cost > other.cost:
-        return False
-    high = 0.0
-    if timed:
-        if float(np.percentile(one.live_ms, 95)) > float(np.percentile(other.live_ms, 95)):
-            return False
-        _, high, _ = percentile_difference(other.live_ms, one.live_ms, 95, seed=seed)
-    return (one.near_best and not other.near_best) or one.cost < other.cost or high < 0
+def _dominated(
+    cells: Cells, names: Sequence[str], runs: Sequence[_Run], margin: float, timed: IsFaster | None, less: float
+) -> dict[str, list[str]]:
+    """Run -> the runs that dominate it, by folder."""
+    orders = [(one, two) for one in runs for two in runs if one is not two]
+    pairs = [(one, two) for one, two in orders if one.is_no_worse(two)]
+    if timed is not None:
+        pairs = [(one, two) for one, two in pairs if not timed(two.folder, one.folder)]
+    leads = _leads(cells, names, [(one.folder, two.folder) for one, two in pairs], margin)
+    found: dict[str, list[str]] = {run.folder: [] for run in runs}
+    for one, two in pairs:
+        is_cheaper = one.cost < two.cost and one.cost <= less * two.cost
+        faster = timed is not None and timed(one.folder, two.folder)
+        if is_cheaper or faster or (one.folder, two.folder) in leads:
+            found[two.folder].append(one.folder)
+    return found
+
+
+def _leads(cells: Cells, names: Sequence[str], pairs: Sequence[tuple[str, str]], margin: float) -> set[tuple[str, str]]:
+    """The pairs of which the first is better in quality beyond chance. All pairs of runs count as tests."""
+    found: dict[tuple[str, str, str], Paired] = {}
+    for one, two in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):
+        rows = {name: cells.rows(name, list(cells.snapshots)) for name in names}
+        for name, numbers in cells.between(one, two, rows).items():
+            if numbers.differs and numbers.n >= FEWEST:
+                found[one, two, name] = numbers
+    n_tests = len(names) * len(list(combinations(cells.snapshots, 2)))
+    chances = paired.holm([*(numbers.p for numbers in found.values()), *([1.0] * (n_tests - len(found)))])
+    leads = set()
+    for (key, numbers), p in zip(found.items(), chances, strict=False):
+        one, two, name = key
+        variant = cells.catalogue.variant(name)
+        if p < ALPHA and numbers.leaves_out_zero and abs(numbers.difference) >= margin * variant.span:
+            second_leads = (numbers.difference > 0) == (variant.direction == "higher")
+            leads.add((two, one) if second_leads else (one, two))
+    return leads
 
 
 def _cost(runs: Mapping[str, Snapshot]) -> tuple[str | None, Mapping[str, float]]:
@@ -111,5 +146,6 @@ def _spent(run: Snapshot, unit: str) -> float | None:
     return total
 
 
-def _live(run: Snapshot) -> Floats:
-    return run.cases.latency_ms[~np.isnan(run.cases.latency_ms)]
+def _p95(run: Snapshot) -> float | None:
+    live = run.cases.latency_ms[~np.isnan(run.cases.latency_ms)]
+    return float(np.percentile(live, 95)) if len(live) else None

@@ -4,6 +4,7 @@ Only completed runs are compared where there are two of them with the baseline a
 results. Everything is over the cases that all compared runs have finished: the means, their differences, the best.
 
 - Against the baseline, p is adjusted (Holm) for each main metric over all other runs.
+- What stands for quality on the Pareto front is the main metric of the evaluation (runner.compare.front).
 - The best run of a metric is known only after looking, so that its lead over any other is the largest of all that
   chance could have brought about. p of its differences is adjusted (Holm) over all pairs of runs, those that are
   not tested counting as not significant. A run is within noise of the best where the difference is not
@@ -14,20 +15,23 @@ Main metrics are those of runner.compare.verdicts. Those at the run's own k are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.compare.alike import Rows, alike, read_rows
 from runner.compare.cells import Cells, open_cells
 from runner.compare.comparability import Reason
 from runner.compare.front import front
 from runner.compare.gap import gaps
+from runner.compare.judges import judges, same_judge
 from runner.compare.snapshots import Bools, Snapshot
+from runner.compare.timed import is_faster
 from runner.compare.verdicts import ALPHA, Verdict, adjusted, main_metrics, verdict
 from runner.config.references import NAMES
 from runner.metrics import paired
-from runner.metrics.metric import Catalogue
+from runner.metrics.metric import LAST_QUALITY
 from runner.metrics.paired import Paired
 
 
@@ -73,6 +77,7 @@ def compare_sweep(
     cells = Cells(_beside(compared, used), seed)
     names = _main(cells, used)
     metrics = [found for name in names if (found := _metric(cells, used, name, margin)) is not None]
+    rows = {name: read_rows(folder / name, snapshot) for name, snapshot in cells.snapshots.items()}
     beside = _beside({used: compared[used], **references}, used)
     del beside[used]
     return {
@@ -85,7 +90,9 @@ def compare_sweep(
         "apart": [name for name in compared if name not in cells.snapshots],
         "left_out": [name for name in statuses if name not in compared and name not in NAMES],
         "metrics": [_record(found) for found in metrics],
-        "timing": {"pareto": _front(cells, quality, seed) if (quality := _quality(metrics, cells.catalogue)) else None},
+        **({"judges": side_by_side} if (side_by_side := judges(folder, cells.snapshots)) else {}),
+        **({"alike": groups} if (groups := alike(cells.snapshots, rows)) else {}),
+        "timing": {"pareto": _front(cells, used, margin, rows, seed)},
         **({"gaps": gaps(cells.snapshots, beside, names, seed=seed)} if beside else {}),
     }
 
@@ -100,7 +107,7 @@ def _main(cells: Cells, baseline: str) -> list[str]:
     """Main metrics of those that the baseline shares with another run, or of all where there is no other."""
     others = [other for other in cells.snapshots if other != baseline] or [baseline]
     catalogue = cells.catalogue
-    one_k = len({snapshot.k for snapshot in cells.snapshots.values()}) == 1
+    one_k = _one_k(cells)
     names = [
         name
         for name in cells.snapshots[baseline].cases.values
@@ -165,22 +172,60 @@ def _is_far(lead: Paired, p: float, matters: float) -> bool:
     return p < ALPHA and lead.leaves_out_zero and abs(lead.difference) >= matters
 
 
-def _quality(metrics: Sequence[SweptMetric], catalogue: Catalogue) -> SweptMetric | None:
-    """The one that says of itself that it stands for quality before the others; one in which the runs differ before
-    any other."""
-    found = {each.name: record.quality for each in metrics if (record := catalogue.variant(each.name).metric)}
-    ranks = {name: rank for name, rank in found.items() if rank is not None}
-    usable = (each for each in metrics if each.name in ranks)
-    return min(usable, key=lambda each: (each.same, ranks[each.name]), default=None)
+def _front(cells: Cells, baseline: str, margin: float, rows: Mapping[str, Rows], seed: int) -> dict[str, Any] | None:
+    """None where no metric stands for quality, and where nothing sets the runs apart: all would be on it."""
+    one_judge = {name: run for name, run in cells.snapshots.items() if same_judge(cells.snapshots[baseline], run)}
+    if len(one_judge) < len(cells.snapshots):  # another judge is no difference between systems
+        cells = Cells(one_judge, seed)
+    values = _qualities(cells, baseline)
+    if len(one_judge) < 2 or not values:
+        return None
+
+    def faster(one: str, other: str) -> bool:
+        return is_faster(rows[one].live_ms, rows[other].live_ms, seed=seed)
+
+    found = front(cells, values, margin=margin, is_faster=faster)
+    is_same = all(len(set(means.values())) == 1 for means in values.values())
+    return None if is_same and not any(cell["dominated_by"] for cell in found["cells"]) else found
 
 
-def _front(cells: Cells, quality: SweptMetric, seed: int) -> dict[str, Any] | None:
-    """None where nothing sets the runs apart: all would be on it."""
-    values = {cell.folder: cell.value for cell in quality.cells}
-    near_best = {cell.folder for cell in quality.cells if cell.near_best}
-    is_lower = cells.catalogue.direction(quality.name) == "lower"
-    found = front(cells.snapshots, quality.name, values, near_best, is_lower=is_lower, seed=seed)
-    return None if quality.same and not any(cell["dominated_by"] for cell in found["cells"]) else found
+def _qualities(cells: Cells, baseline: str) -> dict[str, dict[str, float]]:
+    """Metric -> folder -> mean, of the metrics that stand for quality: those of the first rank of which two runs have
+    values. They may be at another k in every run: k is what they are weighed against."""
+    others = [other for other in cells.snapshots if other != baseline]
+    apart = {name: _measured_otherwise(cells, baseline, name) for name in cells.snapshots[baseline].cases.values}
+    names = main_metrics([name for name, folders in apart.items() if len(folders) < len(others)], cells.catalogue)
+    ranked: dict[int, list[str]] = {}
+    for name in names:
+        variant = cells.catalogue.variant(name)
+        if (
+            variant.metric is not None
+            and variant.metric.quality is not None
+            and (variant.fixed is None or _one_k(cells))
+        ):
+            ranked.setdefault(variant.metric.quality, []).append(name)
+    for lowest, found in sorted(ranked.items()):
+        chosen = found[:1] if lowest == LAST_QUALITY else found
+        values = {name: _means(cells, name, apart[name]) for name in chosen}
+        if all(len(means) > 1 for means in values.values()):
+            return values
+    return {}
+
+
+def _measured_otherwise(cells: Cells, baseline: str, name: str) -> set[str]:
+    reasons = {other: cells.reasons(baseline, other, name) for other in cells.snapshots if other != baseline}
+    return {other for other, found in reasons.items() if any(reason.kind != "k" for reason in found)}
+
+
+def _means(cells: Cells, name: str, apart: Collection[str]) -> dict[str, float]:
+    folders = [folder for folder in cells.snapshots if folder not in apart]
+    rows = cells.rows(name, folders)
+    means = {folder: cells.mean(name, folder, rows) for folder in folders}
+    return {folder: value for folder, value in means.items() if value is not None}
+
+
+def _one_k(cells: Cells) -> bool:
+    return len({snapshot.k for snapshot in cells.snapshots.values()}) == 1
 
 
 def _record(found: SweptMetric) -> dict[str, Any]:

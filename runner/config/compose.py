@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.frozen import Frozen, unfolded
 from runner.config.hydra_internals import SWEEPER, grown
-from runner.config.options import RunOptions, experiment_name, problems_of, reached, run_fingerprint
+from runner.config.options import RunOptions, evaluation_name, experiment_name, problems_of, reached, run_fingerprint
 from runner.config.provider_files import placed
 from runner.config.references import chosen, reference_overrides
 from runner.config.refused_overrides import composed, refused
@@ -31,6 +31,7 @@ watch()
 
 OPEN = ("provider.",)  # mappings in which any name may stand
 PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
+GROUPS_BESIDE = ("tracking", "regression", "profile")  # that an evaluation need not use
 NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
 
 
@@ -96,6 +97,8 @@ def plan_of(line: arguments.Line) -> Plan:
             name: replace(compose_cells(changed, main, vet)[1][0], swept=chosen(name))
             for name, changed in reference_overrides(cells[0].cfg, cells[0].overrides).items()
         }
+    if problems := list(_idle_axes(cells)):
+        raise ConfigError(problems)
     nodes = [cell.cfg.evaluation for cell in (*cells, *references.values())]
     note_misspelt(nodes, cells[0].cfg.report.language)
     is_sweep = line.multirun or any(map(arguments.is_sweep, overrides)) or bool(references)
@@ -191,6 +194,19 @@ def unused(cells: Sequence[Cell]) -> list[str]:
     nodes = {name: OmegaConf.select(cells[0].cfg, name) for name in named}
     components = {name for name, node in nodes.items() if isinstance(node, DictConfig) and "_target_" in node}
     return sorted(components - used - set(NOT_COMPONENTS))
+
+
+def _idle_axes(cells: Sequence[Cell]) -> Iterator[Problem]:
+    """What is swept although no evaluation uses it: runs that differ in nothing else would be the same."""
+    swept = (override.lstrip("+~").partition("=")[0] for cell in cells for override in cell.swept)
+    for key in dict.fromkeys(swept):
+        group = re.split(r"[./@]", key)[0]
+        used = set().union(*(reached(cell.cfg) for cell in cells))
+        if group in GROUPS_BESIDE and group not in used:
+            name, uses = evaluation_name(cells[0].cfg), ", ".join(sorted(used - set(NOT_COMPONENTS)))
+            yield Problem(
+                key, f"{name} does not use it, so its values change nothing; sweep one of {uses}, or an option"
+            )
 
 
 def _composed(job: Sequence[str], vet: Callable[[DictConfig], None] | None) -> tuple[DictConfig | None, list[Problem]]:

@@ -27,6 +27,7 @@ Words = Mapping[str, str]  # language (en, ko) -> text
 
 K = "k"  # in `depends`: cut off at k, the run's own or a fixed one
 PATCHED = "_patched"
+LAST_QUALITY = 9
 GROUPS: tuple[Group, ...] = get_args(Group)  # in the order in which a report shows them
 BY_DEFAULT: frozenset[View] = frozenset({"sweeps", "cases"})
 
@@ -63,7 +64,8 @@ class Metric:
     headline     its place among the few metrics that stand for a run where there is no room for all, from 0
     shown        where else it is shown: columns of sweeps, of slices and of the cases of a page; `worst`: it decides
                  which cases went worst
-    quality      the metric with the lowest one is the quality that a sweep weighs against cost; None: never
+    quality      the main metrics with the lowest one are the quality that a sweep weighs against cost, of those that
+                 do not say it the first; None: never
     tells_right  a case with 1 is right, one with less is wrong
     short        its label where a column is narrow; may have line breaks
     summary      its name in summaries, where the mean has one of its own
@@ -82,7 +84,7 @@ class Metric:
     group: Group = "own"
     headline: int | None = None
     shown: frozenset[View] = BY_DEFAULT
-    quality: int | None = 9
+    quality: int | None = LAST_QUALITY
     tells_right: bool = False
     short: Words = field(default_factory=dict)
     summary: str = ""

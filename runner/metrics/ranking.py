@@ -84,7 +84,7 @@ METRICS = (
         main=True,
         headline=2,
         shown=frozenset(),
-        quality=3,
+        quality=2,
     ),
     Metric(
         name="map",

@@ -81,7 +81,11 @@ def warnings(sweep: Sweep) -> Iterator[str]:
     if sweep.k is None and at_own_k:
         yield say("sweep.no_winner", metrics=", ".join(label(sweep, name) for name in at_own_k))
     compared = {entry["name"] for entry in record["metrics"]}
-    if beside := [name for name in sweep.metrics if name not in compared and name not in at_own_k]:
+    judged = [name for name in judged_metrics(sweep) if name not in compared]
+    if judged:
+        yield say("sweep.judged_apart", metrics=", ".join(label(sweep, name) for name in judged))
+    told = {*compared, *at_own_k, *judged}
+    if beside := [name for name in sweep.metrics if name not in told]:
         yield say("sweep.beside", metrics=", ".join(label(sweep, name) for name in beside))
     for entry in record["metrics"]:
         together: dict[str, list[str]] = {}
@@ -103,6 +107,20 @@ def same(sweep: Sweep) -> str:
         if metrics
         else ""
     )
+
+
+def judged_metrics(sweep: Sweep) -> list[str]:
+    """Those that hang on the judge, where runs differ in it alone."""
+    if not (sweep.comparison or {}).get("judges"):
+        return []
+    return [name for name in sweep.metrics if "judge" in (sweep.say.catalogue.variant(name).depends or ())]
+
+
+def alike(sweep: Sweep) -> Iterator[str]:
+    """The runs that put out the very same."""
+    for group in (sweep.comparison or {}).get("alike", ()):
+        parts = ", ".join(sweep.say(f"sweep.alike_{part}") for part in group["parts"])
+        yield sweep.say("sweep.alike", parts=parts, runs=names(sweep, group["folders"]))
 
 
 def near_best(sweep: Sweep) -> str:
@@ -131,9 +149,10 @@ def front_lines(sweep: Sweep) -> list[str]:
 
 def _front_notes(sweep: Sweep, pareto: Record) -> list[str]:
     say = sweep.say
-    notes = [say("sweep.front_explain", respects=_respects(sweep, pareto))]
+    margin = plain((sweep.comparison or {})["margin"])
+    notes = [say("sweep.front_explain", respects=_respects(sweep, pareto), margin=margin)]
     notes += [say("sweep.front_cost")] if pareto["cost"] in ("usd", "tokens") else []
-    return [*notes, *([] if pareto["latency"] else [say("sweep.front_no_latency")])]
+    return [*notes, say("sweep.front_latency" if pareto["latency"] else "sweep.front_no_latency")]
 
 
 def _pareto(sweep: Sweep) -> Record | None:
@@ -143,9 +162,17 @@ def _pareto(sweep: Sweep) -> Record | None:
     return found
 
 
+def _qualities(pareto: Record) -> list[str]:
+    """Summaries of earlier versions have one."""
+    return list(pareto.get("qualities") or [pareto["quality"]])
+
+
 def _respects(sweep: Sweep, pareto: Record) -> str:
     say = sweep.say
-    found = [label(sweep, pareto["quality"]), *([say(f"sweep.respect_{pareto['cost']}")] if pareto["cost"] else [])]
+    found = [
+        *(label(sweep, name) for name in _qualities(pareto)),
+        *([say(f"sweep.respect_{pareto['cost']}")] if pareto["cost"] else []),
+    ]
     return ", ".join([*found, *([say("sweep.respect_p95")] if pareto["latency"] else [])])
 
 
@@ -158,7 +185,7 @@ def against(sweep: Sweep) -> Section | None:
     if not has_others(sweep):
         return None
     say, record, entries = sweep.say, sweep.comparison or {}, compared(sweep)
-    common = [Note(line) for line in [*warnings(sweep), same(sweep)] if line]
+    common = [Note(line) for line in [*warnings(sweep), *alike(sweep), same(sweep)] if line]
     values = {"n": record["n_common"], "margin": plain(record["margin"])}
     explained = [Note(say("sweep.against_full", **values), "quiet"), Note(near_best(sweep), "quiet")] if entries else []
     title = say("sweep.against", run=called(sweep, record["baseline"]))
@@ -261,7 +288,8 @@ def front(sweep: Sweep) -> Section | None:
         return None
     shows_cost = pareto["cost"] is not None and pareto["cost"] not in sweep.params
     cost = [say(f"sweep.respect_{pareto['cost']}")] if shows_cost else []
-    headers = [say("sweep.folder"), *sweep.params, label(sweep, pareto["quality"]), *cost, say("sweep.p95")]
+    headers = [say("sweep.folder"), *sweep.params, *(label(sweep, name) for name in _qualities(pareto))]
+    headers += [*cost, say("sweep.p95")]
     rows: list[list[str | Cell]] = []
     for cell in pareto["cells"]:
         spent = [_spent(pareto["cost"], cell["cost"])] if cost else []
@@ -269,7 +297,9 @@ def front(sweep: Sweep) -> Section | None:
         dominated = names(sweep, cell["dominated_by"])
         folder, *params = _run(sweep, cell["folder"])
         run = Cell(folder, verdict="" if dominated else "better")
-        rows.append([run, *params, metric.four(cell["quality"], say), *spent, p95, dominated or say("none")])
+        means = cell.get("qualities") or {pareto["quality"]: cell["quality"]}
+        values = [metric.four(means[name], say) for name in _qualities(pareto)]
+        rows.append([run, *params, *values, *spent, p95, dominated or say("none")])
     right = range(1 + len(sweep.params), len(headers))
     table = Table([*headers, say("sweep.dominated_by")], rows, say("sweep.front"), right=right)
     first, *lines = front_lines(sweep)

@@ -37,6 +37,7 @@ from runner.report.reporting import sections_of_sweep
 from runner.report.sweep import Cell as Run
 from runner.report.sweep import Sweep, View, read_sweep
 from runner.report.sweep_comparison import SHOWN, against, called, front, gap
+from runner.report.sweep_judges import judges
 from runner.report.terminal import renderables
 
 MARK = "*"  # before a value that stands out, where nothing is bold
@@ -60,6 +61,7 @@ def sections(sweep: Sweep, folder: Path, *, errors: bool = True, mark: str = "")
         against(sweep),
         front(sweep),
         gap(sweep),
+        judges(sweep),
         sweep_cost.costs(sweep),
         _reports(sweep),
     )

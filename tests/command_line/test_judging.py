@@ -14,6 +14,7 @@ from tests.services.models_server import ModelsServer, serving_models
 from tests.small_data import small_data
 
 CONTROLS = sum(len(control.expected) for control in controls())
+BEST = {"score": 1.0, "reasoning": "Right."}
 
 
 @pytest.fixture
@@ -153,3 +154,32 @@ def test_what_changed_is_told_when_a_run_starts_over(words: list[str], capsys: p
         Path("queries.jsonl").write_text(queries.replace("red planet?", "red one?"), encoding="utf-8")
         assert said() == ["starting over: the data changed"]
         assert said() == []
+
+
+# --- judges side by side ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("judges", ["judge=lexical,openai", "judge=openai judge.model=local:small,local:large"])
+def test_answers_are_made_once_for_all_judges(
+    judges: str, server: ModelsServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The larger model gives every answer the highest score."""
+    server.respond = lambda body: completion(body, json.dumps(BEST)) if body["model"] == "large" else None
+    generator = ["generator=openai", "generator.model=local:writer"]
+    local = [f"provider.{name}.base_url={server.url}" for name in ("local", "openai")]
+    words = ["+experiment=full_rag", *small_data(tmp_path), *generator, *local, "provider.openai.api_key_env=null"]
+    assert main([*words, *judges.split(), "judge.health=false", "retriever=keyword", "tracking=none", "out=o"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    written = [body for body in server.requests if body["model"] == "writer"]
+    assert len(written) == 7  # the eighth question finds nothing, and no generator is asked
+    found = json.loads(Path("o/summary.json").read_text("utf-8"))["comparison"]
+    assert found["judges"][0]["n"] == 8
+    assert {rubric["name"] for rubric in found["judges"][0]["rubrics"]} >= {"faithfulness", "answer_relevancy"}
+    assert found["timing"]["pareto"] is None
+    assert [entry["name"] for entry in found["metrics"] if not entry["same"]] == []
+    assert "Judges side by side" in shown and "python -m runner calibrate LABELS.jsonl judge=openai" in shown
+    assert "no main metric" not in shown and "Answered Right, because" not in shown
+    if "large" in judges:
+        rubrics = {rubric["name"]: rubric for rubric in found["judges"][0]["rubrics"]}
+        assert rubrics["faithfulness"]["means"]["1"] == 1.0
+        assert rubrics["faithfulness"]["beside"][0]["bias"] > 0

@@ -157,6 +157,67 @@ def test_no_front_where_nothing_sets_runs_apart(tmp_path: Path) -> None:
     assert compared(write_swept(tmp_path / "u", traces))["timing"]["pareto"] is None
 
 
+def test_quality_is_recall_and_ndcg_at_the_k_of_each_run(tmp_path: Path) -> None:
+    """What k does not move says nothing of a sweep over k: there, all would be dominated by the smallest."""
+    fixed = {"recall_at_10": HIGH, "ndcg_at_10": HIGH, "mrr": HIGH}
+    runs = {
+        "k=3": {"recall_at_k": LOW, "ndcg_at_k": LOW, **fixed},
+        "k=5": {"recall_at_k": HIGH, "ndcg_at_k": NEAR, **fixed},
+        "k=10": {"recall_at_k": HIGH, "ndcg_at_k": NEAR, **fixed},
+    }
+    front = compared(write_swept(tmp_path / "s", runs, ks=(3, 5, 10)))["timing"]["pareto"]
+    assert (front["qualities"], front["cost"]) == (["recall_at_k", "ndcg_at_k"], "k")
+    assert [cell["dominated_by"] for cell in front["cells"]] == [[], [], ["1"]]
+
+
+def test_quality_is_the_answer_where_there_is_one_even_where_all_are_the_same(tmp_path: Path) -> None:
+    runs = {
+        f"k={k}": {"right": [1.0] * N, "faithfulness": column, "recall_at_k": column}
+        for k, column in ((3, LOW), (5, HIGH))
+    }
+    front = compared(write_swept(tmp_path / "s", runs, ks=(3, 5)))["timing"]["pareto"]
+    assert front["qualities"] == ["right"]
+    assert [cell["dominated_by"] for cell in front["cells"]] == [[], ["0"]]
+
+
+def test_quality_that_nothing_could_tell_gives_way_to_the_next(tmp_path: Path) -> None:
+    runs = {f"a={n}": {"right": [math.nan] * N, "faithfulness": column} for n, column in enumerate((LOW, HIGH))}
+    for_none = json.loads(json.dumps(runs).replace("NaN", "0.0"))
+    folder = write_swept(tmp_path / "s", for_none)
+    for path in folder.glob("*/per_item.jsonl"):
+        path.write_text(path.read_text(encoding="utf-8").replace('"right": 0.0', '"right": null'), encoding="utf-8")
+    assert compared(folder)["timing"]["pareto"]["qualities"] == ["mean_faithfulness"]
+
+
+def put_out(folder: Path, outputs: Mapping[str, Any]) -> None:
+    """The same in every case of a run."""
+    for name, output in outputs.items():
+        path = folder / name / "per_item.jsonl"
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [{**row, "output": {**row["output"], **output}} for row in rows]
+        path.write_text("".join(json.dumps(row) + "\n" for row in reversed(rows)), encoding="utf-8")
+
+
+def test_runs_that_put_out_the_very_same_are_named(tmp_path: Path) -> None:
+    folder = write_swept(tmp_path / "s", {f"a={n}": {"faithfulness": LOW} for n in range(3)})
+    hit, other = {"id": "a", "chunk": "a#0", "score": 1.0}, {"id": "b", "chunk": "b#0", "score": 1.0}
+    same = {"retrieved": [hit, other], "answer": "Yes."}
+    scored = [{**hit, "score": 0.5}, other]
+    put_out(folder, {"0": same, "1": {**same, "retrieved": scored}, "2": {**same, "retrieved": [other, hit]}})
+    assert compared(folder)["alike"] == [
+        {"folders": ["0", "1", "2"], "parts": ["chunks", "answer"]},
+        {"folders": ["0", "1"], "parts": ["retrieved"]},
+    ]
+
+
+def test_one_other_answer_is_no_identity(tmp_path: Path) -> None:
+    folder = write_swept(tmp_path / "s", {f"a={n}": {"faithfulness": LOW} for n in range(2)})
+    put_out(folder, {"0": {"answer": "Yes."}, "1": {"answer": "Yes."}})
+    path = folder / "1" / "per_item.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").replace("Yes.", "No.", 1), encoding="utf-8")
+    assert "answer" not in [part for group in compared(folder).get("alike", []) for part in group["parts"]]
+
+
 def test_runs_that_stopped_are_compared_over_what_all_have_finished(tmp_path: Path) -> None:
     runs: dict[str, Mapping[str, Values]] = {
         "a=1": {"faithfulness": [0.0, 0.2, 0.4, None]},
@@ -240,7 +301,7 @@ def test_less_of_a_metric_may_be_better(tmp_path: Path) -> None:
     assert (entry["best"], entry["within_noise_of_best"]) == ("1", ["1"])
     assert [cell.get("verdict") for cell in entry["cells"]] == [None, "better", "worse"]
     front = {cell["folder"]: cell["dominated_by"] for cell in found["timing"]["pareto"]["cells"]}
-    assert front == {"0": ["1"], "1": [], "2": ["1"]}
+    assert front == {"0": ["1"], "1": [], "2": ["0", "1"]}
 
 
 def test_without_a_direction_nothing_is_compared(tmp_path: Path) -> None:

@@ -1,0 +1,100 @@
+"""How often the p95 latencies of two identical runs are told apart, by each of three rules.
+
+    python benchmarks/identical_runs.py [--tries 200] [--cases 60] [--pairs 20]
+
+resampled    the interval of the difference, each case drawn by itself, leaves out 0
+blocks       the same with blocks of consecutive cases
+sweep        what the Pareto front of a sweep goes by (runner.compare.timed)
+
+The simulated machine is busy: its load is autocorrelated and drifts from one run into the next, and other work comes
+and goes that slows every case down to a half or a quarter of its speed. `slower`: the second run takes 30 times as
+long, which the rule is to find. `--pairs`: real pairs of the same run, one after the other on this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.soak import run
+from runner.compare.alike import read_rows
+from runner.compare.cells import open_cells
+from runner.compare.expense import percentile_difference
+from runner.compare.timed import is_faster, p95_of_blocks
+from runner.metrics.statistics import Floats
+
+RULES = ("resampled", "blocks", "sweep")
+WORDS = ("+experiment=full_rag", "retriever=keyword", "judge.health=false", "tracking=none", "format=json")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tries", type=int, default=200)
+    parser.add_argument("--cases", type=int, default=60)
+    parser.add_argument("--pairs", type=int, default=0)
+    options = parser.parse_args()
+    started = time.perf_counter()
+    print(f"told apart of n{'':<18}{''.join(f'{rule:>12}' for rule in RULES)}")
+    for title, slowdown in (("identical", 1.0), ("30 times slower", 30.0)):
+        show(title, simulated(options.tries, options.cases, slowdown), options.tries)
+    if options.pairs:
+        show(f"real, load {os.getloadavg()[0]:.0f}", real(options.pairs, options.cases), options.pairs)
+    print(f"\n{time.perf_counter() - started:.0f} s")
+
+
+def show(title: str, found: Counter[str], n: int) -> None:
+    print(f"{title:<32}{''.join(f'{found[rule]:>8}/{n}' for rule in RULES)}", flush=True)
+
+
+def simulated(tries: int, cases: int, slowdown: float) -> Counter[str]:
+    random, load, found = np.random.default_rng(17), 0.0, Counter[str]()
+    for trial in range(tries):
+        one, load = busy(random, cases, load)
+        other, load = busy(random, cases, load)
+        found.update(told_apart(one, slowdown * other, trial))
+    return found
+
+
+def busy(random: np.random.Generator, cases: int, load: float) -> tuple[Floats, float]:
+    """(ms of the cases, the logarithm of the load at their end)"""
+    found, other_work = np.empty(cases), 1.0
+    for place in range(cases):
+        load = 0.98 * load + random.normal(0, 0.08)
+        if random.random() < 0.01:
+            other_work = random.choice([1.0, 2.0, 4.0])
+        found[place] = 10.0 * np.exp(load) * other_work * random.lognormal(0, 0.2)
+    return found, load
+
+
+def told_apart(one: Floats, other: Floats, seed: int) -> list[str]:
+    """The rules that say so."""
+    low, high, _ = percentile_difference(one, other, 95, seed=seed)
+    random = np.random.default_rng(seed)
+    ends = np.percentile(p95_of_blocks(other, random) - p95_of_blocks(one, random), (2.5, 97.5))
+    far = is_faster(one, other, seed=seed) or is_faster(other, one, seed=seed)
+    verdicts = zip(RULES, (low > 0 or high < 0, ends[0] > 0 or ends[1] < 0, far), strict=True)
+    return [rule for rule, is_told in verdicts if is_told]
+
+
+def real(pairs: int, cases: int) -> Counter[str]:
+    """`timeout_ms` is the same for all that happens within a second."""
+    found = Counter[str]()
+    with tempfile.TemporaryDirectory() as name:
+        for pair in range(pairs):
+            out = Path(name) / str(pair)
+            words = [*WORDS, f"sample={cases}", "timeout_ms=15000,15001", f"out={out}", f"cache_dir={name}/cache"]
+            run(words)
+            runs = open_cells(out, ("0", "1"))
+            one, other = (read_rows(out / cell, snapshot).live_ms for cell, snapshot in runs.items())
+            found.update(told_apart(one, other, pair))
+    return found
+
+
+if __name__ == "__main__":
+    main()

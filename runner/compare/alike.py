@@ -1,0 +1,86 @@
+"""What only the rows of runs tell: which runs put out the very same, and how long their cases took in the order of
+time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from runner.compare.snapshots import Snapshot
+from runner.metrics.statistics import Floats
+from runner.system.folder import lines
+
+CHUNKS, ROWS = "chunks", "per_item.jsonl"
+PARTS = ("retrieved", "answer")  # of the output of a case
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """`digests`: part of the output -> hash over all cases, whatever their order; without a part that no case has.
+    `live_ms`: of the live cases of the run in the order of time, float64 [n]."""
+
+    digests: Mapping[str, str]
+    live_ms: Floats
+
+
+def read_rows(folder: Path, snapshot: Snapshot) -> Rows:
+    """Of the cases of a snapshot that was made from the rows of this folder."""
+    live = dict(zip(snapshot.cases.ids, snapshot.cases.latency_ms.tolist(), strict=True))
+    sums = dict.fromkeys(PARTS, 0)
+    seen, times, given = set[str](), list[float](), set[str]()
+    for row in lines(folder / ROWS):
+        if row.get("id") not in live or row["id"] in seen:
+            continue
+        seen.add(row["id"])
+        times.append(live[row["id"]])
+        for name, value in _parts(row):
+            given.add(name)
+            sums[name] = (sums[name] + _number(row["id"], value)) % 2**128
+    measured = np.array(times, dtype=np.float64)
+    return Rows({name: f"{sums[name]:032x}" for name in PARTS if name in given}, measured[~np.isnan(measured)])
+
+
+def alike(snapshots: Mapping[str, Snapshot], rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
+    """Groups of at least two runs over the same cases that put out the very same. JSON values: `folders`, and `parts`
+    of what is the same: chunks, retrieved, answer. Equal chunks alone are what most sweeps have."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for part in (CHUNKS, *PARTS):
+        same: dict[str, list[str]] = {}
+        for folder, snapshot in snapshots.items():
+            digest = snapshot.identity.get(part) if part == CHUNKS else rows[folder].digests.get(part)
+            if digest is not None:
+                same.setdefault(f"{digest} {_cases(snapshot)}", []).append(folder)
+        for folders in same.values():
+            if len(folders) > 1:
+                groups.setdefault(tuple(folders), []).append(part)
+    return [{"folders": list(found), "parts": parts} for found, parts in groups.items() if parts != [CHUNKS]]
+
+
+def _parts(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    output = row.get("output")
+    kept = output if isinstance(output, Mapping) else {}
+    if "retrieved" in kept:
+        yield "retrieved", _ranking(kept["retrieved"])
+    if "answer" in kept:
+        yield "answer", kept["answer"]
+
+
+def _ranking(retrieved: Any) -> Any:
+    """Which chunks in which order; scores are no part of it."""
+    if not isinstance(retrieved, Sequence):
+        return retrieved
+    return [hit.get("chunk") or hit.get("id") if isinstance(hit, Mapping) else hit for hit in retrieved]
+
+
+def _number(id: str, value: Any) -> int:
+    return int.from_bytes(hashlib.sha256(orjson.dumps([id, value])).digest()[:16])
+
+
+def _cases(snapshot: Snapshot) -> int:
+    return hash(tuple(snapshot.cases.ids))

@@ -1,0 +1,164 @@
+"""Runs of a sweep that differ in nothing but their judge, side by side: how far the judges agree, and where not.
+
+That is no difference between systems. The runs hold the same answers, which are made once where replies are cached; a
+case whose question was answered otherwise in one of them counts for nothing here.
+
+For each rubric that all of the judges were asked: Krippendorff's alpha over all of them (interval data), and of every
+judge beside the first Spearman's rank correlation and the bias, the mean difference of the scores, with its interval
+and p, adjusted (Holm) over all of them. A score that a judge failed to give leaves out the case for that rubric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runner.compare.alike import ROWS
+from runner.compare.snapshots import Snapshot
+from runner.metrics import paired
+from runner.metrics.agreement import DIGITS, krippendorff_alpha, spearman
+from runner.metrics.statistics import Floats
+from runner.system.folder import lines
+from runner.system.store import fingerprint
+
+MOST = 20  # answers that are shown
+LONGEST = 400  # characters of a question or an answer that are kept
+SHARED = ("judge", "judge_prompt.")  # names of an identity that tell judges apart
+NOT_A_SYSTEM = ("judge", "evaluation", "models", "out")  # keys of a configuration
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What judges were given of one case, and what one of them said: rubric -> score, None where it failed."""
+
+    question: str
+    answer: str
+    scores: Mapping[str, float | None]
+
+
+def same_judge(one: Snapshot, other: Snapshot) -> bool:
+    return _judge(one) == _judge(other)
+
+
+def judges(folder: Path, snapshots: Mapping[str, Snapshot]) -> list[dict[str, Any]]:
+    """One record for each group of at least two runs that differ in their judge alone; JSON values."""
+    systems: dict[str, list[str]] = {}
+    for name, snapshot in snapshots.items():
+        if _judge(snapshot):
+            systems.setdefault(_system(snapshot), []).append(name)
+    several = (names for names in systems.values() if len({fingerprint(_judge(snapshots[name])) for name in names}) > 1)
+    return [group for names in several if (group := _side_by_side(folder, names))["rubrics"]]
+
+
+def _judge(snapshot: Snapshot) -> dict[str, str]:
+    return {name: digest for name, digest in snapshot.identity.items() if name.startswith(SHARED)}
+
+
+def _system(snapshot: Snapshot) -> str:
+    """Everything but the judge."""
+    evaluation = snapshot.config.get("evaluation")
+    rest = dict(evaluation) if isinstance(evaluation, Mapping) else {}
+    rest.pop("judge", None)
+    config = {name: value for name, value in snapshot.config.items() if name not in NOT_A_SYSTEM}
+    identity = {name: digest for name, digest in snapshot.identity.items() if not name.startswith(SHARED)}
+    return fingerprint([config, rest, identity])
+
+
+def _side_by_side(folder: Path, names: Sequence[str]) -> dict[str, Any]:
+    answers = [dict(_answers(folder / name)) for name in names]
+    shared = [id for id in answers[0] if all(id in each for each in answers[1:])]
+    same = [id for id in shared if len({each[id].answer for each in answers}) == 1]
+    asked = {name: ids for name in _rubrics(answers[0], same) if (ids := _asked(answers, same, name))}
+    votes = {name: _votes(answers, ids, name) for name, ids in asked.items()}
+    rubrics = [_agreement(name, scores, names) for name, scores in votes.items()]
+    _adjust([beside for rubric in rubrics for beside in rubric["beside"]])
+    return {
+        "folders": list(names),
+        "n": len(same),
+        "other_answers": len(shared) - len(same),
+        "rubrics": rubrics,
+        "most": _most(answers, asked, votes),
+    }
+
+
+def _answers(folder: Path) -> Iterator[tuple[str, _Answer]]:
+    for row in lines(folder / ROWS):
+        output = row.get("output")
+        if isinstance(output, Mapping) and row.get("judgements"):
+            scores = {name: judgement.get("score") for name, judgement in row["judgements"].items()}
+            yield str(row["id"]), _Answer(str(output.get("query") or ""), str(output.get("answer") or ""), scores)
+
+
+def _rubrics(answers: Mapping[str, _Answer], ids: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(name for id in ids for name in answers[id].scores))
+
+
+def _asked(answers: Sequence[Mapping[str, _Answer]], ids: Sequence[str], rubric: str) -> list[str]:
+    """The cases of which every judge was asked this."""
+    return [id for id in ids if all(rubric in each[id].scores for each in answers)]
+
+
+def _votes(answers: Sequence[Mapping[str, _Answer]], ids: Sequence[str], rubric: str) -> Floats:
+    """float64 [n_cases, n_judges], NaN where a judge failed."""
+    scores = [[each[id].scores[rubric] for each in answers] for id in ids]
+    return np.array([[np.nan if score is None else score for score in row] for row in scores], dtype=np.float64)
+
+
+def _agreement(rubric: str, votes: Floats, names: Sequence[str]) -> dict[str, Any]:
+    whole = votes[~np.isnan(votes).any(axis=1)]
+    return {
+        "name": rubric,
+        "n": len(whole),
+        "failed": {name: int(np.isnan(votes[:, place]).sum()) for place, name in enumerate(names)},
+        "means": {name: float(whole[:, place].mean()) for place, name in enumerate(names)} if len(whole) else {},
+        "alpha": krippendorff_alpha(whole) if len(whole) else None,
+        "beside": [_beside(whole, place, names) for place in range(1, len(names))] if len(whole) else [],
+    }
+
+
+def _beside(votes: Floats, place: int, names: Sequence[str]) -> dict[str, Any]:
+    """One judge beside the first."""
+    first, other = votes[:, 0], votes[:, place]
+    (bias,) = paired.compare_means(first[:, None], other[:, None], seed=0)
+    rank = spearman(first, other)
+    return {
+        "folder": names[place],
+        "spearman": None if rank is None else round(rank, DIGITS),
+        "bias": bias.difference,
+        "ci_low": bias.low,
+        "ci_high": bias.high,
+        "p": bias.p,
+    }
+
+
+def _adjust(found: Sequence[dict[str, Any]]) -> None:
+    for beside, p in zip(found, paired.holm([each["p"] for each in found]), strict=True):
+        beside["p_holm"] = p
+
+
+def _most(
+    answers: Sequence[Mapping[str, _Answer]], asked: Mapping[str, Sequence[str]], votes: Mapping[str, Floats]
+) -> list[dict[str, Any]]:
+    """The answers on which they differ most, each once, by the rubric on which they do so."""
+    spreads: dict[str, tuple[float, str, int]] = {}
+    for rubric, scores in votes.items():
+        for place, row in enumerate(scores):
+            spread = float(row.max() - row.min())  # NaN where a judge failed
+            id = asked[rubric][place]
+            if spread > spreads.get(id, (0.0, "", 0))[0]:
+                spreads[id] = (spread, rubric, place)
+    ordered = sorted(spreads.items(), key=lambda entry: (-entry[1][0], entry[0]))
+    return [
+        {
+            "id": id,
+            "rubric": rubric,
+            "scores": votes[rubric][place].tolist(),
+            "question": answers[0][id].question[:LONGEST],
+            "answer": answers[0][id].answer[:LONGEST],
+        }
+        for id, (_, rubric, place) in ordered[:MOST]
+    ]

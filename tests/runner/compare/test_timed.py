@@ -1,0 +1,42 @@
+"""Latencies of a busy machine: they drift, jump and hang together."""
+
+import numpy as np
+import pytest
+
+from benchmarks.identical_runs import busy
+from runner.compare.timed import FEWEST, MUCH, is_faster
+
+
+def test_identical_runs_on_a_busy_machine_are_never_told_apart() -> None:
+    random, load, wrong = np.random.default_rng(17), 0.0, 0
+    for trial in range(200):
+        one, load = busy(random, 60, load)
+        other, load = busy(random, 60, load)
+        wrong += is_faster(one, other, seed=trial) or is_faster(other, one, seed=trial)
+    assert wrong == 0
+
+
+def test_a_run_that_is_far_slower_is_told_on_the_same_machine() -> None:
+    random, load, right = np.random.default_rng(18), 0.0, 0
+    for trial in range(20):
+        one, load = busy(random, 60, load)
+        other, load = busy(random, 60, load)
+        assert not is_faster(200 * other, one, seed=trial)
+        right += is_faster(one, 200 * other, seed=trial)
+    assert right == 20
+
+
+@pytest.mark.parametrize(
+    ("n", "times", "is_told"), [(FEWEST, 20.0, True), (FEWEST - 1, 20.0, False), (FEWEST, 9.0, False)]
+)
+def test_few_cases_and_less_than_much_tell_nothing(n: int, times: float, is_told: bool) -> None:
+    assert MUCH == 10.0
+    assert is_faster(np.full(n, 1.0), np.full(n, times), seed=1) is is_told
+
+
+def test_one_slow_stretch_is_no_slow_run() -> None:
+    """p95 of the second run is more than ten times that of the first, by one stretch of consecutive cases."""
+    stretch = np.concatenate([np.full(54, 1.0), np.full(6, 50.0)])
+    scattered = np.where(np.arange(60) % 6 == 0, 50.0, 1.0)
+    assert not is_faster(np.full(60, 1.0), stretch, seed=1)
+    assert is_faster(np.full(60, 1.0), scattered, seed=1)
