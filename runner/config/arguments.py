@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
+from runner.metrics.thresholds import KEY, escaped, unescaped
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -118,6 +119,9 @@ def quoted(argument: str) -> str:
     if _names_a_file(value):
         return f"{key}={single_quoted(value)}"
     name = key.lstrip("+~")
+    if name.startswith(f"{KEY}."):
+        is_list = "," in value  # one threshold is one number, which no sweep goes over
+        return f"{key.removesuffix(name)}{escaped(name)}={_piece(value, text=is_list)}"
     if name in NOT_SWEPT:
         return f"{key}={_piece(value, text=True)}"
     text = name in TEXT_KEYS
@@ -269,10 +273,11 @@ def single_quoted(text: str) -> str:
 def typed(override: str) -> str:
     """As a person types it: without the quotes that were put around it for Hydra."""
     key, _, value = override.partition("=")
+    as_typed = unescaped(key) if key.lstrip("+~").startswith(f"{KEY}.") else key
     if value[:1] not in ("'", '"'):
-        return override
-    plain = f"{key}={parse(override).value()}"
-    return plain if quoted(plain) == override else override
+        return f"{as_typed}={value}"
+    plain = f"{as_typed}={parse(override).value()}"
+    return plain if quoted(plain) == override else f"{as_typed}={value}"
 
 
 def command_of(overrides: Sequence[str], frozen: str | None, config_folders: Sequence[str] = ()) -> str:

@@ -15,6 +15,8 @@ from runner.config.hydra_internals import node_of
 from runner.errors import ConfigError, Problem, did_you_mean, not_a_mapping
 from runner.llm.names import name_problem
 from runner.llm.settings import Price, Prices, ProviderSettings
+from runner.metrics import thresholds
+from runner.metrics.thresholds import KEY, Threshold
 from runner.system.redaction import marked, marking, unresolved
 from runner.system.store import fingerprint
 
@@ -30,7 +32,7 @@ PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", 
 NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
     "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "budget", "provider", "run_timeout_ms",
-    "compare", "allow_incomparable", "fail_on_regression", "junit", "save_snapshot", "baseline",
+    "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "save_snapshot", "baseline",
     "baselines",
 }  # fmt: skip
 
@@ -75,6 +77,7 @@ class RunOptions(Strict):
     compare: Annotated[str, Field(min_length=1)] | None
     allow_incomparable: bool
     fail_on_regression: bool
+    threshold: dict[Any, Any] = Field(default_factory=dict)  # records may be older than it
     junit: Annotated[str, Field(min_length=1)] | None
     baseline: Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=0)] | None
     baselines: Literal["none", "auto"]
@@ -121,8 +124,15 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
         return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
     problems += check(*(node_of(cfg, name) for name in _names(cfg) if _is_component(cfg, name)))
     problems += _model_problems(cfg)
+    problems += thresholds_of(cfg)[1]
     problems += _beyond(OmegaConf.to_container(cfg))
     return list({problem.key: problem for problem in reversed(problems)}.values())[::-1]
+
+
+def thresholds_of(cfg: DictConfig) -> tuple[list[Threshold], list[Problem]]:
+    """What a run must reach, and what is wrong with how that is written."""
+    given = plain_value(cfg, KEY) if KEY in cfg else {}
+    return thresholds.read(given) if isinstance(given, Mapping) else ([], [])  # which is a problem of its own
 
 
 def _beyond(value: Any, key: str = "") -> Iterator[Problem]:

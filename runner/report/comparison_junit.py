@@ -1,7 +1,8 @@
-"""The regression rules of comparisons as JUnit XML, which systems of continuous integration show as tests.
+"""The regression rules of comparisons, and the values that a run was to reach, as JUnit XML, which systems of
+continuous integration show as tests.
 
 One test suite for each comparison: a test for whether the runs are comparable, one for each rule, one for each case
-that must not break. A rule that was not evaluated is skipped, not passed.
+that must not break. A rule that was not evaluated is skipped, not passed. One test suite for the thresholds of a run.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from runner.report.comparison import RULE_HEADERS, rule_cells
 from runner.report.comparison_words import Record, gate_lines, headline, own, reason_text, rule_name, unfired, warnings
+from runner.report.document import Document
+from runner.report.thresholds import asked, line_of, name_of, records_of
 from runner.system.terminal import visible
 from runner.system.writing import no_place_for_a_file, replacing
 from runner.words.wording import Wording
@@ -30,10 +33,13 @@ def no_place_for_junit(path: Path) -> str | None:
     return None
 
 
-def write_junit(path: Path, records: Sequence[Record], say: Wording) -> None:
-    root = Element("testsuites", name="runner compare")
+def write_junit(path: Path, records: Sequence[Record], say: Wording, run: Document | None = None) -> None:
+    """`run`: one with thresholds, or without."""
+    root = Element("testsuites", name="runner compare" if records else "runner")
     for record in records:
         _suite(root, record, say)
+    if run is not None and records_of(run):
+        _thresholds(root, run)
     for name in ("tests", "failures", "skipped"):
         root.set(name, str(sum(int(suite.get(name) or 0) for suite in root)))
     indent(root)
@@ -61,17 +67,32 @@ def _suite(root: Element, record: Record, say: Wording) -> None:
         elif case["status"] != "passed":
             SubElement(test, "skipped", message=say("compare.case_not_evaluated"))
     SubElement(suite, "system-out").text = _clean("\n".join([headline(record, say), *gate_lines(record, say)]))
+    _count(suite)
+
+
+def _thresholds(root: Element, run: Document) -> None:
+    say = run.say
+    suite = SubElement(root, "testsuite", name=_clean(f"{say('threshold.title')}: {run.run.get('id', '')}"))
+    for record in records_of(run):
+        test = _case(suite, f"{name_of(record, run)} {asked(record, say)}", "threshold")
+        if record["status"] != "passed":
+            _failure(test, record["problem"] or line_of(record, run), "threshold")
+    SubElement(suite, "system-out").text = _clean("\n".join(line_of(record, run) for record in records_of(run)))
+    _count(suite)
+
+
+def _count(suite: Element) -> None:
     suite.set("tests", str(len(suite.findall("testcase"))))
     for name in ("failure", "skipped"):
         suite.set("failures" if name == "failure" else name, str(len(suite.findall(f"testcase/{name}"))))
 
 
-def _case(suite: Element, name: str) -> Element:
-    return SubElement(suite, "testcase", classname="regression", name=_clean(name))
+def _case(suite: Element, name: str, kind: str = "regression") -> Element:
+    return SubElement(suite, "testcase", classname=kind, name=_clean(name))
 
 
-def _failure(test: Element, message: str) -> None:
-    SubElement(test, "failure", message=_clean(message), type="regression")
+def _failure(test: Element, message: str, kind: str = "regression") -> None:
+    SubElement(test, "failure", message=_clean(message), type=kind)
 
 
 def _rule(test: Element, rule: Record, record: Record, say: Wording) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.report import case, cases, comparison, cost, diagnosis, judge, metrics, right, run
+from runner.report import case, cases, comparison, cost, diagnosis, judge, metrics, right, run, thresholds
 from runner.report.blocks import FILES, MARKDOWN, Media, Section
 from runner.report.document import Document
 from runner.report.markdown import markdown
@@ -35,7 +35,7 @@ def report_of(document: Document, wanted: Media = FILES) -> list[Section]:
     among the `wanted`."""
     found = [
         run.head(document),
-        *_filled([right.right(document)]),
+        *_filled([right.right(document), thresholds.thresholds(document)]),
         metrics.metrics(document),
         *_comparison(document, wanted),
     ]

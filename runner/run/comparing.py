@@ -1,4 +1,5 @@
-"""`compare=BASELINE` of a run: look the baseline up before the run starts, compare when it has ended.
+"""What a run is held against when it has ended: `compare=BASELINE`, looked up before it starts, and the values of
+`threshold`, checked before it starts.
 
 The parent looks up once, for all runs of a sweep, and leaves the place in the state of the command (runner.run.state):
 a run may be served by another process, and the latest run of an experiment must not be its own sister.
@@ -6,7 +7,7 @@ a run may be served by another process, and the latest run of an experiment must
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,16 @@ from omegaconf import DictConfig
 from runner.compare.chosen import chosen_baseline
 from runner.config.components import build
 from runner.config.compose import Cell
+from runner.config.options import thresholds_of
 from runner.config.references import NAMES
 from runner.errors import ConfigError, DataError, InputError, Problem, RunnerError
+from runner.metrics import thresholds
+from runner.metrics.catalogue import declared_by
+from runner.metrics.metric import Catalogue
+from runner.protocols import Case
 from runner.run.job import Job, Outcome
 from runner.run.state import read_state, write_state
+from runner.system.folder import RunFolder
 from runner.system.writing import from_here, no_place_for_a_file
 
 if TYPE_CHECKING:
@@ -73,8 +80,9 @@ def _check(cells: Sequence[Cell]) -> None:
     cfg, problems = cells[0].cfg, []
     if cfg.compare is None:
         needs = "needs a run to compare with; give one with compare=BASELINE"
-        named = [name for name in ("fail_on_regression", "allow_incomparable", "junit") if cfg[name]]
-        problems += [Problem(name, needs) for name in named]
+        problems += [Problem(name, needs) for name in ("fail_on_regression", "allow_incomparable") if cfg[name]]
+        if cfg.junit is not None and not thresholds_of(cfg)[0]:
+            problems.append(Problem("junit", f"{needs}, or a value to reach with threshold.METRIC=NUMBER"))
     for name, no_place in (("save_snapshot", no_place_for_a_file), ("junit", no_place_for_junit)):
         path = cfg[name]
         if path is not None and len(cells) > 1:
@@ -83,7 +91,32 @@ def _check(cells: Sequence[Cell]) -> None:
             problems.append(Problem(name, problem))
     if not problems and cfg.save_snapshot is not None:
         problems += _foreign(Path(cfg.save_snapshot))
+    problems += dict.fromkeys(problem for cell in cells for problem in _undeclared(cell.cfg))
     if problems:
+        raise ConfigError(problems)
+
+
+def _undeclared(cfg: DictConfig) -> Iterator[Problem]:
+    """Thresholds of metrics that the evaluation does not declare, or that it cannot have."""
+    if wanted := thresholds_of(cfg)[0]:
+        try:
+            catalogue = declared_by(build(cfg.evaluation).root)
+        except Exception:  # its own run tells, with a log
+            return
+        yield from thresholds.undeclared(wanted, catalogue, list(cfg.cutoffs))
+
+
+def check_slices(cfg: DictConfig, cases: Iterable[Case]) -> None:
+    """Raises ConfigError for thresholds of slices in which no case is, before the first of them is asked."""
+    wanted = thresholds_of(cfg)[0]
+    if not any(threshold.dimension for threshold in wanted):
+        return
+    labels: dict[str, set[str]] = {"language": set(), "difficulty": set(), "tag": set()}
+    for case in cases:
+        labels["language"] |= {case.language} if case.language else set()
+        labels["difficulty"] |= {case.difficulty} if case.difficulty else set()
+        labels["tag"].update(case.tags)
+    if problems := list(thresholds.unlabelled(wanted, labels)):
         raise ConfigError(problems)
 
 
@@ -107,9 +140,38 @@ def _store(cfg: DictConfig) -> str | None:
 # --- when a run has ended -------------------------------------------------------------------------
 
 
-def conclude(job: Job, outcome: Outcome) -> Outcome:
-    """Copy the snapshot, compare with the baseline; the outcome with what the comparison adds to it. What goes wrong
-    in comparing is no failure of the run: its results stand."""
+def conclude(job: Job, outcome: Outcome, run: RunFolder) -> Outcome:
+    """Copy the snapshot, compare with the baseline, tell what of the thresholds was reached; the outcome with what that
+    adds to it. What goes wrong in comparing is no failure of the run: its results stand."""
+    records: list[Record] = []
+    outcome = _against_baseline(job, outcome, records)
+    if not (records or run.summary.get(thresholds.RECORDS)):
+        return outcome
+    from runner.report.comparison_junit import write_junit
+    from runner.report.document import Document
+    from runner.report.thresholds import why as why_not_reached
+
+    document = Document.of(run)
+    if job.cfg.junit is not None:
+        Path(job.cfg.junit).parent.mkdir(parents=True, exist_ok=True)
+        write_junit(Path(job.cfg.junit), records, job.say, document)
+    code = thresholds.exit_code(run.summary.get(thresholds.RECORDS) or ())
+    return _joined(outcome, code, why_not_reached(document))
+
+
+def thresholds_in(job: Job, summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
+    """For summary.json: what the run was to reach; nothing where nothing was asked for, or of a reference."""
+    wanted = [] if _is_reference(job) else thresholds_of(job.cfg)[0]
+    return {thresholds.RECORDS: thresholds.held(wanted, summary, catalogue)} if wanted else {}
+
+
+def _is_reference(job: Job) -> bool:
+    """A run of baselines=auto is no candidate for anything."""
+    return job.sweep_id is not None and job.folder.name in NAMES
+
+
+def _against_baseline(job: Job, outcome: Outcome, records: list[Record]) -> Outcome:
+    """The record of the comparison is added to `records`."""
     from runner.compare.snapshot import FILE, write_bytes
 
     for name in FILES:
@@ -120,19 +182,20 @@ def conclude(job: Job, outcome: Outcome) -> Outcome:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(path, (job.folder / FILE).read_bytes())
         baseline = read_state(job.folder.parent if job.sweep_id else job.folder, "baseline")
-        is_ours = job.sweep_id is not None and job.folder.name in NAMES  # baselines=auto: no candidate for anything
-        return outcome if baseline is None or is_ours else _compared(job, outcome, baseline)
+        if baseline is None or _is_reference(job):
+            return outcome
+        records.append(_compared(job, baseline))
+        return _joined(outcome, records[0]["exit_code"], why(records[0]))
     except RunnerError as error:
         return _joined(outcome, error.exit_code, str(error))
 
 
-def _compared(job: Job, outcome: Outcome, baseline: Mapping[str, Any]) -> Outcome:
+def _compared(job: Job, baseline: Mapping[str, Any]) -> Record:
     from runner.compare.compare import compare
     from runner.compare.record import record_of
     from runner.compare.sides import Place, open_place
     from runner.compare.snapshot import write_bytes
     from runner.report.comparison import write
-    from runner.report.comparison_junit import write_junit
     from runner.words.wording import LANGUAGES
 
     cfg = job.cfg
@@ -144,10 +207,7 @@ def _compared(job: Job, outcome: Outcome, baseline: Mapping[str, Any]) -> Outcom
     write_bytes(job.folder / FILES[0], orjson.dumps(record, option=orjson.OPT_INDENT_2))
     if cfg.format != "json":
         write(job.folder / FILES[1], [record], say)
-    if cfg.junit is not None:
-        Path(cfg.junit).parent.mkdir(parents=True, exist_ok=True)
-        write_junit(Path(cfg.junit), [record], say)
-    return _joined(outcome, record["exit_code"], why(record))
+    return record
 
 
 def _own(folder: Path) -> Side:
@@ -168,6 +228,8 @@ def why(record: Record) -> str:
 
 def _joined(outcome: Outcome, exit_code: int, message: str) -> Outcome:
     """A run that failed by itself stays what it is."""
+    if outcome.exit_code == 4 == exit_code:
+        return replace(outcome, error_message=f"{outcome.error_message} {message}")
     if exit_code == 0 or outcome.exit_code != 0:
         return outcome
     return replace(outcome, exit_code=exit_code, error_message=message)

@@ -32,7 +32,7 @@ from runner.metrics.catalogue import DECLARED, declared_by, declared_in
 from runner.metrics.judged import ANSWER_MEANS
 from runner.protocols import Case, Evaluation, Reference
 from runner.records import CaseSet, DataProblem, Preparation, Row
-from runner.run.comparing import conclude
+from runner.run.comparing import check_slices, conclude, thresholds_in
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
 from runner.run.results import Finished, outcome_of, summary_of, write_errors
@@ -106,6 +106,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
     cases = selected(case_set.cases, options)
+    check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
     head[DECLARED] = declared_by(built.root).record()
     models = models_among(built.parts.values())
@@ -133,6 +134,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status
+    summary |= thresholds_in(job, summary, declared_in(head))
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
 
@@ -252,7 +254,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
         _write_head(job, head, outcome)
         if summary is not None:
             write_snapshot(job.folder)
-            outcome = conclude(job, outcome)
+            outcome = conclude(job, outcome, RunFolder(job.folder, head, summary))
             _write_head(job, head, outcome)
             _report(job, head, summary)
             _track(job)
