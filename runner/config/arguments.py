@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.errors import ConfigError, InputError, Problem, did_you_mean
-from runner.metrics.thresholds import KEY, escaped, unescaped
+from runner.metrics.thresholds import KEY, escaped
+from runner.metrics.thresholds import unescaped as named
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -172,7 +173,7 @@ def cells(overrides: Sequence[str]) -> list[list[str]]:
     values: dict[str, list[str]] = {}
     for override in map(parse, overrides):
         key = override.get_key_element()
-        values[key] = [unescaped(f"{key}={value}") for value in _values(override)]
+        values[key] = [as_typed(f"{key}={value}") for value in _values(override)]
         if any(_key(text) is None for text in values[key]):
             raise ConfigError(
                 [Problem(key.lstrip("+~"), "no value that Hydra reads; in quotes ('…') all of it is a text")]
@@ -202,7 +203,7 @@ def _values(override: Override) -> list[str]:
     return found
 
 
-def unescaped(override: str) -> str:
+def as_typed(override: str) -> str:
     """As it is typed: Hydra writes a backslash before a colon that needs none (`model=openai\\:a`)."""
     plain = override.replace("\\:", ":")
     return plain if plain != override and _reads_alike(plain, override) else override
@@ -273,11 +274,11 @@ def single_quoted(text: str) -> str:
 def typed(override: str) -> str:
     """As a person types it: without the quotes that were put around it for Hydra."""
     key, _, value = override.partition("=")
-    as_typed = unescaped(key) if key.lstrip("+~").startswith(f"{KEY}.") else key
+    name = named(key) if key.lstrip("+~").startswith(f"{KEY}.") else key
     if value[:1] not in ("'", '"'):
-        return f"{as_typed}={value}"
-    plain = f"{as_typed}={parse(override).value()}"
-    return plain if quoted(plain) == override else f"{as_typed}={value}"
+        return f"{name}={value}"
+    plain = f"{name}={parse(override).value()}"
+    return plain if quoted(plain) == override else f"{name}={value}"
 
 
 def command_of(overrides: Sequence[str], frozen: str | None, config_folders: Sequence[str] = ()) -> str:

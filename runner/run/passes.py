@@ -13,7 +13,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from runner.config.arguments import single_quoted, unescaped
+from runner.config.arguments import as_typed, single_quoted
 from runner.config.compose import Plan, initialized
 from runner.config.frozen import UNFOLDED
 from runner.config.hydra_internals import start
@@ -114,7 +114,7 @@ def _task(cfg: DictConfig) -> None:
     wave, before = waves.current(folder.parent) if sweep else Wave(), Outcome.read(folder)
     if before is not None and before.status == "failed":  # in an earlier wave
         return
-    overrides = [unescaped(word) for word in hydra.overrides.task]
+    overrides = [as_typed(word) for word in hydra.overrides.task]
     redaction.learn(overrides)
     _leave_configuration(cfg, hydra, folder)
     redaction.redact_file(folder.parent / LAUNCHED)

@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.commands.freeze.environment import read_environment
 from runner.compare.sides import Place, Side, open_place
-from runner.config.arguments import unescaped
+from runner.config.arguments import as_typed
 from runner.config.frozen import FILE, Frozen
 from runner.errors import InputError, did_you_mean
 from runner.system.folder import is_sweep, open_sweep
@@ -58,7 +58,7 @@ def _runs(folder: Path) -> Iterator[Recorded]:
         label = str(path)
         if not (path / "snapshot.json").is_file():
             raise InputError(f"{path / 'snapshot.json'}: no such file; freeze the run again")
-        yield Recorded(name, tuple(map(unescaped, cell.get("overrides") or ())), open_place(Place(path, label)))
+        yield Recorded(name, tuple(map(as_typed, cell.get("overrides") or ())), open_place(Place(path, label)))
 
 
 def _near(folder: Path) -> str:
