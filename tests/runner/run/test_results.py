@@ -32,7 +32,8 @@ def test_a_run_with_many_failures_tells_the_most_common_reason() -> None:
     outcome = outcome_of(summary(ok=15, failed=4, timeout=1, unscored=2), OPTIONS, None, errors)
     assert (outcome.status, outcome.exit_code) == ("failed", 3)
     assert outcome.error_message == (
-        "7 of 20 cases failed or lack a score (35.0%, max_failure_rate is 25.0%); errors.jsonl lists them; 4 of them: HTTP 500"
+        "7 of 20 cases failed or lack a score (35.0%, max_failure_rate is 25.0%); errors.jsonl lists them; "
+        "4 of them: HTTP 500"
     )
 
 
