@@ -41,6 +41,7 @@ from runner.text.refusals import delivered
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
 RUBRICS: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy", "answer_correctness")
 BY_REFERENCE = tuple(metric.name for metric in REFERENCE_METRICS)  # asked where a question has reference answers
+BY_CONTEXTS = ("faithfulness", "context_precision", "context_recall")  # asked where the texts that were found are known
 
 Least = Annotated[float, Field(ge=0, le=1)] | None
 
@@ -189,7 +190,8 @@ class FullRag:
             "context_recall": {**question, **references, **contexts},
         }
         declined = (CORRECTNESS,) if output.answer.refused else ()
-        return {name: seen[name] for name in self._applying(case) if name not in declined}
+        blind = () if output.found.has_texts else BY_CONTEXTS
+        return {name: seen[name] for name in self._applying(case) if name not in (*declined, *blind)}
 
     def score(self, case: Query, output: RagOutput | None, judgements: Judgements) -> Scores:
         if output is None:
@@ -238,6 +240,7 @@ class FullRag:
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
             "citations": _citations(output),
+            "contexts": None if output.found.has_texts else "without_texts",
         }
         return {name: label for name, label in labels.items() if label is not None}
 

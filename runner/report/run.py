@@ -174,7 +174,7 @@ def failures_by_stage(document: Document) -> Section | None:
         return None
     stages, total = stages_of(counts), sum(counts.values())
     if not stages:
-        return section("lost", say("lost.title"), Note(say("lost.nothing"), media=EVERYWHERE))
+        return section("lost", say("lost.title"), Note(_nothing_lost(document), media=EVERYWHERE))
     line = say("lost.total", failing=sum(count for _, count in stages), total=total)
     headers = [say("lost.place"), say("diagnosis.count"), say("diagnosis.share"), say("lost.meaning")]
     rows = [
@@ -189,6 +189,16 @@ def failures_by_stage(document: Document) -> Section | None:
         Table(["", ""], [row[:2] for row in rows], media=TERMINAL),
         Table([headers[0], "", *headers[1:3]], list(_waterfall(rows, stages, total, say)), right=(2, 3), media=PAGE),
     )
+
+
+def _nothing_lost(document: Document) -> str:
+    """Where no answer is delivered, `min_score` may still call questions unanswerable that are not."""
+    say, table = document.say, document.counts.get("answerability") or {}
+    declined = table.get("false_positive", 0)
+    if not declined or document.min_score is None or document.counts.get("retrieval_gate"):
+        return say("lost.nothing")
+    total = declined + table.get("true_negative", 0)
+    return say("lost.nothing_ranked", min_score=document.min_score, declined=declined, total=total)
 
 
 def stages_of(counts: Mapping[str, int]) -> list[tuple[str, int]]:

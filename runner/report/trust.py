@@ -117,14 +117,16 @@ def _margin(noise_sd: float, n_votes: int) -> float:
 
 
 def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
-    """A sentence for each way in which the judge cannot be trusted, with the rubrics that show it."""
+    """A sentence for each way in which the judge cannot be trusted, with the rubrics that show it, and for what it was
+    not asked."""
     found, checks = [], healths(summary)
     for name, limit in LIMITS.items():
         wrong = [check for check in checks if getattr(check, name).share > limit]
         rates = [f"{metric.rubric(check.rubric, say)} {getattr(check, name)}" for check in wrong]
         if wrong:
             found.append(say(f"judge.warn.{name}", rates=", ".join(rates)))
-    return found
+    blind = ((summary.get("counts") or {}).get("contexts") or {}).get("without_texts")
+    return [*found, say("judge.warn.without_texts", count=blind)] if blind else found
 
 
 def failing(summary: Mapping[str, Any], rubrics: Iterable[str]) -> list[str]:

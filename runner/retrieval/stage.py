@@ -60,6 +60,8 @@ class Retrieved:
     answer_score: float | None = None
     """What `min_score` is held against: how likely the best hits answer the query (runner.retrieval.answerability), or
     the relevance of the best one where the retriever has no model of that; None when nothing was found."""
+    has_texts: bool = True
+    """Whether it is known what stands in what was found: ids alone, without a corpus, do not tell."""
 
     @property
     def message(self) -> str | None:
@@ -161,7 +163,9 @@ class Retrieval:
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
         found = documents(entry.ranking, self.corpus)
         contexts = self._contexts(query, entry.ranking)
-        return Retrieved(entry.ranking, found, contexts, timings, self._answer_score(query, entry.ranking, found))
+        score = self._answer_score(query, entry.ranking, found)
+        has_texts = bool(contexts) or not entry.ranking.ids or query.given.contexts is not None
+        return Retrieved(entry.ranking, found, contexts, timings, score, has_texts)
 
     def ranking_values(self, query: Query) -> Mapping[str, float | None]:
         """Of what was found, whatever came of it; nothing where the query was not ranked."""
@@ -244,7 +248,8 @@ class Retrieval:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
         gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
-        if gold_rank is not None and declined is not None:  # what counts for an answer is what its generator saw
+        # what counts for an answer is what its generator saw
+        if gold_rank is not None and declined is not None and found.has_texts:
             named = [context.id for context in found.contexts if not UNNAMED.fullmatch(context.id)]
             if named or not found.contexts:
                 seen = any(self.corpus.document_of(id) in gold for id in named)

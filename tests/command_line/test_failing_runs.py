@@ -141,7 +141,7 @@ def test_failed_judgements_count_in_the_failure_share(data: list[str], tmp_path:
     words = command("+experiment=full_rag", *data, "judge._target_=mute.Mute", *settings)
     done = subprocess.run([*words, "out=x"], capture_output=True, text=True, check=False)
     assert done.returncode == 3
-    assert "8 of 8 cases failed (100.0%, max_failure_rate is 5.0%)" in done.stderr
+    assert "8 of 8 cases failed or lack a score (100.0%, max_failure_rate is 5.0%)" in done.stderr
     faithfulness = read("x/summary.json")["metrics"]["mean_faithfulness"]
     assert (faithfulness["value"], faithfulness["n"], faithfulness["n_scored"]) == (None, 8, 0)
     assert read("x/summary.json")["metrics"]["recall_at_k"]["n_scored"] == 6

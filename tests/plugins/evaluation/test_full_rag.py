@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+from plugins.retriever.given import GivenRetriever
 from runner.errors import EvaluationError
 from runner.records import Answer, Context, Given, Query, Ranking
 from tests.plugins.evaluation.small_rag import TEXTS, Alphabetical, Judges, Says, full_rag, query, ran, row
@@ -200,3 +201,18 @@ def test_a_case_that_could_not_be_ranked_is_not_scored(tmp_path: Path) -> None:
     failed = ran(full_rag([query()], FindsNothing(), Says(Answer("")), Judges(), 2), tmp_path)
     assert not failed.metrics
     assert {"right", "recall_at_k", "faithfulness"} <= set(failed.unscored)
+
+
+def test_faithfulness_to_texts_that_nobody_knows_is_not_judged(tmp_path: Path) -> None:
+    """A ranking of ids, without contexts and without a corpus that has them."""
+    retriever = GivenRetriever()
+    judge = Judges(faithfulness=0.0, answer_relevancy=1.0)
+    case = query(relevance={"x": 1}, given=Given(ranking=(("x", 1.0), ("y", 0.5))))
+    evaluation = full_rag([case], retriever, Says(Answer("Beta is second.")), judge, 2)
+    found = ran(evaluation, tmp_path)
+    assert found.metrics["recall_at_k"] == 1
+    assert "faithfulness" not in found.metrics
+    assert "faithfulness" not in found.unscored
+    assert (found.metrics["right"], found.labels["right_by"]) == (None, "unknown")
+    assert found.labels["contexts"] == "without_texts"
+    assert "lost_at" not in found.labels

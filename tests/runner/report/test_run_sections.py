@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from runner.report.run import cases_line, index_facts
+from runner.report.run import cases_line, failures_by_stage, index_facts
 from runner.words.wording import LANGUAGES
-from tests.run_documents import document_of
+from tests.run_documents import as_markdown, document_of
 
 INDEX: dict[str, Any] = {
     "n_documents": 224, "n_chunks": 337, "kind": "convex", "size_bytes": 844_783, "n_stems": 7,
@@ -50,3 +50,20 @@ def test_facts_of_the_index_have_words(tmp_path: Path, language: str, expected: 
 def test_cases_that_lack_a_score_are_counted_beside_those_that_failed(language: str, line: str) -> None:
     cases = {"total": 40, "ok": 40, "failed": 0, "timeout": 0, "pending": 0, "unscored": 30}
     assert cases_line({"cases": cases}, LANGUAGES[language]) == line
+
+
+@pytest.mark.parametrize(
+    ("declined", "gate", "line"),
+    [
+        (3, None, "but min_score (0.3) calls 3 of 10 answerable questions unanswerable."),
+        (0, None, "No question failed."),
+        (3, {"false_positive": 3}, "No question failed."),  # an answer that was delivered decides
+    ],
+)
+def test_questions_that_min_score_declines_are_no_clean_result(
+    tmp_path: Path, declined: int, gate: dict[str, int] | None, line: str
+) -> None:
+    table = {"true_positive": 0, "false_positive": declined, "false_negative": 0, "true_negative": 10 - declined}
+    lost = {"none": 10, "not_retrieved": 0, "below_k": 0, "wrong_answer": 0, "refused_answerable": 0}
+    counts = {"lost_at": lost, "answerability": table, **({"retrieval_gate": gate} if gate else {})}
+    assert line in " ".join(as_markdown([failures_by_stage(document_of(tmp_path, {"counts": counts}))]).split())

@@ -113,3 +113,10 @@ def test_judges_of_a_panel_that_were_asked_several_times_stand_for_themselves() 
     )  # fmt: skip
     assert (judge.failed, judge.low) == (1, None)
     assert judge.margin == pytest.approx(1.96 * 0.2 * math.sqrt(2 / 100))
+
+
+def test_what_could_not_be_judged_for_want_of_texts_is_said() -> None:
+    counts = {"counts": {"contexts": {"without_texts": 2}}}
+    assert warnings(counts, EN)[0].startswith("Faithfulness was not judged in 2 cases: ")
+    assert warnings(counts, KO)[0].startswith("사례 2개에서 충실도를 판정하지 않았습니다.")
+    assert warnings({"counts": {"contexts": {}}}, EN) == []
