@@ -94,7 +94,7 @@ def _dominated(
     pairs = [(one, two) for one, two in orders if one.is_no_worse(two)]
     if timed is not None:
         pairs = [(one, two) for one, two in pairs if not timed(two.folder, one.folder)]
-    leads = _leads(cells, names, [(one.folder, two.folder) for one, two in pairs], margin)
+    leads = _leads(cells, names, [run.folder for run in runs], [(one.folder, two.folder) for one, two in pairs], margin)
     found: dict[str, list[str]] = {run.folder: [] for run in runs}
     for one, two in pairs:
         is_cheaper = one.cost < two.cost and one.cost <= less * two.cost
@@ -104,15 +104,17 @@ def _dominated(
     return found
 
 
-def _leads(cells: Cells, names: Sequence[str], pairs: Sequence[tuple[str, str]], margin: float) -> set[tuple[str, str]]:
+def _leads(
+    cells: Cells, names: Sequence[str], folders: Sequence[str], pairs: Sequence[tuple[str, str]], margin: float
+) -> set[tuple[str, str]]:
     """The pairs of which the first is better in quality beyond chance. All pairs of runs count as tests."""
     found: dict[tuple[str, str, str], Paired] = {}
+    rows = {name: cells.rows(name, folders) for name in names}
     for one, two in dict.fromkeys(tuple(sorted(pair)) for pair in pairs):
-        rows = {name: cells.rows(name, list(cells.snapshots)) for name in names}
         for name, numbers in cells.between(one, two, rows).items():
             if numbers.differs and numbers.n >= FEWEST:
                 found[one, two, name] = numbers
-    n_tests = len(names) * len(list(combinations(cells.snapshots, 2)))
+    n_tests = len(names) * len(list(combinations(folders, 2)))
     chances = paired.holm([*(numbers.p for numbers in found.values()), *([1.0] * (n_tests - len(found)))])
     leads = set()
     for (key, numbers), p in zip(found.items(), chances, strict=False):

@@ -23,12 +23,12 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def is_korean(folder: Path) -> bool:
-    return "심판 비교" in (folder / "summary.md").read_text(encoding="utf-8")
+    return "판정기 비교" in (folder / "summary.md").read_text(encoding="utf-8")
 
 
 def test_agreement_cost_and_answers_are_in_the_files(folder: Path) -> None:
     text = (folder / "summary.md").read_text(encoding="utf-8")
-    title = "심판 비교" if is_korean(folder) else "Judges side by side"
+    title = "판정기 비교" if is_korean(folder) else "Judges side by side"
     _, _, section = text.partition(f"## {title}")
     assert "| judge=openai | 0.5550 | 24 | 0 |  |" in section
     assert "| +0.0550 | [" in section
@@ -40,7 +40,8 @@ def test_agreement_cost_and_answers_are_in_the_files(folder: Path) -> None:
 
 def test_another_judge_is_no_difference_between_systems(folder: Path) -> None:
     text = (folder / "summary.md").read_text(encoding="utf-8")
-    assert ("심판의 차이는 시스템의 차이가 아니므로" if is_korean(folder) else "no difference between systems") in text
+    sentence = "판정기의 차이는 시스템의 차이가 아니므로" if is_korean(folder) else "no difference between systems"
+    assert sentence in text
     assert "Pareto" not in text and "파레토" not in text
     for word in ("| better |", "| worse |", "| 개선 |", "| 악화 |", "main metric"):
         assert word not in text
