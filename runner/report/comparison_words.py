@@ -33,7 +33,7 @@ def k_of(record: Record) -> int | None:
 def label(entry: Record, record: Record, say: Wording) -> str:
     """Of a metric, starred where it was looked at although it is not comparable."""
     name = metric.label(entry["name"], k_of(record), say)
-    return say("compare.anyway", metric=name) if entry["caveats"] else name
+    return say("compare.anyway", metric=name) if _grave(entry["caveats"]) else name
 
 
 def signed(value: float | None, say: Wording, digits: int = 4) -> Markdown:
