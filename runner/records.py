@@ -310,11 +310,13 @@ CaseT = TypeVar("CaseT")
 
 @dataclass(frozen=True, slots=True)
 class CaseSet(Generic[CaseT]):
-    """The validated cases of an evaluation; `identity` maps what was read (corpus, gold …) to hashes."""
+    """The validated cases of an evaluation; `identity` maps what was read (corpus, gold …) to hashes, `documents` those
+    of a corpus that is not large to short digests."""
 
     cases: Sequence[CaseT]
     problems: tuple[DataProblem, ...] = ()
     identity: Mapping[str, str] = field(default_factory=dict)
+    documents: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,8 @@ def main(argv: Sequence[str]) -> int:
         regression = _rules_of_run(candidates[0].snapshot.config) if rules is None else rules
         besides = [candidate.snapshot.run for candidate in candidates]
         baseline = replace(finder, candidates=besides).open(options.baseline)
-        allow = options.allow_incomparable
-        found = compare_all(baseline, candidates, regression, seed=options.seed, allow_incomparable=allow)
+        how = {"allow_incomparable": options.allow_incomparable, "strict": options.comparability == "strict"}
+        found = compare_all(baseline, candidates, regression, seed=options.seed, **how)
     say = LANGUAGES[options.language] if options.language else wording_of({"config": candidates[0].snapshot.config})
     records = [record_of(each, fail_on_regression=options.fail_on_regression) for each in found]
     folder = options.out or _new_folder()
@@ -82,6 +82,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--fail-on-regression", action="store_true", help="exit code 4 when a rule fires")
     parser.add_argument("--allow-incomparable", action="store_true", help="compare what was measured differently, too")
+    parser.add_argument(
+        "--comparability",
+        choices=("lenient", "strict"),
+        default="lenient",
+        help="strict: changed questions, labels and documents end with exit code 5 (default: lenient)",
+    )
     parser.add_argument("--junit", type=Path, metavar="FILE", help="the rules as JUnit XML")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="default: outputs/<time>-compare")
     parser.add_argument("--language", choices=sorted(LANGUAGES), help="default: that of the first candidate")

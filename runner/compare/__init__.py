@@ -4,6 +4,7 @@ snapshots       reading snapshot.json, whole or not at all
 sides           what a reference names: a file, a folder, a run of MLflow, the latest one
 pairing         which case of one run is which of the other
 comparability   which metrics mean the same in both
+corpus          which documents changed, and which cases met them
 differences     a metric over the pairs: difference, interval, p
 verdicts        from numbers to better, worse, within noise, inconclusive
 expense         latency, cost and tokens

@@ -3,6 +3,10 @@
 What an experiment varies (k, retriever, generator, chunks …) may differ. A metric is not comparable where what it
 is measured with or against differs: documents, judge, prompt of the judge, code of the metric, and, case by case,
 the question or its labels. Metrics at the run's own k are those of another cutoff where k differs.
+
+A corpus or a test set is kept up while a system is worked on. Unless a comparison is strict, a case whose question or
+labels changed is left out, and other documents are a note on the verdict; only the metrics of chunks, whose ids are
+those of another corpus, are not compared then.
 """
 
 from __future__ import annotations
@@ -16,7 +20,9 @@ import numpy as np
 from runner.compare.differences import PairedRuns
 from runner.compare.snapshots import Bools
 
-Kind = Literal["k", "missing", "pairs", "identity", "question", "gold", "direction"]
+Kind = Literal[
+    "k", "missing", "pairs", "identity", "question", "gold", "direction", "new_question", "new_gold", "corpus", "chunks"
+]
 PER_CASE = {"queries": "question", "gold": "gold"}  # identities that are held against each other case by case
 NAMED = 20  # cases that are named
 
@@ -32,6 +38,12 @@ class Reason:
     question   `cases` ask something else
     gold       `cases` have other labels
     direction  nothing says whether more of it is better (rules of the gate)
+
+    Where a comparison is not strict:
+
+    new_question, new_gold  `cases` that ask something else or have other labels are left out
+    corpus                  the documents are not the same, which is said beside the verdict
+    chunks                  the metric is that of chunks, and the documents are not the same
     """
 
     kind: Kind
@@ -44,6 +56,11 @@ class Reason:
         """Whether the runs were measured differently, which is no treatment."""
         return self.kind in ("identity", "question", "gold")
 
+    @property
+    def is_note(self) -> bool:
+        """Whether the metric is compared all the same."""
+        return self.kind in ("new_question", "new_gold", "corpus")
+
 
 def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
     """Empty where the metric is comparable. One that a run does not have was measured in no other way."""
@@ -55,12 +72,16 @@ def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
     if runs.anchored is not None:
         depends.discard("chunks")
     differ = tuple(name for name in sorted(depends - PER_CASE.keys()) if one.get(name) != other.get(name))
+    if not runs.strict and "documents" in differ:
+        found.append(Reason("chunks") if "chunks" in differ else Reason("corpus"))
+        differ = tuple(name for name in differ if name not in ("documents", "chunks"))
     if differ:
         found.append(Reason("identity", differ))
     for name, mask in (("queries", runs.pairing.new_question), ("gold", runs.pairing.new_gold)):
         if name in depends and mask.any():
             ids = [runs.candidate.cases.ids[place] for place in runs.pairing.candidate[mask]]
-            kind: Kind = "question" if name == "queries" else "gold"
+            kinds: tuple[Kind, Kind] = ("question", "new_question") if name == "queries" else ("gold", "new_gold")
+            kind = kinds[not runs.strict]
             found.append(Reason(kind, n_cases=len(ids), cases=tuple(ids[:NAMED])))
     return found
 
@@ -81,6 +102,6 @@ def comparable_pairs(runs: PairedRuns, reasons: Sequence[Reason]) -> Bools:
     chosen = np.ones(len(runs.pairing), dtype=bool)
     masks = {"question": runs.pairing.new_question, "gold": runs.pairing.new_gold}
     for reason in reasons:
-        if reason.kind in masks:
-            chosen &= ~masks[reason.kind]
+        if (kind := reason.kind.removeprefix("new_")) in masks:
+            chosen &= ~masks[kind]
     return chosen

@@ -9,6 +9,7 @@ from typing import Any
 from runner.compare import comparability, expense
 from runner.compare.anchoring import Anchored
 from runner.compare.comparability import Reason, comparable_pairs
+from runner.compare.corpus import CorpusChange, corpus_change
 from runner.compare.differences import Difference, PairedRuns
 from runner.compare.expense import Expense
 from runner.compare.flips import Flips, flips_of
@@ -82,6 +83,8 @@ class Comparison:
     family: int
     catalogue: Catalogue
     allow_incomparable: bool
+    strict: bool
+    corpus: CorpusChange | None
 
     @property
     def main(self) -> list[Compared]:
@@ -101,17 +104,31 @@ class Comparison:
 
 
 def compare(
-    baseline: Side, candidate: Side, regression: Regression, *, seed: int, allow_incomparable: bool = False
+    baseline: Side,
+    candidate: Side,
+    regression: Regression,
+    *,
+    seed: int,
+    allow_incomparable: bool = False,
+    strict: bool = False,
 ) -> Comparison:
     """Raises InputError for a rule of the gate that names what a run does not have."""
-    return compare_all(baseline, [candidate], regression, seed=seed, allow_incomparable=allow_incomparable)[0]
+    options = {"allow_incomparable": allow_incomparable, "strict": strict}
+    return compare_all(baseline, [candidate], regression, seed=seed, **options)[0]
 
 
 def compare_all(
-    baseline: Side, candidates: Sequence[Side], regression: Regression, *, seed: int, allow_incomparable: bool
+    baseline: Side,
+    candidates: Sequence[Side],
+    regression: Regression,
+    *,
+    seed: int,
+    allow_incomparable: bool,
+    strict: bool = False,
 ) -> list[Comparison]:
-    """p values are adjusted over all candidates together."""
-    found = [_Numbers(baseline, candidate, seed, allow_incomparable) for candidate in candidates]
+    """p values are adjusted over all candidates together. `strict`: runs over other questions, labels or documents are
+    not comparable."""
+    found = [_Numbers(baseline, candidate, seed, allow_incomparable, strict) for candidate in candidates]
     chances: list[dict[str, float]] = [{} for _ in found]
     family = 0
     for role in ROLES:
@@ -129,10 +146,10 @@ def compare_all(
 class _Numbers:
     """Everything of one comparison but what is adjusted over all of them."""
 
-    def __init__(self, baseline: Side, candidate: Side, seed: int, allow_incomparable: bool) -> None:
+    def __init__(self, baseline: Side, candidate: Side, seed: int, allow_incomparable: bool, strict: bool) -> None:
         self._sides, self._seed, self._allow = (baseline, candidate), seed, allow_incomparable
         one, other = baseline.snapshot, candidate.snapshot
-        self._runs = PairedRuns.of(one, other, seed=seed)
+        self._runs = PairedRuns.of(one, other, seed=seed, strict=strict)
         names = dict.fromkeys([*other.metrics, *one.metrics])
         valued = {name for run in (one, other) for name in run.cases.values}
         self._reasons = {name: tuple(comparability.reasons(self._runs, name)) for name in names if name in valued}
@@ -144,7 +161,11 @@ class _Numbers:
     def _usable(self) -> list[str]:
         """Metrics that are comparable, or looked at anyway."""
         found = self._reasons.items()
-        return [name for name, reasons in found if all(self._allow and reason.is_grave for reason in reasons)]
+        return [
+            name
+            for name, reasons in found
+            if all(reason.is_note or (self._allow and reason.is_grave) for reason in reasons)
+        ]
 
     def _differing(self, names: Sequence[str], chosen: Bools | None = None) -> dict[str, Difference]:
         """Of these metrics, in order, over the pairs that are `chosen` and comparable."""
@@ -199,6 +220,8 @@ class _Numbers:
             family=family,
             catalogue=self.catalogue,
             allow_incomparable=self._allow,
+            strict=self._runs.strict,
+            corpus=corpus_change(*self._sides),
         )
 
     def _verdict(self, metrics: Sequence[Compared], margin: float) -> Overall:

@@ -51,19 +51,21 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class PairedRuns:
-    """Two snapshots and their pairs. Anything over the pairs is worked out here, once for each set of pairs."""
+    """Two snapshots and their pairs. Anything over the pairs is worked out here, once for each set of pairs. `strict`:
+    whether another corpus or test set makes metrics incomparable (runner.compare.comparability)."""
 
     baseline: Snapshot
     candidate: Snapshot
     pairing: Pairing
     seed: int
     anchored: Anchored | None = None
+    strict: bool = True
     _done: dict[tuple[str, bytes], Difference] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, baseline: Snapshot, candidate: Snapshot, *, seed: int) -> PairedRuns:
+    def of(cls, baseline: Snapshot, candidate: Snapshot, *, seed: int, strict: bool = True) -> PairedRuns:
         pairing = pair(baseline.cases, candidate.cases)
-        return cls(baseline, candidate, pairing, seed, anchored(baseline, candidate, pairing))
+        return cls(baseline, candidate, pairing, seed, anchored(baseline, candidate, pairing), strict)
 
     @cached_property
     def catalogue(self) -> Catalogue:

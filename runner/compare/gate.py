@@ -141,7 +141,7 @@ class _Checked:
         found = tuple(comparability.reasons(self._runs, rule.metric))
         if any(reason.kind == "missing" for reason in found):
             return RuleResult(rule, "not_evaluated")
-        if any(reason.kind == "k" or not self._allow for reason in found):
+        if any(not reason.is_note and not (reason.is_grave and self._allow) for reason in found):
             return RuleResult(rule, "not_comparable", reasons=found)
         chosen = self._chosen(rule, found)
         difference = self._runs.differences([rule.metric], chosen)[rule.metric].numbers

@@ -1,6 +1,8 @@
 """compare.json: a comparison as JSON. Reports are made from it.
 
 verdict, exit_code, baseline, candidate, pairing, config_difference, not_comparable
+corpus      null, or what changed in the documents: added, removed, edited (null where that is not known), and the
+            cases with changed documents among their gold or retrieved ones
 declared    what the metrics are (runner.metrics.metric); one that nobody declared has no direction and no verdict
 metrics     name, role (main | other | leg), direction, n_paired, baseline, candidate, difference, ci_low, ci_high, p,
             p_holm, effect_size (d_z), mde (the difference that would be found with a power of 80 %), verdict,
@@ -43,6 +45,8 @@ def record_of(comparison: Comparison, *, fail_on_regression: bool) -> dict[str, 
         "margin": comparison.margin,
         "family": comparison.family,
         "allow_incomparable": comparison.allow_incomparable,
+        "comparability": "strict" if comparison.strict else "lenient",
+        "corpus": None if comparison.corpus is None else asdict(comparison.corpus),
         "pairing": _pairing(comparison),
         "config_difference": [asdict(setting) for setting in comparison.config_difference],
         DECLARED: comparison.catalogue.record(_names(comparison)),

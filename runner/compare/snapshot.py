@@ -9,7 +9,8 @@ Columns of `cases` have one entry for each finished case, by ascending id. `cont
 question and of its labels (null where a case failed before it told them). `latency_ms` is null for what came from
 a cache or did not end well. `unscored`, `weights` and `noise` map metrics to {place: number}, where there is one;
 `noise` is the standard error of the score of a judge that was asked several times. `chunk_gold` maps places of cases
-to where their gold chunks stand (runner.retrieval.stage.record_of), where those are labelled by id.
+to where their gold chunks stand (runner.retrieval.stage.record_of), where those are labelled by id. `documents` maps
+the documents of a corpus that is not large to short digests, by which a comparison says how many changed.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ import orjson
 from runner.metrics.catalogue import DECLARED, declared_in
 from runner.metrics.judging import noise_of
 from runner.metrics.metric import Catalogue
-from runner.system.folder import RunFolder, open_run
+from runner.system.folder import DOCUMENTS, RunFolder, open_run
 from runner.system.journal import is_whole
+from runner.system.metadata import read_json
 from runner.system.writing import replacing
 
 SCHEMA = 1
@@ -108,6 +110,7 @@ def _head(opened: RunFolder) -> dict[str, Any]:
         "counts": summary.get("counts") or {},
         "cases_count": summary.get("cases") or {},
         **({"cost": summary["cost"]} if summary.get("cost") else {}),
+        **({"documents": documents} if (documents := read_json(opened.path / DOCUMENTS)) else {}),
         "timing": {name: timing[name] for name in ("latency", "usage", "usage_total") if name in timing},
     }
 

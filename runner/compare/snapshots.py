@@ -74,6 +74,7 @@ class Snapshot:
     cases: Cases
     catalogue: Catalogue
     cost: Mapping[str, Any] = field(default_factory=dict)
+    documents: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def k(self) -> int | None:
@@ -165,6 +166,7 @@ class _Head(BaseModel):
     declared: list[dict[str, Any]] | None = None  # not in a file that is older than the key
     cases: dict[str, Any]
     cost: _Cost = {}
+    documents: dict[str, str] = {}
 
 
 def read_snapshot(path: Path) -> Snapshot:

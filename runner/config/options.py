@@ -32,8 +32,8 @@ PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", 
 NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
     "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "budget", "provider", "run_timeout_ms",
-    "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "save_snapshot", "baseline",
-    "baselines",
+    "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
+    "save_snapshot", "baseline", "baselines",
 }  # fmt: skip
 
 
@@ -76,6 +76,7 @@ class RunOptions(Strict):
     format: Literal["json", "md", "both"]
     compare: Annotated[str, Field(min_length=1)] | None
     allow_incomparable: bool
+    comparability: Literal["lenient", "strict"] = "lenient"
     fail_on_regression: bool
     threshold: dict[Any, Any] = Field(default_factory=dict)  # records may be older than it
     junit: Annotated[str, Field(min_length=1)] | None

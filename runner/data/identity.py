@@ -8,6 +8,15 @@ from collections.abc import Iterable, Sequence
 from runner.records import Document, Query
 from runner.system.store import fingerprint, fingerprint_of_each
 
+MOST_DIGESTS = 10_000  # documents of a corpus whose digests stand in snapshots
+
+
+def document_digests(documents: Sequence[Document]) -> dict[str, str]:
+    """By id, eight digits each, to tell which documents changed; empty for a corpus whose digests would be large."""
+    if len(documents) > MOST_DIGESTS:
+        return {}
+    return {document.id: documents_fingerprint([document])[:8] for document in documents}
+
 
 def documents_fingerprint(documents: Iterable[Document]) -> str:
     """Ids, titles and texts, in order; how they are cut into chunks is no part of it."""

@@ -13,7 +13,17 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
 from runner.report.comparison import RULE_HEADERS, rule_cells
-from runner.report.comparison_words import Record, gate_lines, headline, own, reason_text, rule_name, unfired, warnings
+from runner.report.comparison_words import (
+    Record,
+    changes,
+    gate_lines,
+    headline,
+    own,
+    reason_text,
+    rule_name,
+    unfired,
+    warnings,
+)
 from runner.report.document import Document
 from runner.report.thresholds import asked, line_of, name_of, records_of
 from runner.system.terminal import visible
@@ -66,7 +76,9 @@ def _suite(root: Element, record: Record, say: Wording) -> None:
             _failure(test, say("compare.case_fired", lost_at=lost_at))
         elif case["status"] != "passed":
             SubElement(test, "skipped", message=say("compare.case_not_evaluated"))
-    SubElement(suite, "system-out").text = _clean("\n".join([headline(record, say), *gate_lines(record, say)]))
+    SubElement(suite, "system-out").text = _clean(
+        "\n".join([headline(record, say), *changes(record, say), *gate_lines(record, say)])
+    )
     _count(suite)
 
 

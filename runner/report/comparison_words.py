@@ -33,7 +33,7 @@ def k_of(record: Record) -> int | None:
 def label(entry: Record, record: Record, say: Wording) -> str:
     """Of a metric, starred where it was looked at although it is not comparable."""
     name = metric.label(entry["name"], k_of(record), say)
-    return say("compare.anyway", metric=name) if entry["caveats"] else name
+    return say("compare.anyway", metric=name) if _grave(entry["caveats"]) else name
 
 
 def signed(value: float | None, say: Wording, digits: int = 4) -> Markdown:
@@ -218,6 +218,26 @@ def warnings(record: Record, say: Wording) -> list[str]:
     return found
 
 
+def changes(record: Record, say: Wording) -> list[str]:
+    """What changed beside the system: cases that are left out for it, and documents."""
+    if record.get("comparability") != "lenient":
+        return []
+    left_out, corpus = record["pairing"], record.get("corpus")
+    lines = [(f"compare.left_out.{name}", left_out[name]) for name in ("new_question", "new_gold")]
+    found = _of_cases(lines, say)
+    if corpus is None:
+        return found
+    kinds = [name for name in ("added", "removed", "edited") if corpus[name]]
+    counts = ", ".join(say(f"compare.corpus.{name}", n=corpus[name]) for name in kinds)
+    said = say("compare.corpus", changes=counts or say("compare.corpus.unknown"))
+    met = [(f"compare.corpus.{name}", corpus[name] or ()) for name in ("gold", "retrieved")]
+    return [*found, said, *_of_cases(met, say)]
+
+
+def _of_cases(lines: Iterable[tuple[str, Sequence[str]]], say: Wording) -> list[str]:
+    return [say(key, n=len(ids), cases=listed(ids, say, 20)) for key, ids in lines if ids]
+
+
 def _grave(reasons: Iterable[Record]) -> list[Record]:
     """Each once."""
     found = {str(reason): reason for reason in reasons if reason["kind"] in ("identity", "question", "gold")}
@@ -233,7 +253,7 @@ def reason_text(reason: Record, say: Wording) -> str:
         return say(f"reason.missing_{names[0]}")
     if kind == "k":
         return say("reason.k", names=", ".join(names))
-    return say(f"reason.{kind}", n=reason["n_cases"])
+    return say(f"reason.{kind.removeprefix('new_')}", n=reason["n_cases"])
 
 
 def rule_name(rule: Record, record: Record, say: Wording) -> str:

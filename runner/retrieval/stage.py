@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.data.identity import (
+    document_digests,
     documents_fingerprint,
     given_fingerprint,
     gold_digest,
@@ -109,7 +110,7 @@ class Retrieval:
             "given": given_fingerprint(data.queries),
             "models": fingerprint(offered(self.retriever, "provenance")),
         }
-        return CaseSet(data.queries, data.problems, identity)
+        return CaseSet(data.queries, data.problems, identity, document_digests(data.corpus.documents))
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         started = time.perf_counter()

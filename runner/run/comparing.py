@@ -201,7 +201,8 @@ def _compared(job: Job, baseline: Mapping[str, Any]) -> Record:
     cfg = job.cfg
     regression: Regression = build(cfg.regression).root
     sides = (open_place(Place(Path(baseline["path"]), baseline["label"])), _own(job.folder))
-    found = compare(*sides, regression, seed=cfg.seed, allow_incomparable=cfg.allow_incomparable)
+    how = {"allow_incomparable": cfg.allow_incomparable, "strict": cfg.get("comparability") == "strict"}
+    found = compare(*sides, regression, seed=cfg.seed, **how)
     record = record_of(found, fail_on_regression=cfg.fail_on_regression)
     say = LANGUAGES[cfg.report.language]
     write_bytes(job.folder / FILES[0], orjson.dumps(record, option=orjson.OPT_INDENT_2))

@@ -39,7 +39,7 @@ from runner.run.results import Finished, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
-from runner.system.folder import RunFolder
+from runner.system.folder import DOCUMENTS, RunFolder
 from runner.system.journal import UNFINISHED, Journal, is_finished
 from runner.system.metadata import now, read_json, write_json
 from runner.system.redaction import redacted_value
@@ -108,6 +108,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     cases = selected(case_set.cases, options)
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
+    _note_documents(job.folder, case_set.documents)
     head[DECLARED] = declared_by(built.root).record()
     models = models_among(built.parts.values())
     head["models"] = {} if models is None else models.names
@@ -137,6 +138,14 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     summary |= thresholds_in(job, summary, declared_in(head))
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
+
+
+def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:
+    """For the snapshot."""
+    if digests:
+        write_json(folder / DOCUMENTS, dict(digests))
+    else:
+        (folder / DOCUMENTS).unlink(missing_ok=True)
 
 
 def _fallen_short(

@@ -13,6 +13,7 @@ import orjson
 
 from runner.errors import InputError
 
+DOCUMENTS = ".documents.json"  # digests of the documents, for the snapshot
 CONTENTS = (
     "a run folder holds run.json, summary.json, per_item.jsonl and errors.jsonl; "
     "a sweep folder holds sweep.json and one folder per run"

@@ -149,6 +149,7 @@ def test_other_labels_are_not_comparable(
 ) -> None:
     ran("words", "before")
     write_queries(q03={"expected_notes": ["d03", "d04"]})
+    data = [*data, "comparability=strict"]
     assert main([*data, "out=after", "compare=before"]) == 5
     assert "error: Not comparable: the two runs were not measured in the same way (other labels in cases: 1)" in (
         capsys.readouterr().err
@@ -163,7 +164,7 @@ def test_other_documents_are_not_comparable(data: list[str], ran: Callable[[str,
     ran("words", "before")
     with (tmp_path / "corpus.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"id": "new", "title": "", "text": "콩밭"}\n')
-    assert main([*data, "out=after", "compare=before"]) == 5
+    assert main([*data, "out=after", "compare=before", "comparability=strict"]) == 5
     assert "different documents" in Path("after/compare.md").read_text(encoding="utf-8")
 
 

@@ -20,7 +20,7 @@ from runner.errors import InputError
 # Options of one start of a run, not of what is run: a record has their defaults.
 OF_ONE_START = (
     "out", "cache_dir", "dry_run", "cold_start", "compare", "save_snapshot", "fail_on_regression",
-    "allow_incomparable", "threshold", "junit",
+    "allow_incomparable", "threshold", "junit", "comparability",
 )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ class Reproduction:
 
 
 def reproduced(recorded: Recorded, now: Side, folder: Path, *, seed: int) -> Reproduced:
-    comparison = compare(recorded.side, now, Regression(rules=[], must_not_break=[]), seed=seed)
+    comparison = compare(recorded.side, now, Regression(rules=[], must_not_break=[]), seed=seed, strict=True)
     changes = changes_of(recorded.side.snapshot, now.snapshot)
     label = " ".join(recorded.swept) or folder.name
     return Reproduced(label, folder, _outcome(comparison, changes), changes, comparison)

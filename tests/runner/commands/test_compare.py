@@ -73,15 +73,18 @@ def test_korean(capsys: pytest.CaptureFixture[str]) -> None:
     assert "후보가 더 나쁩니다" in Path("d/compare.md").read_text(encoding="utf-8")
 
 
+STRICT = ("--comparability", "strict")
+
+
 def test_not_comparable_ends_with_5(capsys: pytest.CaptureFixture[str]) -> None:
     run_folder(Path("elsewhere"), BAD, {"identity": {"documents": "x" * 64}})
-    assert compare.main(["good", "elsewhere", "--out", "c", "--fail-on-regression"]) == 5
+    assert compare.main(["good", "elsewhere", "--out", "c", "--fail-on-regression", *STRICT]) == 5
     assert "error: elsewhere: Not comparable: the two runs were not measured in the same way (different documents)" in (
         capsys.readouterr().err
     )
-    assert compare.main(["good", "elsewhere", "--out", "d", "--allow-incomparable"]) == 0
+    assert compare.main(["good", "elsewhere", "--out", "d", "--allow-incomparable", *STRICT]) == 0
     assert "Recall@5 \\*" in Path("d/compare.md").read_text(encoding="utf-8")
-    assert compare.main(["good", "elsewhere", "bad", "--out", "e", "--fail-on-regression"]) == 5
+    assert compare.main(["good", "elsewhere", "bad", "--out", "e", "--fail-on-regression", *STRICT]) == 5
 
 
 def test_junit() -> None:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.compare.compare import Comparison, compare, compare_all
+from runner.compare.corpus import CorpusChange, corpus_change
 from runner.compare.record import record_of
 from runner.compare.regression import Regression
 from runner.compare.sides import Finder
@@ -49,7 +51,7 @@ def test_better_and_worse() -> None:
 
 
 def test_what_is_not_comparable_is_left_out_and_ends_with_5() -> None:
-    comparison = found([1.0] * 30, [0.0] * 30, identity={"documents": "other"})
+    comparison = found([1.0] * 30, [0.0] * 30, identity={"metric_code.ranking": "other"})
     assert (comparison.verdict, comparison.metrics) == ("not_comparable", [])
     assert {entry.metric for entry in comparison.not_comparable} >= {"recall_at_k", "keyword/mrr"}
     assert comparison.exit_code(fail_on_regression=False) == 5
@@ -58,21 +60,58 @@ def test_what_is_not_comparable_is_left_out_and_ends_with_5() -> None:
 def test_to_look_anyway() -> None:
     left = side(cases(IDS, {"mrr": [1.0] * 30}))
     right = side(cases(IDS, {"mrr": [0.0] * 30}), identity={"documents": "other"})
-    comparison = compare(left, right, NO_RULES, seed=1, allow_incomparable=True)
+    comparison = compare(left, right, NO_RULES, seed=1, allow_incomparable=True, strict=True)
     (mrr,) = comparison.metrics
     assert (mrr.verdict, [reason.names for reason in mrr.caveats]) == ("worse", [("documents",)])
     assert comparison.exit_code(fail_on_regression=True) == 0
+
+
+def test_other_documents_are_a_note_unless_strict() -> None:
+    values = {"mrr": [1.0] * 30, "unanswerable_f1": [1.0] * 30, "chunk/mrr": [1.0] * 30}
+    other = {"documents": "other", "chunks": "other"}
+    left, right = side(cases(IDS, values)), side(cases(IDS, values), identity=other)
+    comparison = compare(left, right, NO_RULES, seed=1)
+    kinds = {each.difference.metric: [reason.kind for reason in each.caveats] for each in comparison.metrics}
+    assert kinds == {"mrr": ["corpus"], "unanswerable_f1": ["corpus"]}
+    assert [(entry.metric, entry.reasons[0].kind) for entry in comparison.not_comparable] == [("chunk/mrr", "chunks")]
+    assert comparison.corpus == CorpusChange() and comparison.exit_code(fail_on_regression=True) == 0
+    strict = compare(left, right, NO_RULES, seed=1, strict=True)
+    assert strict.metrics == [] and strict.exit_code(fail_on_regression=False) == 5
+    judged = side(cases(IDS, values), identity={**other, "metric_code.ranking": "other"})
+    assert compare(left, judged, NO_RULES, seed=1).exit_code(fail_on_regression=False) == 5
+
+
+def test_a_rule_goes_over_the_cases_that_did_not_change() -> None:
+    gold = ["g"] * 30
+    left = side(cases(IDS, {"mrr": [1.0] * 30}, gold=gold))
+    right = side(cases(IDS, {"mrr": [0.0] + [1.0] * 29}, gold=["h", *gold[1:]]))
+    rules = Regression(rules=[{"metric": "mrr", "margin": 0.01}], must_not_break=[])
+    (rule,) = compare(left, right, rules, seed=1).gate.rules
+    assert (rule.status, rule.n, [reason.kind for reason in rule.reasons]) == ("passed", 29, ["new_gold"])
+    (rule,) = compare(left, right, rules, seed=1, strict=True).gate.rules
+    assert rule.status == "not_comparable"
+
+
+def test_documents_are_counted_by_their_digests() -> None:
+    one, other = (side(cases(["a"], {"mrr": [1.0]}), identity={"documents": name}) for name in ("one", "other"))
+    one = replace(one, snapshot=replace(one.snapshot, documents={"a": "1", "b": "2", "c": "3"}))
+    other = replace(other, snapshot=replace(other.snapshot, documents={"a": "1", "b": "9", "d": "4", "e": "5"}))
+    assert corpus_change(one, other) == CorpusChange(2, 1, 1)
+    assert corpus_change(one, one) is None
 
 
 def test_cases_whose_labels_changed_are_left_out_when_looked_at_anyway() -> None:
     ids = ["a", "b", "c"]
     left = side(cases(ids, {"mrr": [1.0, 1.0, 1.0]}, gold=["g", "g", "g"]))
     right = side(cases(ids, {"mrr": [1.0, 1.0, 0.0]}, gold=["g", "g", "h"]))
-    refused = compare(left, right, NO_RULES, seed=1)
+    refused = compare(left, right, NO_RULES, seed=1, strict=True)
     assert refused.metrics == [] and refused.exit_code(fail_on_regression=False) == 5
-    (mrr,) = compare(left, right, NO_RULES, seed=1, allow_incomparable=True).metrics
+    (mrr,) = compare(left, right, NO_RULES, seed=1, allow_incomparable=True, strict=True).metrics
     assert (mrr.numbers.n, mrr.numbers.difference) == (2, 0.0)
     assert [(reason.kind, reason.cases) for reason in mrr.caveats] == [("gold", ("c",))]
+    lenient = compare(left, right, NO_RULES, seed=1)
+    assert [(each.numbers.n, each.caveats[0].kind) for each in lenient.metrics] == [(2, "new_gold")]
+    assert lenient.exit_code(fail_on_regression=True) == 0
 
 
 def test_another_k_is_no_reason_to_fail() -> None:
@@ -102,7 +141,7 @@ def test_no_metric_in_common() -> None:
 
 def test_metrics_that_stay_comparable_give_no_verdict_in_place_of_the_main_ones() -> None:
     values = {"mrr": [1.0] * 30, "unanswerable_precision": [0.0] * 30}
-    left, right = side(cases(IDS, values)), side(cases(IDS, values), identity={"documents": "other"})
+    left, right = side(cases(IDS, values)), side(cases(IDS, values), identity={"metric_code.ranking": "other"})
     comparison = compare(left, right, NO_RULES, seed=1)
     assert [(each.difference.metric, each.role) for each in comparison.metrics] == [("unanswerable_precision", "other")]
     assert comparison.verdict == "not_comparable"

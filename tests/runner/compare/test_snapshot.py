@@ -93,7 +93,7 @@ def test_identity(tmp_path: Path) -> None:
     assert depends["mean_faithfulness"] == ["queries", "judge", "judge_prompt.faithfulness"]
     assert depends["mean_answer_relevancy"] == ["queries", "judge"]
     assert depends["token_f1"] == ["queries", "gold", "metric_code.answers"]
-    assert depends["unanswerable_f1"] == ["queries", "gold", "metric_code.diagnosis"]
+    assert depends["unanswerable_f1"] == ["queries", "gold", "documents", "metric_code.diagnosis"]
     assert depends_on("steps", found["identity"], built_in()) == (
         "documents", "gold", "judge", "judge_prompt.faithfulness", "metric_code.answers", "metric_code.diagnosis",
         "metric_code.ranking", "queries",
