@@ -55,7 +55,16 @@ def words(server: ModelsServer, tmp_path: Path) -> list[str]:
     embedded = ["retriever=semantic", "embedder=openai", "embedder.model=local:small", "judge.health=false"]
     prices = "provider.local.prices.usd_per_million={small:{input:1,output:10}}"
     local = [f"provider.local.base_url={server.url}", prices, "budget.requests=1000", "max_concurrency=2"]
-    return ["+experiment=full_rag", *small_data(tmp_path), *asked, *embedded, *local, "k=1,3", "tracking=none"]
+    return [
+        "+experiment=full_rag",
+        *small_data(tmp_path),
+        *asked,
+        *embedded,
+        *local,
+        "k=1,3",
+        "tracking=none",
+        "evaluation.rubrics=[faithfulness,answer_relevancy]",
+    ]
 
 
 def costs(folder: str) -> list[Any]:

@@ -146,4 +146,4 @@ def test_failed_judgements_count_in_the_failure_share(data: list[str], tmp_path:
     assert (faithfulness["value"], faithfulness["n"], faithfulness["n_scored"]) == (None, 8, 0)
     assert read("x/summary.json")["metrics"]["recall_at_k"]["n_scored"] == 6
     errors = [json.loads(line) for line in Path("x/errors.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(errors) == 8 and errors[0]["unscored"] == ["faithfulness", "answer_relevancy"]
+    assert len(errors) == 8 and errors[0]["unscored"] == ["faithfulness", "answer_relevancy", "answer_correctness"]

@@ -83,7 +83,7 @@ def test_a_worse_memory_is_a_regression(capsys: pytest.CaptureFixture[str]) -> N
     found = {rule["metric"]: rule["status"] for rule in gate}
     assert found["facts_present"] == "fired"
     assert found["leakage"] == "passed"
-    assert "3 of 6 rules fired" in capsys.readouterr().err
+    assert "4 of 7 rules fired" in capsys.readouterr().err
     assert main([*words, "out=c", "compare=a", "fail_on_regression=true"]) == 0
 
 

@@ -74,8 +74,8 @@ def test_counts_of_tokens_that_cannot_be_are_estimated(
     assert read("o/summary.json")["timing"]["usage_total"]["live"]["output_tokens"] < 10_000
 
 
-@pytest.mark.parametrize("score", ["9" * 5000, "1e300", "1"])
-def test_numbers_of_any_length_and_half_characters_are_read(score: str, words: list[str], server: ModelsServer) -> None:
+@pytest.mark.parametrize("score", ["1.04", "1"])
+def test_scores_with_half_characters_are_read(score: str, words: list[str], server: ModelsServer) -> None:
     planned = plan_cells(compose_cells(words)[1]).total.live
     server.respond = edited(scoring(score), judgements=True)
     assert main(words) == 0
@@ -85,6 +85,17 @@ def test_numbers_of_any_length_and_half_characters_are_read(score: str, words: l
             assert said["score"] == 1 or said["reasoning"].startswith("The answer")
     assert main(words) == 0
     assert server.count == planned
+
+
+@pytest.mark.parametrize("score", ["9" * 5000, "1e300"])
+def test_numbers_of_any_length_that_are_on_no_scale_are_failures(
+    score: str, words: list[str], server: ModelsServer
+) -> None:
+    server.respond = edited(scoring(score), judgements=True)
+    main(words)
+    said = [judgement for row in rows("o").values() for judgement in row["judgements"].values()]
+    assert {judgement["score"] for judgement in said} == {None}
+    assert all("expected a" in judgement["error"] for judgement in said)
 
 
 def test_an_answer_with_half_a_character_is_bought_once(words: list[str], server: ModelsServer) -> None:

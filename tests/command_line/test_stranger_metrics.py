@@ -44,7 +44,7 @@ def folder(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs of the package: `kind`, `rude` (in Korean, compared with `kind`), `moody` and its baseline `calm`, whose
     evaluation declares nothing, and the sweep `sweep`."""
     found = tmp_path_factory.mktemp("stranger")
-    for name, insults in (("kind", 0), ("rude", 2), ("ruder", 3)):
+    for name, insults in (("kind", 0), ("rude", 2), ("ruder", 8)):
         write_answers(found, name, insults)
     common = ["tracking=none", "regression=none"]
     tone, mood = ["evaluation=tone", *common], ["evaluation=mood", *common]
@@ -90,10 +90,10 @@ def test_the_records_travel_with_the_run(folder: Path) -> None:
 def test_a_report_speaks_of_them_in_both_languages(folder: Path) -> None:
     english, korean = text(folder / "kind" / "summary.md"), text(folder / "rude" / "summary.md")
     assert (
-        "| Toxicity | **0.0000** | [0.0000, 0.0000] | 30/30 |  | Share of insulting words; lower is better. |"
+        "| Toxicity | **0.0000** | [0.0000, 0.1157] | 30/30 |  | Share of insulting words; lower is better. |"
         in english
     )
-    assert "| Politeness | **0.5000** | [0.3000, 0.6667] | 30/30 | fair |  |" in english
+    assert "| Politeness | **0.5000** | [0.3130, 0.6870] | 30/30 | fair |  |" in english
     assert "| 유해성 |" in korean and "| 모욕적인 단어의 비율(낮을수록 좋음) |" in korean
     shouting = next(line for line in english.splitlines() if line.startswith("| shouting |"))
     assert shouting.endswith("| 30/30 |  |  |")  # nobody declared it: neither grade nor meaning

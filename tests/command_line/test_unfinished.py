@@ -22,6 +22,7 @@ from tests.services.models_server import ModelsServer
 from tests.small_data import small_data
 
 Respond = Callable[[dict[str, Any]], Reply | None]
+TWO = "evaluation.rubrics=[faithfulness,answer_relevancy]"  # rubrics, which are told apart by what they are shown
 
 
 @pytest.fixture
@@ -32,7 +33,15 @@ def words(server: ModelsServer, tmp_path: Path) -> list[str]:
 def rag(url: str, folder: Path) -> list[str]:
     models = ["judge=openai", "judge.model=local:small", "judge.health=false", "generator=openai"]
     models += ["generator.model=local:small", f"provider.local.base_url={url}"]
-    return ["+experiment=full_rag", *small_data(folder), "retriever=keyword", "tracking=none", "format=json", *models]
+    return [
+        "+experiment=full_rag",
+        *small_data(folder),
+        "retriever=keyword",
+        "tracking=none",
+        "format=json",
+        *models,
+        TWO,
+    ]
 
 
 def is_asked(body: Mapping[str, Any], words: str) -> bool:

@@ -86,9 +86,8 @@ def _outcome(comparison: Comparison, changes: Changes) -> Outcome:
         return "identical"
     if comparison.was_measured_differently or comparison.verdict == "not_comparable":
         return "not_comparable"
-    if comparison.verdict == "not_judged":  # a difference is one whichever way it goes
-        return "different" if any(each.is_certain for each in comparison.metrics) else "within_noise"
-    return "different" if comparison.verdict in ("better", "worse", "mixed") else "within_noise"
+    judged = comparison.metrics if comparison.verdict == "not_judged" else comparison.main
+    return "different" if any(each.is_certain for each in judged) else "within_noise"  # whichever way it goes
 
 
 def changes_of(was: Snapshot, now: Snapshot) -> Changes:

@@ -159,8 +159,7 @@ def test_rules_of_conf() -> None:
         Rule("latency.case.p95_ms", None, 500),
     ]
     assert [(rule.metric, rule.margin, rule.significant) for rule in strict.rules] == [
-        ("hit_rate_at_3", 0, True), ("mrr_at_10", 0, True), ("precision_at_5", 0, True),
-        ("latency.case.p95_ms", 500, True),
+        ("main", 0, True), ("latency.case.p95_ms", 500, True),
     ]  # fmt: skip
     assert list(none.rules) == [] and none.margin == default.margin == 0.02
 

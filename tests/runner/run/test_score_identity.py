@@ -20,7 +20,7 @@ LEXICAL = {"_target_": "plugins.judge.lexical.LexicalJudge", "on_failure": "zero
 def test_families() -> None:
     found = metric_code()
     assert found.keys() == FAMILIES.keys()
-    assert len(set(found.values())) == 7
+    assert len(set(found.values())) == 8
 
 
 def asking(model: str, **settings: Any) -> dict[str, Any]:
@@ -30,7 +30,16 @@ def asking(model: str, **settings: Any) -> dict[str, Any]:
 def judged_by(judge: dict[str, Any]) -> dict[str, Any]:
     cfg = OmegaConf.create({"judge": judge})
     found = score_identity(build(cfg.judge), {"judge": plain_value(cfg, "judge")})
-    assert found["metric_code"].keys() == {"ranking", "answers", "diagnosis", "memory", "trace", "links", "agent"}
+    assert found["metric_code"].keys() == {
+        "right",
+        "ranking",
+        "answers",
+        "diagnosis",
+        "memory",
+        "trace",
+        "links",
+        "agent",
+    }
     assert set(found["components"]) == {"judge"}
     judge_: dict[str, Any] = found["judged_by"]
     return judge_

@@ -34,7 +34,7 @@ def data(folder: Path, *, unanswerable: int = 12) -> Path:
     ("language", "advice"),
     [
         ("en", "keyword: set min_score="),
-        ("ko", "keyword: min_score="),
+        ("ko", "keyword: 알맞은 값은 min_score="),
     ],
 )
 def test_the_cut_to_set_is_printed_and_written(

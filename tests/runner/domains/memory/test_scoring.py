@@ -66,8 +66,14 @@ def test_what_applies_to_a_probe() -> None:
 def test_half_of_what_was_expected_is_lost() -> None:
     probe = budget_talk().probes[1]
     held = {"facts_present": 1.0, "answer_facts": 1.0, "answer_stale": None}
-    assert facts_lost_at(probe, held, refused=False) == "none"
-    assert facts_lost_at(probe, {**held, "facts_present": 0.5, "answer_facts": 0.5}, refused=False) == "forgotten"
-    assert facts_lost_at(probe, {**held, "answer_facts": 0.5}, refused=False) == "unused"
-    assert facts_lost_at(probe, {**held, "answer_facts": 0.5}, refused=True) == "refused_known"
-    assert facts_lost_at(probe, {**held, "answer_facts": 0.5, "answer_stale": 1.0}, refused=False) == "stale_answer"
+    assert facts_lost_at(probe, held, refused=False, right=True) == "none"
+    assert (
+        facts_lost_at(probe, {**held, "facts_present": 0.5, "answer_facts": 0.5}, refused=False, right=False)
+        == "forgotten"
+    )
+    assert facts_lost_at(probe, {**held, "answer_facts": 0.5}, refused=False, right=False) == "unused"
+    assert facts_lost_at(probe, {**held, "answer_facts": 0.5}, refused=True, right=False) == "refused_known"
+    assert (
+        facts_lost_at(probe, {**held, "answer_facts": 0.5, "answer_stale": 1.0}, refused=False, right=False)
+        == "stale_answer"
+    )
