@@ -51,7 +51,7 @@ def refreshed(text: str, folder: Path) -> tuple[str, list[str]]:
     missing: list[str] = []
 
     def run(match: re.Match[str]) -> str:
-        if ".venv/" in match["script"]:
+        if re.search(r"(?<![\w/])\.venv/", match["script"]):  # of a fresh clone
             return match[0]
         script = ASKS_MODELS.sub("", match["script"]).replace("python -m runner", f"{sys.executable} -m runner")
         done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False)

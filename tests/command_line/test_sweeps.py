@@ -21,11 +21,12 @@ def data(tmp_path: Path) -> list[str]:
 def test_a_sweep_is_compared_with_the_baseline_that_was_named(
     data: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*data, "k=1,2,3", "baseline=k=2", "out=s"]) == 0
+    swept = ["generator.min_coverage=0,0.5,1", "baseline=generator.min_coverage=0.5"]
+    assert main([*data, *swept, "out=s"]) == 0
     found = read("s/summary.json")["comparison"]
     assert (found["baseline"], found["cells"], found["n_common"]) == ("1", ["0", "1", "2"], 8)
-    assert "Compared with k=2" in capsys.readouterr().out
-    assert "## Compared with k=2" in Path("s/summary.md").read_text(encoding="utf-8")
+    assert "Compared with generator.min_coverage=0.5" in capsys.readouterr().out
+    assert "## Compared with generator.min_coverage=0.5" in Path("s/summary.md").read_text(encoding="utf-8")
 
 
 def test_the_first_run_is_the_baseline_and_choosing_another_runs_no_case_again(
@@ -125,6 +126,7 @@ def test_references_are_no_candidates_for_a_regression(data: list[str]) -> None:
 def test_a_reference_that_somebody_asks_for_is_held_against_the_baseline(data: list[str]) -> None:
     assert main([*data, "out=before"]) == 0
     words = ["retriever=oracle", "retriever.mode=none", "compare=before", "fail_on_regression=true", "junit=rules.xml"]
+    words += ["regression=default"]  # whose margins need no evidence of eight cases
     assert main([*data, *words, "out=none"]) == 4
     assert Path("none/compare.json").is_file() and Path("rules.xml").is_file()
 
