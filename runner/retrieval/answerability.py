@@ -34,6 +34,7 @@ from runner.protocols import Workspace, offered
 from runner.records import Chunk, Corpus
 from runner.text.passages import passage
 from runner.text.tokens import by_script
+from runner.text.words import FUNCTION_WORDS, forms, is_content
 
 MODELS = Path(__file__).with_name("answerability.json")
 DEFAULT_CUT = 0.3  # the cut of spec 004, where each model has its best one
@@ -41,6 +42,7 @@ HITS = 3
 SAMPLE = 20_000  # passages at most whose terms are counted, spread evenly over the corpus
 
 _BETWEEN = re.compile(r"[\W_]+")
+_WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?(?![\w])|[가-힣]+")  # Atlas1 and 2019 stay as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def terms_of(corpus: Corpus, workspace: Workspace) -> Terms:
 def cover_by(hits: Sequence[Chunk], question: str, corpus: Corpus, terms: Terms) -> float:
     """The largest share (0..1) of the question's weight that one of the first HITS holds; 1 for a question without
     terms."""
-    asked = list(dict.fromkeys(by_script(question)))
+    asked = list(dict.fromkeys(by_script(asked_for(question))))
     if not asked:
         return 1.0
     weights = terms.weights(asked)
@@ -122,6 +124,21 @@ def cover_by(hits: Sequence[Chunk], question: str, corpus: Corpus, terms: Terms)
     texts = [_as_words(passage(corpus, chunk)) for chunk in hits[:HITS]]
     held = [sum(weight for term, weight in weighed if term in text) for text in texts]
     return max(held, default=0.0) / (sum(weights) or 1.0)
+
+
+def asked_for(question: str) -> str:
+    """The words of a question that a text with the answer may hold: without those that only ask (where does, 어떻게),
+    which a small corpus does not have and would weigh most, and Korean ones without their endings."""
+    return _WORD.sub(lambda match: _stem(match[0]), question)
+
+
+def _stem(word: str) -> str:
+    known = forms(word)
+    if not is_content(word) or not known.isdisjoint(FUNCTION_WORDS):
+        return " "
+    if word[0] < "\uac00":
+        return word
+    return min((form for form in known if len(form) > 1 and word.startswith(form)), key=len, default=word)
 
 
 @lru_cache(maxsize=4096)

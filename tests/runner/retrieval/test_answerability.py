@@ -63,7 +63,9 @@ def test_the_best_of_the_first_three_hits_counts(tmp_path: Path) -> None:
     [
         ("Moon?", "mars", 1.0),  # moons opens with it
         ("art", "sun", 0.0),  # of Earth, it does not open the word
-        ("지구는", "달", idf(1) / (idf(1) + idf(0))),  # 지구 is held, 구는 is not
+        ("지구본", "달", idf(1) / (idf(1) + idf(0))),  # 지구 is held, 구본 is not
+        ("지구는 어디에 있나요?", "달", 1.0),  # what only asks, and endings, are in no text that answers
+        ("Where does the moon shine?", "moon", idf(2) / (idf(2) + idf(0))),
         ("?!", "moon", 1.0),  # nothing is asked
     ],
 )
