@@ -33,7 +33,7 @@ JUDGE = ("judge=openai", "judge.model=local:m", "judge.health=false")
 EMBEDDER = ("embedder=openai", "embedder.model=local:m")
 TABLE = {
     "retrieval_only": Tried(RETRIEVAL, ["tokenizer=word"], ["retriever=semantic", *EMBEDDER]),
-    "full_rag": Tried(RETRIEVAL, ["tokenizer=word"], JUDGE),
+    "full_rag": Tried(RETRIEVAL, ["generator.refuse_below=1"], JUDGE),
     "memory": Tried([], ["memory=none"], [*JUDGE, *FEW]),
     "copilot": Tried([], ["memory=none"], [*JUDGE, *FEW]),
     "links": Tried([], ["evaluation.min_confidence=1"], [*JUDGE, *FEW]),
