@@ -28,7 +28,7 @@ from typing import Any
 
 import orjson
 
-from runner.data.files import open_file
+from runner.data.files import is_deep, open_file
 from runner.data.jsonl import described, read_json, read_jsonl
 from runner.data.problems import ProblemLog
 from runner.domains.traces.chat_logs import steps_of
@@ -45,6 +45,7 @@ INFO = ("state", "status", "trace_metadata", "request_metadata", "tags")  # of i
 IDS = ("trace_id", "request_id")  # of MLflow 3, of MLflow 2
 ASKED = ("question", "query", "input", "prompt", "request")  # inputs that say what is asked for
 
+_YES, _NO = ("yes", "true", "pass", "passed", "1", "1.0"), ("no", "false", "fail", "failed", "0", "0.0")
 _NUMBERED = re.compile(r"_\d+$")
 
 Span = Mapping[str, Any]
@@ -165,7 +166,7 @@ def _messages(spans: Sequence[Span], root: Span, left_out: LeftOut) -> list[Mess
     """What the spans amount to, in the order in which they began."""
     names = _tool_names(spans)
     tools = set(names.values())
-    parents = {span.get("parent_span_id") or span.get("parent_id") for span in spans}
+    parents = {str(span.get("parent_span_id") or span.get("parent_id") or "") for span in spans}
     messages: list[Message] = []
     for place, span in sorted(enumerate(spans), key=lambda each: _began(each[1])):
         field, kind = f"data.spans[{place}]", _type(span)
@@ -255,7 +256,7 @@ def _assessed(info: Mapping[str, Any], left_out: LeftOut) -> tuple[bool | None, 
         if not isinstance(assessment, dict):
             raise FieldError(field, f"expected an object, found {described(assessment)}")
         name, feedback = str(assessment.get("assessment_name")), assessment.get("feedback")
-        verdict = _verdict(feedback.get("value")) if isinstance(feedback, dict) else None
+        verdict = verdict_of(feedback.get("value")) if isinstance(feedback, dict) else None
         if assessment.get("valid") is False:
             left_out.append((field, f"the assessment '{name}' is left out: it is not valid any more"))
         elif name == "expected_tools" and isinstance(assessment.get("expectation"), dict):
@@ -269,10 +270,10 @@ def _assessed(info: Mapping[str, Any], left_out: LeftOut) -> tuple[bool | None, 
     return (verdicts.pop() if len(verdicts) == 1 else None), expected
 
 
-def _verdict(value: Any) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    return {"yes": True, "true": True, "no": False, "false": False}.get(str(value).strip().lower())
+def verdict_of(value: Any) -> bool | None:
+    """Of feedback; None where it is neither yes nor no."""
+    text = str(value).strip().lower()
+    return True if text in _YES else False if text in _NO else None
 
 
 def _expected(expectation: Mapping[str, Any], field: str) -> tuple[ToolUse, ...] | None:
@@ -344,8 +345,9 @@ def _text(value: Any) -> str:
 
 
 def _decoded(text: str | bytes) -> Any:
-    """None where it is no JSON."""
+    """None where it is no JSON, or too deep to be written again."""
     try:
-        return orjson.loads(text)
+        value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
+    return None if is_deep(value) else value
