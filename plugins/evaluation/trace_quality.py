@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.domains.traces import report
 from runner.domains.traces.completion import RUBRIC, completion_controls, fields_of
-from runner.domains.traces.protocols import Novelty, Traces
+from runner.domains.traces.protocols import Novelty, Shared, Traces
 from runner.domains.traces.records import Trace, TraceScore
 from runner.domains.traces.scoring import dimensions_of, scored
 from runner.domains.traces.sums import sums
@@ -23,6 +23,7 @@ from runner.metrics.tool_use import tool_use
 from runner.metrics.trace import DIMENSIONS, METRICS
 from runner.protocols import Judge, Workspace, can_judge, offered
 from runner.records import CaseSet, Judgement, Judgements, Preparation, Scores, Timing
+from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 from runner.text.language import detect_language
 
@@ -106,6 +107,7 @@ class TraceQuality:
         self.judge_, self.judge_completion = judge, judge_completion
         self._traces: Sequence[Trace] = ()
         self._novelty: Mapping[str, float] = {}
+        self._shares: Mapping[str, Timing] = {}
 
     def load(self) -> CaseSet[TraceCase]:
         found = _Cases()
@@ -128,15 +130,19 @@ class TraceQuality:
 
     async def prepare(self, cases: Sequence[TraceCase], workspace: Workspace) -> Preparation:
         self._novelty = await self.novelty.of(self._traces, {case.id for case in cases}, workspace)
+        self._shares = dict(self.novelty.shares) if isinstance(self.novelty, Shared) else {}
         steps = sum(case.n_steps for case in cases)
         return Preparation({"traces": {"n": len(cases), "steps": steps, "order": self.novelty.order}})
 
     async def run(self, case: TraceCase) -> TraceOutput:
-        trace = self._traces[case.place]
-        dimensions = dimensions_of(trace, self._novelty[case.id])
-        result = scored(trace, self.profile.among(self.profiles, trace.domain), dimensions)
-        scores = {name: scored(trace, profile, dimensions).score for name, profile in self.profiles.items()}
-        return TraceOutput(case, trace, result, scores)
+        with stopwatch() as watch:
+            trace = self._traces[case.place]
+            dimensions = dimensions_of(trace, self._novelty[case.id])
+            result = scored(trace, self.profile.among(self.profiles, trace.domain), dimensions)
+            scores = {name: scored(trace, profile, dimensions).score for name, profile in self.profiles.items()}
+        share = self._shares.get(case.id)
+        timings = {} if share is None else {"embedding_share": share, "scoring": watch.timing}
+        return TraceOutput(case, trace, result, scores, timings)
 
     async def check_judge(self) -> Mapping[str, Any]:
         if not (self._is_judged and offered(self.judge_, "health")):

@@ -268,3 +268,17 @@ def test_a_judge_of_words_is_not_asked_and_no_judge_where_nobody_wants_it(tmp_pa
     assert subject.idle == ("judge",)
     assert "judge" not in subject.load().identity
     assert subject.sums([]) == ({} if others else {"trace": {"completion_not_judged": True}})
+
+
+# --- time -------------------------------------------------------------------------------------------
+
+
+def test_embedding_is_told_as_a_share_of_a_batch_where_anything_is_embedded(tmp_path: Path) -> None:
+    def timings(subject: TraceQuality) -> dict[str, Any]:
+        rows_of(subject, tmp_path)
+        return dict(asyncio.run(subject.run(subject.load().cases[0])).timings)
+
+    assert timings(evaluation(finance())) == {}
+    told = timings(evaluation(finance(), embedder=Counts()))
+    assert list(told) == ["embedding_share", "scoring"]
+    assert all(timing.ms > 0 and timing.live for timing in told.values())
