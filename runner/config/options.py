@@ -33,7 +33,7 @@ NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
     "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "budget", "provider", "run_timeout_ms",
     "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
-    "save_snapshot", "baseline", "baselines",
+    "save_snapshot", "baseline", "baselines", "verbose",
 }  # fmt: skip
 
 
@@ -74,6 +74,7 @@ class RunOptions(Strict):
     deterministic: bool
     case: str | None
     format: Literal["json", "md", "both"]
+    verbose: bool
     compare: Annotated[str, Field(min_length=1)] | None
     allow_incomparable: bool
     comparability: Literal["lenient", "strict"] = "lenient"

@@ -292,10 +292,16 @@ def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> No
 
     if job.cfg.format != "json":
         report.write(job.folder)
+    run = RunFolder(job.folder, head, summary)
     if job.cfg.case is not None:
         terminal.show(report.case_view(job.folder))
-    terminal.show(*report.panels(RunFolder(job.folder, head, summary)), *report.comparison_view(job.folder, head))
-    terminal.note(job.say("progress.results", label=job.label, folder=job.folder))
+    if job.cfg.verbose:
+        terminal.show(*report.panels(run))
+    elif job.sweep_id is None and job.cfg.case is None:
+        terminal.show(*report.brief(run))
+    terminal.show(*report.comparison_view(job.folder, head))
+    if job.sweep_id is None or job.cfg.verbose:
+        terminal.note(job.say("progress.results", label=job.label, folder=job.folder))
 
 
 def _track(job: Job) -> None:
