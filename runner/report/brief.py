@@ -13,16 +13,16 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from runner.report import usage
-from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, section
+from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
 from runner.report.comparison_words import Record, chance, interval, listed, signed
 from runner.report.diagnosis import withheld
 from runner.report.document import Document
 from runner.report.page import FILE
-from runner.report.panels import cost, data_problems, ending, has_answers, notes, panels_of_scores
+from runner.report.panels import cost, data_problems, ending, has_answers, notes, panel, panels_of_scores
 from runner.report.run import stages_of
 from runner.report.sweep import Sweep, read_sweep
 from runner.report.sweep_comparison import called, compared, gap, has_others, label, names, obstacles
-from runner.report.sweep_sections import MARK, runs
+from runner.report.sweep_sections import MARK, of_evaluations, runs
 from runner.report.terminal import renderables
 from runner.system.folder import RunFolder, case_counts, open_run
 from runner.words.wording import Wording
@@ -42,7 +42,13 @@ def brief(run: RunFolder) -> list[RenderableType]:
         *([Facts(facts, media=TERMINAL)] if facts else []),
         *_failing(document, ""),
     ]
-    return [*panels_of_scores(document), *renderables(blocks, dense=True), *_next(_ways_of_run(document), document.say)]
+    own = [each for each in document.offer.sections(document) if each is not None]  # of its evaluation
+    return [
+        *panels_of_scores(document),
+        *([panel(document.say("panel.details"), own)] if any(in_medium(own, "terminal")) else []),
+        *renderables(blocks, dense=True),
+        *_next(_ways_of_run(document), document.say),
+    ]
 
 
 def brief_sweep(folder: Path) -> list[RenderableType]:
@@ -52,7 +58,7 @@ def brief_sweep(folder: Path) -> list[RenderableType]:
     blocks: list[Block] = [runs(sweep, folder, errors=False, mark=mark)]
     blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
     blocks += [Note(line, "quiet", TERMINAL) for line in (obstacles(sweep) if has_others(sweep) else ())]
-    blocks += [each for each in (gap(sweep),) if each is not None]
+    blocks += [each for each in (*of_evaluations(sweep), gap(sweep)) if each is not None]
     if leader is not None:
         blocks += _failing(Document.of(open_run(folder / leader)), called(sweep, leader))
     if spent := _spent(sweep):

@@ -29,7 +29,7 @@ def panels(run: RunFolder) -> list[RenderableType]:
     sections = [each for each in report_of(document, TERMINAL) if each.id != NAME]  # which has a panel of its own
     details: list[Block] = [Facts(_facts(document), media=TERMINAL), *sections]
     beside = [] if has_answers(document) else notes(document)
-    return [*panels_of_scores(document), _panel(document.say("panel.details"), [*details, *beside])]
+    return [*panels_of_scores(document), panel(document.say("panel.details"), [*details, *beside])]
 
 
 def has_answers(document: Document) -> bool:
@@ -48,11 +48,11 @@ def panels_of_scores(document: Document) -> list[RenderableType]:
     shown: list[RenderableType] = [
         *(Text(line) for line in _head(document)),
         *reference,
-        *([_panel(decided.title, decided.blocks)] if decided is not None else []),
-        _panel(title, [metrics.results(document)], say("panel.run", id=document.run.get("id", ""))),
+        *([panel(decided.title, decided.blocks)] if decided is not None else []),
+        panel(title, [metrics.results(document)], say("panel.run", id=document.run.get("id", ""))),
     ]
     if isinstance(generation, Table):
-        shown.append(_panel(say("panel.generation"), [generation, *notes(document)]))
+        shown.append(panel(say("panel.generation"), [generation, *notes(document)]))
     return shown
 
 
@@ -68,7 +68,8 @@ def _head(document: Document) -> Iterator[str]:
         yield say("panel.dataset", dataset=dataset, total=case_counts(summary)["total"])
 
 
-def _panel(title: str, blocks: Sequence[Block], subtitle: str = "") -> Panel:
+def panel(title: str, blocks: Sequence[Block], subtitle: str = "") -> Panel:
+    """Blocks of the terminal in a frame."""
     return Panel(
         Group(*renderables(blocks)),
         title=Text(title, style="bold"),
