@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from runner.report import usage
+from runner.report import thresholds, usage
 from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
 from runner.report.comparison_words import Record, chance, interval, listed, signed
 from runner.report.diagnosis import withheld
@@ -21,7 +21,8 @@ from runner.report.page import FILE
 from runner.report.panels import cost, data_problems, ending, has_answers, notes, panel, panels_of_scores
 from runner.report.run import stages_of
 from runner.report.sweep import Sweep, read_sweep
-from runner.report.sweep_comparison import called, compared, gap, has_others, label, names, obstacles
+from runner.report.sweep_comparison import called, compared, gap, has_others, label, names, obstacles, warnings
+from runner.report.sweep_judges import judges
 from runner.report.sweep_sections import MARK, of_evaluations, runs
 from runner.report.terminal import renderables
 from runner.system.folder import RunFolder, case_counts, open_run
@@ -42,7 +43,8 @@ def brief(run: RunFolder) -> list[RenderableType]:
         *([Facts(facts, media=TERMINAL)] if facts else []),
         *_failing(document, ""),
     ]
-    own = [each for each in document.offer.sections(document) if each is not None]  # of its evaluation
+    found = (thresholds.thresholds(document), *document.offer.sections(document))
+    own = [each for each in found if each is not None]
     return [
         *panels_of_scores(document),
         *([panel(document.say("panel.details"), own)] if any(in_medium(own, "terminal")) else []),
@@ -57,8 +59,8 @@ def brief_sweep(folder: Path) -> list[RenderableType]:
     leader = _leader(sweep)
     blocks: list[Block] = [runs(sweep, folder, errors=False, mark=mark)]
     blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
-    blocks += [Note(line, "quiet", TERMINAL) for line in (obstacles(sweep) if has_others(sweep) else ())]
-    blocks += [each for each in (*of_evaluations(sweep), gap(sweep)) if each is not None]
+    blocks += [Note(line, "quiet", TERMINAL) for line in _apart(sweep)]
+    blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
     if leader is not None:
         blocks += _failing(Document.of(open_run(folder / leader)), called(sweep, leader))
     if spent := _spent(sweep):
@@ -105,7 +107,8 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
     say, record, entries = sweep.say, sweep.comparison or {}, compared(sweep)
     baseline = called(sweep, record["baseline"])
     if not entries:
-        yield say("brief.same", n=f"{record['n_common']:,}")
+        if record["metrics"]:
+            yield say("brief.same", n=f"{record['n_common']:,}")
         return
     first, *others = entries
     cells = [cell for cell in first["cells"] if "difference" in cell]
@@ -115,6 +118,12 @@ def _evidence(sweep: Sweep) -> Iterator[str]:
     for verdict in (BETTER, WORSE):
         if names_of := [line for entry in others if (line := _runs_that_are(verdict, sweep, entry))]:
             yield say(f"brief.{verdict}", baseline=baseline, metrics=listed(names_of, say))
+
+
+def _apart(sweep: Sweep) -> Iterator[str]:
+    """What was not compared: all of it where nothing else can be said."""
+    if has_others(sweep):
+        yield from obstacles(sweep) if compared(sweep) else warnings(sweep)
 
 
 def _differences(sweep: Sweep, cells: Sequence[Record]) -> str:
@@ -150,7 +159,7 @@ def _failing(document: Document, run: str) -> list[Block]:
     ]
     counts = document.counts["lost_at"]
     total = sum(counts.values())
-    title = say("brief.failing", failing=f"{total - counts.get('none', 0):,}", total=f"{total:,}")
+    title = say("lost.total", failing=total - counts.get("none", 0), total=total)
     lead = f"{title} ({run})" if run else title
     remedy = say.texts.get(f"lost_meaning.{stages[0][0]}", "")
     found = section("", lead, Table(["", "", ""], rows, right=(1,), media=TERMINAL), Note(remedy, media=TERMINAL))
