@@ -123,7 +123,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_command_runs(
     unit: Unit, cache: Path, server: ModelsServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _run(unit, ["sample=24", f"cache_dir={cache}"], server.url, monkeypatch)
+    _run(unit, ["sample=12", f"cache_dir={cache}"], server.url, monkeypatch)
     _assert_shown(unit.shown, capsys)
 
 
