@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import jsonlines
 import orjson
 
-from runner.data.files import DEEPEST, is_deep, open_file
+from runner.data.files import DEEPEST, is_deep, open_file, read_bytes
 from runner.data.problems import ProblemLog
 from runner.errors import RunnerError
 
@@ -83,8 +83,7 @@ def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[st
 
 def read_json(path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Any:
     """A file that is one JSON value. `error` is raised where it cannot be read or is none."""
-    with open_file(path, key, error) as file:
-        content = file.read()
+    content = read_bytes(path, key, error)
     try:
         return _parsed(content, path, None, log)
     except ValueError as problem:
