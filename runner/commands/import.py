@@ -11,8 +11,9 @@ import orjson
 
 from runner.commands import LANGUAGE, Command, Option, Place
 from runner.data.columns import FIELDS
-from runner.data.logs import Logs, read_logs
+from runner.data.logs import Logs, logs_of
 from runner.data.problems import ProblemLog
+from runner.data.tables import read_table
 from runner.errors import DataError, InputError
 from runner.system import terminal
 from runner.system.writing import replacing
@@ -48,16 +49,8 @@ def main(argv: Sequence[str]) -> int:
     log = ProblemLog(strict=options.strict)
     named = {field: getattr(options, field) for field in FIELDS if field not in OF_ITS_OWN and getattr(options, field)}
     separator = options.separator.replace("\\n", "\n").replace("\\t", "\t") if options.separator else None
-    logs = read_logs(
-        options.file,
-        "FILE",
-        log,
-        DataError,
-        columns=named,
-        encoding=options.encoding,
-        separator=separator,
-        sheet=options.sheet,
-    )
+    table = read_table(options.file, "FILE", log, DataError, encoding=options.encoding, sheet=options.sheet)
+    logs = logs_of(table, options.file, "FILE", log, DataError, columns=named, separator=separator)
     with replacing(out) as scratch, scratch.open("wb") as file:
         for _, case in logs.cases:
             file.write(orjson.dumps(case) + b"\n")
@@ -77,7 +70,6 @@ def _tell_problems(log: ProblemLog, say: Wording) -> None:
 def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     """What was taken, what was left, what cannot be judged, and the command that evaluates it."""
     n, counts = len(logs.cases), logs.counts
-    form = logs.form if logs.encoding is None else f"{logs.form}, {logs.encoding}"
     taken = [f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()]
     left = [f"  {say('left'):<{WIDTH}} {', '.join(logs.left)}"] if logs.left else []
     remarks = [
@@ -86,7 +78,7 @@ def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
         *unjudged(logs, say),
     ]
     return [
-        say("read", path=path, form=form, n=n),
+        say("read", path=path, form=logs.form, n=n),
         *taken,
         *left,
         *remarks,
@@ -110,13 +102,14 @@ def _part(count: int, n: int, say: Wording) -> str:
 
 def unjudged(logs: Logs, say: Wording) -> list[str]:
     """What the metrics will not say, for want of what."""
-    missing = [
-        ("answer", "no_answers"),
-        ("contexts", "no_contexts"),
-        ("reference", "no_references"),
-        ("expected_notes", "no_notes"),
+    has = {field for field in ("answer", "contexts", "reference", "expected_notes") if _count(logs, field)}
+    reference = "no_references" if "contexts" in has else "nothing_to_tell_right"
+    return [
+        *([] if "answer" in has else [say("no_answers")]),
+        *([] if "contexts" in has else [say("no_contexts")]),
+        *([] if "reference" in has else [say(reference)]),
+        *([] if "expected_notes" in has else [say("no_notes")]),
     ]
-    return [say(text) for field, text in missing if not _count(logs, field)]
 
 
 def next_words(out: Path, counts: dict[str, int] | object) -> list[str]:

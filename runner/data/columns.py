@@ -18,6 +18,8 @@ from typing import Any
 
 import jmespath
 import orjson
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
 
 from runner.data.fields import clean
 from runner.data.problems import ProblemLog
@@ -133,6 +135,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "created_at": ("created_at", "timestamp", "request_time", "일시", "작성일", "작성 시각", "생성 시각"),
     "checks": ("checks",),
 }
+DOCUMENT_NAMES: Mapping[str, tuple[str, ...]] = {
+    "id": ("id", "_id", "doc_id", "document_id", "문서 ID", "아이디", "번호"),
+    "title": ("title", "제목", "문서명", "문서 제목"),
+    "text": ("text", "content", "body", "document", "passage", "본문", "내용", "문서 내용", "문서", "텍스트"),
+    "lang": ("lang", "language", "언어"),
+}
 FIELDS = tuple(NAMES)
 TOP_LEVEL = frozenset({"id", "created_at", "tags", "checks"})  # not those of something inside of the row
 DEEP = 3  # objects in one another whose members are columns
@@ -141,6 +149,28 @@ TEXT_KEYS = ("text", "page_content", "pageContent", "content", "document", "pass
 ID_KEYS = ("id", "doc_id", "document_id", "chunk_id", "doc_uri", "source", "url", "uri", "문서 ID")
 YES = frozenset({"true", "yes", "y", "1", "o", "예", "네", "가능", "답변 가능", "참"})
 NO = frozenset({"false", "no", "n", "0", "x", "아니오", "아니요", "불가", "불가능", "답변 불가", "거짓"})
+
+
+@with_config(ConfigDict(extra="forbid"))
+class ColumnSettings(TypedDict, total=False):
+    """Names of columns; what is not named is guessed."""
+
+    question: str
+    answer: str
+    contexts: str
+    reference: str
+    id: str
+    history: str
+    language: str
+    difficulty: str
+    tags: str
+    answerable: str
+    expected_notes: str
+    ranking: str
+    created_at: str
+
+
+GUESSED: ColumnSettings = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +210,12 @@ def _members(row: Row, prefix: str, depth: int) -> Iterator[str]:
             yield from _members(value, f"{prefix}{name}.", depth - 1)
 
 
-def guess(field: str, known: Sequence[str]) -> str | None:
+def guess(field: str, known: Sequence[str], names: Mapping[str, Sequence[str]] = NAMES) -> str | None:
     """The column whose name stands first in NAMES; of several the first one. A whole name goes before the end of one,
     such as `inputs.question`."""
     whole = {_bare(name): name for name in reversed(known)}
     ends = {_bare(re.split(r"[./]", name.removesuffix("/value"))[-1]): name for name in reversed(known)}
-    for wanted in map(_bare, NAMES[field]):
+    for wanted in map(_bare, names[field]):
         if wanted in whole:
             return whole[wanted]
         if wanted in ends and (field not in TOP_LEVEL):
@@ -311,6 +341,8 @@ def asked(value: Any) -> tuple[str, list[dict[str, str]]]:
     if turns:
         return turns[-1]["text"], turns[:-1]
     value = _unpacked(value)
+    if isinstance(value, dict) and set(value) <= {"args", "kwargs"}:  # the call of a function
+        return asked(value["kwargs"] if value.get("kwargs") else next(iter(value.get("args") or ()), None))
     if isinstance(value, dict):
         name = guess("question", [str(name) for name in value])
         inner = value[name] if name is not None else next(iter(value.values())) if len(value) == 1 else None
@@ -425,7 +457,7 @@ def listed(value: Any, separators: Sequence[str], separator: str | None = None) 
     if not isinstance(value, str):
         return list(value) if isinstance(value, list | tuple) else [value]
     text = value.strip()
-    if separator is None and text[:1] in ("[", "{", "("):
+    if separator is None and text.startswith(("[", "{", "(", "array(")):
         inner = _json(text)
         inner = inner if isinstance(inner, list | dict) else of_python(text)
         if isinstance(inner, list | dict):
@@ -442,7 +474,7 @@ def of_python(text: str) -> Any:
         value = _literal(ast.parse(text, mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    if isinstance(value, list) and all(isinstance(item, str) for item in value) and "\n" in text:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return _without_commas(text, value)
     return value
 

@@ -9,7 +9,7 @@ from typing import Any
 from runner.data.columns import Cases, Column, chosen_columns, column_names, left_columns
 from runner.data.exports import recognised
 from runner.data.problems import ProblemLog, why_empty
-from runner.data.tables import SHOWN, Row, read_table
+from runner.data.tables import Row, Table
 from runner.errors import RunnerError
 
 
@@ -19,7 +19,6 @@ class Logs:
     column or the place in the form; `left`: columns of which nothing is taken. `repeated_ids` got a number."""
 
     form: str
-    encoding: str | None
     taken: Mapping[str, str]
     left: Sequence[str]
     cases: Sequence[tuple[int | None, dict[str, Any]]]
@@ -28,7 +27,8 @@ class Logs:
     repeated_ids: int
 
 
-def read_logs(
+def logs_of(
+    table: Table,
     path: str,
     key: str,
     log: ProblemLog,
@@ -36,16 +36,13 @@ def read_logs(
     *,
     columns: Mapping[str, str],
     prefix: str = "",
-    encoding: str | None = None,
     separator: str | None = None,
-    sheet: str | None = None,
 ) -> Logs:
     """`columns`: names of columns by field, as far as they are named; `prefix` stands before a field in messages.
 
-    A row that cannot be used is an error in the log and left out. Raises `error` for a file that cannot be read, for a
-    column that it has not, and where nothing in it is a question.
+    A row that cannot be used is an error in the log and left out. Raises `error` for a column that the table has not,
+    and where nothing in it is a question.
     """
-    table = read_table(path, key, log, error, encoding=encoding, sheet=sheet)
     export = recognised(table)
     rows = export.rows if export else [(line, row, {}) for line, row in table.rows]
     log.stop_if_strict()
@@ -64,9 +61,9 @@ def read_logs(
     log.stop_if_strict()
     if not made:
         raise error(f"{key}: no row of {path} can be used{why_empty(log, path)}")
-    form = export.name if export else SHOWN.get(table.kind, table.kind.upper())
     left = [] if export else left_columns(originals, chosen.values())
-    return Logs(form, table.encoding, taken, left, made, cases.counts, cases.blank_answers, cases.repeated_ids)
+    form = export.name if export else table.shown
+    return Logs(form, taken, left, made, cases.counts, cases.blank_answers, cases.repeated_ids)
 
 
 def _cells(row: Row, columns: Mapping[str, Column]) -> dict[str, Any]:

@@ -20,8 +20,8 @@ Other keys are free to stand there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields, clean
@@ -31,9 +31,11 @@ from runner.errors import DataError
 from runner.records import Context, Given, Query, Span, Turn
 from runner.system.spool import Spool
 
+LineT = TypeVar("LineT", int, int | None)
+
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
-    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain"}
+    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain", "checks"}
 )
 INSTEAD_OF_GOLD = ("answers", "checks", "answer", "contexts", "ranking")  # something that an answer is judged by
 NO_GOLD = "an answerable question needs a gold note, known answers or the answer of a system"
@@ -45,16 +47,25 @@ def read_queries(path: str, key: str, log: ProblemLog) -> Sequence[tuple[int, Qu
 
     Raises DataError when the file cannot be read or holds no usable query.
     """
-    queries = Spool(_numbered(path, key, log))
+    return queries_of(read_jsonl(path, key, log, DataError), path, key, log)
+
+
+def queries_of(
+    records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, key: str, log: ProblemLog
+) -> Sequence[tuple[LineT, Query]]:
+    """As `read_queries`, of lines that are read already."""
+    queries = Spool(_numbered(records, path, log))
     log.stop_if_strict()
     if not queries:
         raise DataError(f"{key}: no queries in {path}{why_empty(log, path)}")
     return queries
 
 
-def _numbered(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, Query]]:
+def _numbered(
+    records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, log: ProblemLog
+) -> Iterator[tuple[LineT, Query]]:
     seen: dict[str, str] = {}
-    for line, data in read_jsonl(path, key, log, DataError):
+    for line, data in records:
         fields = Fields(data, path, line, log)
         query = _query(fields)
         if query is not None and is_new(fields, query.id, seen):

@@ -65,6 +65,12 @@ class Table:
     encoding: str | None = None
 
     @property
+    def shown(self) -> str:
+        """`CSV (CP949)`."""
+        name = SHOWN.get(self.kind, self.kind.upper())
+        return name if self.encoding is None else f"{name} ({self.encoding})"
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """In the order in which they come."""
         return tuple(dict.fromkeys(name for _, row in self.rows for name in row))
