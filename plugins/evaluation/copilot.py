@@ -357,7 +357,7 @@ class Copilot:
             right.LABEL: decision.by,
             "lost_at": None if decision.right is None else self._lost_at(case, output, values, decision.right),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
-            "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
+            "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
         }
         if output.answer.refused and not case.probe.answerable:  # a right refusal is no failure of generation
             labels = {name: labels[name] for name in (right.LABEL, "lost_at")}
