@@ -26,6 +26,7 @@ from runner.errors import (
     did_you_mean,
     unexpected,
 )
+from runner.llm.calls import FILE as CALLS
 from runner.llm.models import models_among
 from runner.metrics.aggregate import aggregate
 from runner.metrics.catalogue import DECLARED, declared_by, declared_in
@@ -216,6 +217,8 @@ def _claim(job: Job, origin: Mapping[str, Any]) -> None:
         with Journal(journal, again=False) as rows:
             rows.take_back()
         journal.rename(aside)
+        if (calls := journal.with_name(CALLS)).exists():
+            calls.rename(aside.with_name(f"calls{aside.name.removeprefix('per_item')}.zst"))
         what = job.say("progress.and").join(job.say(f"progress.{name}") for name in _changed(before, origin))
         terminal.note(job.say("progress.starting_over", what=what, folder=job.folder, aside=aside.name))
     write_json(journal.with_name(PROVENANCE), origin)
