@@ -91,6 +91,14 @@ def test_all_files_or_none(tmp_path: Path) -> None:
     assert FaqGuideDataset().preflight() == []
 
 
+def test_documents_without_questions(tmp_path: Path) -> None:
+    files = {name: lines(tmp_path / f"{name}.jsonl", [{"id": name, "text": "text"}]) for name in ("faq", "guide")}
+    dataset = FaqGuideDataset(**files)
+    assert dataset.preflight() == []
+    data = dataset.load()
+    assert ([document.id for document in data.corpus.documents], list(data.queries)) == (["faq", "guide"], [])
+
+
 def test_an_id_in_both_collections_or_both_files_of_questions(tmp_path: Path) -> None:
     faq = lines(tmp_path / "faq.jsonl", [{"id": "x", "text": "답"}])
     guide = lines(tmp_path / "guide.jsonl", [{"id": "g", "text": "text"}])
