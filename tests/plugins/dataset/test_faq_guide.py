@@ -31,7 +31,7 @@ def built_in() -> DataSet:
 def test_what_comes_with_the_program_is_without_fault(built_in: DataSet) -> None:
     assert built_in.problems == ()
     kinds = Counter((document.metadata["doc_type"], document.language) for document in built_in.corpus.documents)
-    assert kinds == {("faq", "ko"): 12, ("guide", "ko"): 8, ("faq", "en"): 12, ("guide", "en"): 8}
+    assert kinds == {("faq", "ko"): 16, ("guide", "ko"): 15, ("faq", "en"): 16, ("guide", "en"): 15}
     asked = Counter((query.language, query.answerable) for query in built_in.queries)
     assert asked == {("ko", True): 32, ("ko", False): 6, ("en", True): 32, ("en", False): 6}
     for query in built_in.queries:
