@@ -395,6 +395,19 @@ class Declining(Protocol):
     refuse_below: float | None
 
 
+@runtime_checkable
+class Prompting(Protocol):
+    """A generator that asks a model, and can show what it would send.
+
+    class ServerGenerator:
+        def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
+            return [("system", self.rules), ("user", self.prompt(query, contexts))]
+    """
+
+    def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
+        """Role and text of each, in the order in which they are sent."""
+
+
 class Judge(Protocol):
     """`on_failure`: whether a judgement that failed counts as 0 or not at all."""
 
@@ -604,7 +617,7 @@ ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurr
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
     Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
-    Generator: (Declining,),
+    Generator: (Declining, Prompting),
     Judge: (Completing, HealthChecked, Limited, Reading),
     Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
 }

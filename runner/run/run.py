@@ -180,7 +180,9 @@ def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:
 def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     """One case, a seeded sample in file order, or all. Raises InputError when nothing is left."""
     if not cases:
-        raise InputError("the data set has no usable case; errors.jsonl lists what was wrong")
+        raise InputError(
+            "the data set has no usable case: no questions (dataset.queries), or none without a fault (errors.jsonl)"
+        )
     if options.case is not None:
         ids = [case.id for case in cases]
         found = [place for place, id in enumerate(ids) if id == options.case]
