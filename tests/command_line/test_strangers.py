@@ -18,7 +18,7 @@ import yaml
 
 from runner.cli import main
 from runner.config.frozen import Frozen
-from tests.command_line.started import command
+from tests.command_line.started import ended
 from tests.record_folders import change, copy_of, read, small_records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,8 +103,8 @@ def unchanged(values: Mapping[str, Any]) -> None: ...
 
 
 def ran(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    told = {**os.environ, "PYTHONPATH": os.pathsep.join([".", str(ROOT)]), "OPENAI_API_KEY": SECRET, **environment}
-    return subprocess.run(command(*words), capture_output=True, text=True, check=False, env=told)
+    told = {"PYTHONPATH": os.pathsep.join([".", str(ROOT)]), "OPENAI_API_KEY": SECRET, **environment}
+    return ended(*words, **told)
 
 
 def typed(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
