@@ -105,7 +105,7 @@ def test_heavy_packages_are_imported_where_they_are_used() -> None:
 # What writes by itself: each redacts what it writes, or writes nothing that comes from outside.
 OWN_FILES = {
     "runner.system.redaction", "runner.system.writing", "runner.system.journal", "runner.config.frozen",
-    "runner.system.store", "runner.retrieval.ranking_files", "runner.domains.agent.coverage",
+    "runner.system.store", "runner.llm.calls", "runner.retrieval.ranking_files", "runner.domains.agent.coverage",
     "plugins.retriever.semantic", "plugins.tracking.mlflow", "runner.domains.memory.embedded_server",
 }  # fmt: skip
 OWN_PRINTS = {"runner.system.terminal", "runner.system.redaction", "runner.commands.chat"}

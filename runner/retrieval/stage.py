@@ -116,11 +116,8 @@ class Retrieval:
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         started = time.perf_counter()
-        index = await in_thread(self.retriever.index, self.corpus, workspace)
+        index = await self.index(workspace)
         indexed = time.perf_counter()
-        self._answer_model = answer_model(self.retriever)
-        if self._answer_model is not None:
-            self._terms = await in_thread(terms_of, self.corpus, workspace)
         self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
@@ -137,6 +134,14 @@ class Retrieval:
         }
         return Preparation(facts, timing)
 
+    async def index(self, workspace: Workspace) -> Mapping[str, Any]:
+        """Everything that a search needs, once the corpus is loaded. Returns what the retriever tells of its index."""
+        facts = await in_thread(self.retriever.index, self.corpus, workspace)
+        self._answer_model = answer_model(self.retriever)
+        if self._answer_model is not None:
+            self._terms = await in_thread(terms_of, self.corpus, workspace)
+        return facts
+
     def _searcher(self) -> Searcher:
         return Searcher(
             self.retriever,
@@ -146,6 +151,12 @@ class Retrieval:
             seed=self.seed,
             warmup=self.warmup,
         )
+
+    async def look_up(self, query: Query) -> Retrieved:
+        """What is found for a query that nobody knew before the index stood: its ranking is not stored. Raises as
+        `retrieved`."""
+        ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
+        return self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error))
 
     def retrieved(self, query: Query) -> Retrieved:
         """Charges the case for what its ranking cost. Raises TimeoutError or EvaluationError where the query could not
@@ -160,7 +171,9 @@ class Retrieval:
 
     def found(self, query: Query) -> Retrieved:
         """As `retrieved`, without a charge: to look at it once more."""
-        entry = self._entry(query)
+        return self._read(query, self._entry(query))
+
+    def _read(self, query: Query, entry: Ranked) -> Retrieved:
         if entry.error is not None:
             raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
