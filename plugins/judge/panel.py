@@ -10,7 +10,7 @@ from pydantic import Field
 
 from runner.llm import graded
 from runner.llm.votes import Combine, combined, gathered, judged_by, kept_votes
-from runner.protocols import Judge, offered
+from runner.protocols import Judge, Learning, offered
 from runner.records import Judgement
 
 
@@ -36,6 +36,12 @@ class PanelJudge:
         self.on_failure, self.health = on_failure, health
         ways: dict[str, Combine] = {"mean": statistics.fmean, "median": statistics.median, "majority": self._majority}
         self._combine = ways[combine]
+
+    def learn(self, rubrics: Mapping[str, Any]) -> None:
+        """Members that judge by rules of their own learn nothing, and fail where they are asked."""
+        for judge in self.judges.values():
+            if isinstance(judge, Learning):
+                judge.learn(rubrics)
 
     @property
     def provenance(self) -> Mapping[str, Any]:

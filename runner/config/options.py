@@ -32,7 +32,7 @@ PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", 
 NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
     "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "budget", "provider", "run_timeout_ms",
-    "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
+    "metric", "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
     "save_snapshot", "baseline", "baselines",
 }  # fmt: skip
 
@@ -88,6 +88,7 @@ class RunOptions(Strict):
     cache: Literal["use", "none", "read", "refresh", "replay"]
     budget: BudgetOptions
     provider: dict[str, ProviderSettings]
+    metric: dict[str, Any] = Field(default_factory=dict)  # of which the evaluation takes what it can
     report: ReportOptions
 
     @field_validator("cutoffs")
@@ -124,6 +125,7 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
     if not _is_component(cfg, "evaluation"):
         return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
     problems += check(*(node_of(cfg, name) for name in _names(cfg) if _is_component(cfg, name)))
+    problems += _metric_problems(cfg)
     problems += _model_problems(cfg)
     problems += thresholds_of(cfg)[1]
     problems += _beyond(OmegaConf.to_container(cfg))
@@ -144,6 +146,15 @@ def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
             yield from _beyond(inner, f"{key}.{name}" if key else str(name))
     elif isinstance(value, int | float) and abs(value) > LARGEST:
         yield Problem(key, "expected a number from -1e15 to 1e15")
+
+
+def _metric_problems(cfg: DictConfig) -> Iterator[Problem]:
+    """Metrics that were chosen although the evaluation takes none."""
+    chosen = plain_value(cfg, "metric") if "metric" in cfg else {}
+    if "_target_" in chosen:
+        yield Problem("metric._target_", "expected metrics by name")
+    elif chosen and not any(key.startswith("metric.") for key in keys(cfg.evaluation)):
+        yield Problem("metric", f"{evaluation_name(cfg)} takes no further metrics; full_rag and retrieval_only do")
 
 
 def _model_problems(cfg: DictConfig) -> list[Problem]:

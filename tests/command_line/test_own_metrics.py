@@ -1,0 +1,216 @@
+"""A metric that somebody wrote as one YAML: judged by a model, compared, gated, swept, tracked, calibrated."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.cli import main
+from runner.tracking.entry import run_entry
+from tests.services.models_replies import Reply, completion
+from tests.services.models_server import ModelsServer
+from tests.small_data import CORPUS, write_jsonl, write_texts
+
+TONE = """\
+# @package metric.tone
+# Is the answer polite?
+_target_: plugins.metric.rubric.Rubric
+label: {en: Politeness, ko: 공손함}
+meaning: {en: How polite it is., ko: 답변이 얼마나 공손한지}
+criteria:
+  en: The answer is polite.
+  ko: 답변이 공손합니다.
+fields: [question, answer]
+scale: [1, 5]
+"""
+ANSWERS = [
+    ("q1", "en", "How long does the Moon need?", "It needs 27 days, with pleasure.", "moon"),
+    ("q2", "en", "Which planet is red?", "Mars, you fool.", "mars"),
+    ("q3", "en", "How far is light from the Sun?", "Eight minutes, with pleasure.", "sun"),
+    ("질4", "ko", "달은 며칠에 한 바퀴 도나요?", "27일입니다.", "달"),
+    ("질5", "ko", "붉은 행성은 무엇인가요?", "화성이지 바보야.", "화성"),
+    ("질6", "ko", "빛이 몇 분 걸리나요?", "8분입니다.", "해"),
+]
+RUDE = re.compile(r"fool|바보")
+BY_CRITERIA = re.compile("in one respect|한 가지 측면")
+
+
+def polite(body: dict[str, Any]) -> Reply | None:
+    """5 points for the polite, 1 for the rude; whatever else is asked, 1.0."""
+    system, user = (str(message["content"]) for message in body["messages"][:2])
+    score = (1 if RUDE.search(user) else 5) if BY_CRITERIA.search(system) else 1.0
+    return completion(body, json.dumps({"reasoning": "왜냐하면" if "당신은" in system else "Because.", "score": score}))
+
+
+@pytest.fixture
+def words(server: ModelsServer, tmp_path: Path) -> list[str]:
+    """A run whose answers are given, with the tone of somebody's own folder."""
+    server.respond = polite
+    write_texts(tmp_path, {"mine/metric/tone.yaml": TONE})
+    queries = [
+        {"id": id, "query": text, "answerable": True, "expected_notes": [gold], "answer": answer, "language": language}
+        for id, language, text, answer, gold in ANSWERS
+    ]
+    return [
+        *("+experiment=full_rag", "--config-dir", "mine", "+metric=[tone]", "generator=given", "retriever=keyword"),
+        *("dataset=jsonl", f"dataset.corpus={write_jsonl(tmp_path / 'corpus.jsonl', CORPUS)}"),
+        f"dataset.queries={write_jsonl(tmp_path / 'queries.jsonl', queries)}",
+        *("judge=openai", "judge.model=local:small", f"provider.local.base_url={server.url}"),
+        *("tracking=none", "judge.health=false"),
+    ]
+
+
+def read(path: str) -> Any:
+    return json.loads(Path(path).read_text("utf-8"))
+
+
+def tones(server: ModelsServer) -> list[dict[str, Any]]:
+    return [body for body in server.requests if BY_CRITERIA.search(body["messages"][0]["content"])]
+
+
+def test_a_run_shows_it_in_both_languages_everywhere(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "out=en"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"Politeness:\s+0\.6667 .*6/6", shown)
+    assert re.search(r"\| Politeness \| \*\*0\.6667\*\* \| .* \| 6/6 \| good \| How polite it is\. \|", text("en"))
+    assert "Politeness" in Path("en/report.html").read_text("utf-8")
+    assert read("en/summary.json")["metrics"]["tone"]["value"] == pytest.approx(4 / 6)
+    slices = read("en/summary.json")["slices"]["language"]
+    assert [slices[language]["tone"]["n"] for language in ("en", "ko")] == [3, 3]
+    prompts = [body["messages"][0]["content"] for body in tones(server)]
+    assert sum("답변이 공손합니다." in prompt for prompt in prompts) == 3 == len(prompts) - 3
+    assert run_entry(Path("en"), slices=[]).metrics["tone"] == pytest.approx(2 / 3)
+
+    assert main([*words, "out=ko", "report.language=ko"]) == 0
+    assert "공손함:" in capsys.readouterr().out and "| 공손함 | **0.6667** |" in text("ko")
+    assert len(tones(server)) == 6  # nothing is paid twice
+
+
+def text(folder: str) -> str:
+    return Path(folder, "summary.md").read_text("utf-8")
+
+
+def test_without_control_items_the_report_says_so_and_with_them_it_rates_the_judge(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    checked = [word for word in words if word != "judge.health=false"]
+    assert main([*checked, "out=a"]) == 0
+    assert "Politeness: without control items, so that nothing says how far the judge can be trusted with it." in text(
+        "a"
+    )
+    controls = "controls: [{expected: pass, question: q, answer: a}, {expected: fail, question: q, answer: fool}]\n"
+    Path("mine/metric/tone.yaml").write_text(TONE + controls, "utf-8")
+    assert main([*checked, "out=b"]) == 0
+    health = read("b/summary.json")["facts"]["judge_health"]["tone"]
+    assert (health["n"], health["false_accept"]["k"], health["false_reject"]["k"]) == (2, 0, 0)
+    assert "without control items" not in text("b")
+
+
+def test_other_criteria_are_asked_anew_and_cannot_be_compared(words: list[str], server: ModelsServer) -> None:
+    assert main([*words, "out=a"]) == 0
+    before = len(tones(server))
+    Path("mine/metric/tone.yaml").write_text(TONE.replace("is polite.", "is polite and warm."), "utf-8")
+    assert main([*words, "out=b", "compare=a"]) == 5
+    assert len(tones(server)) == before + 3  # those in English; the Korean criteria are what they were
+    record = read("b/compare.json")
+    assert "tone" not in [each["name"] for each in record["metrics"]]
+    (refused,) = [each for each in record["not_comparable"] if each["metric"] == "tone"]
+    assert [(reason["kind"], reason["names"]) for reason in refused["reasons"]] == [("identity", ["judge_prompt.tone"])]
+    assert {"right", "mean_faithfulness"} <= {each["name"] for each in record["metrics"]}
+
+
+def test_a_folder_of_other_criteria_is_another_run(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, "out=a"]) == 0
+    Path("mine/metric/tone.yaml").write_text(TONE.replace("is polite.", "is polite and warm."), "utf-8")
+    assert main([*words, "out=a"]) == 1
+    assert "out: a holds another run or sweep; choose another folder or remove it" in capsys.readouterr().err
+
+
+def test_a_rule_of_the_gate_and_a_threshold_know_it(words: list[str], server: ModelsServer) -> None:
+    assert main([*words, "out=a", "threshold.tone=0.6"]) == 0
+    assert main([*words, "out=b", "threshold.tone=0.9"]) == 4
+    queries = Path("queries.jsonl")
+    queries.write_text(queries.read_text("utf-8").replace("with pleasure", "you fool"), "utf-8")
+    rule = "regression.rules=[{metric:tone,margin:0.1}]"
+    assert main([*words, "out=c", "compare=a", rule, "fail_on_regression=true"]) == 4
+
+
+def test_a_sweep_has_a_column_for_it(words: list[str]) -> None:
+    assert main([*words, "k=1,2", "out=s"]) == 0
+    assert "| Politeness |" in text("s").replace("Politeness", "Politeness", 1)
+    assert "tone" in Path("s/cells.csv").read_text("utf-8").splitlines()[0]
+
+
+def test_it_is_calibrated_against_people(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratings = [5, 1, 4, 5, 2, 5]
+    labels = [
+        {"id": id, "question": text, "answer": answer, "language": language, "ratings": {"tone": rating}}
+        for (id, language, text, answer, _), rating in zip(ANSWERS, ratings, strict=True)
+    ]
+    write_jsonl(Path("labels.jsonl"), labels)
+    judge = [word for word in words if word.startswith(("judge", "provider", "--config-dir", "mine", "+metric"))]
+    assert main(["calibrate", "labels.jsonl", "scale=1,5", "ratings=tone", *judge, "out=c"]) == 0
+    found = read("c/calibration.json")["rubrics"]["tone"]
+    assert (found["n_judged"], found["mean_judge"]) == (6, pytest.approx(4 / 6))
+    assert found["pearson"]["value"] > 0.95 and found["kappa"] == 1.0
+    assert "Judge against people: openai – Politeness" in capsys.readouterr().out
+    asked = len(tones(server))
+    Path("mine/metric/tone.yaml").write_text(TONE.replace("is polite.", "is polite and warm."), "utf-8")
+    assert main(["calibrate", "labels.jsonl", "scale=1,5", "ratings=tone", *judge, "out=d"]) == 0
+    assert len(tones(server)) == asked + 3
+
+
+# --- bad input ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("fields: [question, answer]", "fields: [question, trace]"), "the evaluation shows no 'trace' to a judge"),
+        (("fields: [question, answer]", "fields: [questions]"), "got 'questions'; did you mean 'question'?"),
+        (("scale: [1, 5]", "scales: [1, 5]"), "metric.tone.scales: unknown setting; did you mean 'scale'?"),
+        (("# @package metric.tone\n", ""), "/mine/metric/tone.yaml: its first line has to be `# @package metric.tone`"),
+        (("label: {en: Politeness, ko: 공손함}", "label: {en: Politeness, fr: Politesse}"), "metric.tone.label.fr"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_told_before_anything_runs(
+    change: tuple[str, str], message: str, words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert change[0] in TONE
+    Path("mine/metric/tone.yaml").write_text(TONE.replace(*change), "utf-8")
+    assert main([*words, "out=a"]) == 1
+    assert message in capsys.readouterr().err
+    assert server.count == 0 and not Path("a/per_item.jsonl").exists()
+
+
+def test_a_judge_of_rules_takes_no_criteria(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    lexical = [word for word in words if not word.startswith("judge")]
+    assert main([*lexical, "judge=lexical"]) == 1
+    assert capsys.readouterr().err == (
+        "error: 1 problem in the configuration:\n"
+        "  metric.tone: LexicalJudge judges by rules of its own and takes no criteria; expected judge=openai or "
+        "judge=panel\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["metric=[tonne]"], "metric: no choice 'tonne'; did you mean 'tone'?"),
+        (
+            ["+experiment=links", "metric=[tone]"],
+            "metric: links takes no further metrics; full_rag and retrieval_only do",
+        ),
+        (["+experiment=retrieval_only", "+metric=[tone]"], "metric.tone: the evaluation has no judge to ask; "),
+        (["metric=[recall,right]"], "metric.right: the evaluation measures no 'right'; known: hit_rate, map"),
+    ],
+)  # fmt: skip
+def test_a_wrong_choice_is_told(typed: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*typed, "tracking=none"]) == 1
+    assert message in capsys.readouterr().err
