@@ -13,6 +13,7 @@
     ranking             list of ids or of {"id", "score"}: what another system returned
     contexts            list of texts or of {"id", "text", "title"}: what its generator saw
     answer              text: what it said
+    checks              list of checks of the answer, such as {"contains": "27 days"} (runner.metrics.checks)
 
 Other keys are free to stand there.
 """
@@ -27,12 +28,13 @@ from runner.data.fields import Fields, clean
 from runner.data.jsonl import described, read_jsonl
 from runner.data.problems import ProblemLog, why_empty
 from runner.errors import DataError
-from runner.records import Context, Given, Query, Span, Turn
+from runner.metrics.checks import read_check
+from runner.records import Check, Context, Given, Query, Span, Turn
 from runner.system.spool import Spool
 
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
-    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain"}
+    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain", "checks"}
 )
 MANY_NOTES = 2  # one gold note and one beside it; more make a question hard to score
 
@@ -78,6 +80,7 @@ def _query(fields: Fields) -> Query | None:
         tags=fields.tags(),
         given=Given(_ranking(fields), contexts_of(fields), fields.text("answer")),
         history=history_of(fields),
+        checks=_checks(fields),
     )
     if not fields.failed:
         _check_answerable(fields, query)
@@ -162,6 +165,16 @@ def _turn(fields: Fields, name: str, item: Any) -> Turn | None:
         inner.wrong("role", '"user" or "assistant"', role)
     fields.failed |= inner.failed
     return None if inner.failed else Turn(role, text)
+
+
+def _checks(fields: Fields) -> tuple[Check, ...]:
+    checks = []
+    for number, entry in enumerate(fields.items("checks") or ()):
+        try:
+            checks.append(read_check(entry))
+        except ValueError as error:
+            fields.error(f"checks[{number}]", str(error))
+    return tuple(checks)
 
 
 # --- what another system returned -------------------------------------------------------------------

@@ -214,3 +214,97 @@ def test_a_judge_of_rules_takes_no_criteria(words: list[str], capsys: pytest.Cap
 def test_a_wrong_choice_is_told(typed: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*typed, "tracking=none"]) == 1
     assert message in capsys.readouterr().err
+
+
+# --- checks -------------------------------------------------------------------------------------------
+
+
+def checked_queries(folder: Path, checks: dict[str, list[Any]]) -> list[str]:
+    queries = [
+        {
+            "id": id,
+            "query": text,
+            "answerable": True,
+            "expected_notes": [gold],
+            "answer": answer,
+            "language": language,
+            "checks": checks.get(id, []),
+        }
+        for id, language, text, answer, gold in ANSWERS
+    ]
+    corpus = write_jsonl(folder / "corpus.jsonl", CORPUS)
+    return [
+        *("+experiment=full_rag", "generator=given", "retriever=keyword", "dataset=jsonl", f"dataset.corpus={corpus}"),
+        *(f"dataset.queries={write_jsonl(folder / 'queries.jsonl', queries)}", "tracking=none", "judge.health=false"),
+    ]
+
+
+def test_checks_of_cases_are_a_metric_with_a_reason_for_each_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = checked_queries(
+        tmp_path,
+        {
+            "q1": [{"contains": "27 days"}, {"type": "not-regex", "value": "fool"}],
+            "q2": [{"contains": "Mars"}, {"not_contains": "fool"}, {"max-words": 2}, {"contains": "planet"}],
+        },
+    )
+    assert main([*words, "out=a"]) == 0
+    assert re.search(r"Checks Passed:\s+0\.6250 .* 2/2", capsys.readouterr().out)
+    rows = {row["id"]: row for row in map(json.loads, Path("a/per_item.jsonl").read_text("utf-8").splitlines())}
+    assert (rows["q1"]["metrics"]["checks"], rows["q2"]["metrics"]["checks"]) == (1.0, 0.25)
+    assert "checks" not in rows["q3"]["metrics"]
+    reason = (
+        "1/4; not-contains: fool: expected not: “fool” in the answer; max-words: 2: expected at most 2 words, found 3"
+    )
+    assert rows["q2"]["judgements"]["checks"]["reasoning"].startswith(reason)
+    for name in ("summary.md", "report.html"):
+        assert "expected at most 2 words, found 3" in Path("a", name).read_text("utf-8")
+    assert main([*words, "out=b", "report.language=ko"]) == 0
+    assert "검사 통과율" in text("b")
+
+
+def test_checks_of_the_whole_set_are_yaml_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = """\
+        # @package metric.policy
+        _target_: plugins.metric.checks.Checks
+        label: {en: Policy, ko: 정책}
+        checks:
+          - {not_icontains: FOOL}
+          - {max_words: 5, weight: 3}
+    """
+    write_texts(tmp_path, {"mine/metric/policy.yaml": re.sub("(?m)^        ", "", policy)})
+    words = [*checked_queries(tmp_path, {}), "--config-dir", "mine", "metric=[right,policy]"]
+    assert main([*words, "out=a"]) == 0
+    assert read("a/summary.json")["metrics"]["policy"]["value"] == pytest.approx((5 + 0.75 + 0.0) / 6, abs=0.2)
+    assert re.search(r"Policy:\s+0\.", capsys.readouterr().out)
+    changed = Path("mine/metric/policy.yaml")
+    changed.write_text(changed.read_text("utf-8").replace("max_words: 5", "max_words: 4"), "utf-8")
+    assert main([*words, "out=b", "compare=a"]) == 5
+    changed.write_text(changed.read_text("utf-8").replace("max_words: 4", "max_word: 4"), "utf-8")
+    capsys.readouterr()
+    assert main([*words, "out=c"]) == 1
+    assert "metric.policy.checks.1.type: no check 'max_word'; did you mean 'max-words'?" in capsys.readouterr().err
+
+
+def test_a_wrong_check_of_a_case_is_told_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = checked_queries(tmp_path, {"q2": [{"contains": "Mars"}, {"regex": "("}]})
+    assert main([*words, "strict=true", "out=a"]) == 1
+    assert "queries.jsonl:2: checks[1]: value: '(' is no pattern: missing )" in capsys.readouterr().err
+    assert not Path("a/per_item.jsonl").exists()
+
+
+# --- ranking measures ---------------------------------------------------------------------------------
+
+
+def test_ranking_measures_are_chosen_by_name(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = "metric=[ndcg,rbp,err,r_precision,bpref,judged,success]"
+    assert main(["+experiment=retrieval_only", *data, chosen, "k=2", "metric.rbp.p=0.5", "out=a"]) == 0
+    metrics = read("a/summary.json")["metrics"]
+    assert {"rbp", "err_at_k", "err_at_3", "r_precision", "bpref", "judged_at_k", "success_at_1", "ndcg_at_k"} <= {
+        *metrics
+    }
+    assert "recall_at_k" not in metrics and metrics["rbp"]["n"] == 6
+    shown = capsys.readouterr().out
+    assert re.search(r"RBP:\s+0\.", shown) and re.search(r"ERR@2:\s+", shown)
+    assert "| bpref | " in text("a") and "nDCG@2" in text("a")
