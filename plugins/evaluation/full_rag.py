@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from runner.domains.agent import report as agent_report
 from runner.errors import FallsShortError, Problem
-from runner.llm.chosen import HEALTH, UNCHECKED, Chosen
+from runner.llm.chosen import HEALTH, Chosen
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health, unread
 from runner.llm.metering import so_far
@@ -154,8 +154,7 @@ class FullRag:
         if not offered(self.judge_, "health"):
             return {}
         controls = [*answer_controls(self._checked()), *self.chosen.controls]
-        unchecked = {UNCHECKED: self.chosen.unchecked} if self.chosen.unchecked else {}
-        return {HEALTH: await check_health(self.judge_, controls), **unchecked}
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
     def _checked(self) -> list[str]:
         return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from runner.errors import Problem
 from runner.llm import graded
 from runner.llm.votes import Combine, combined, gathered, judged_by, kept_votes
 from runner.protocols import Judge, Learning, offered
@@ -32,16 +33,29 @@ class PanelJudge:
         health: bool = True,
     ) -> None:
         self.judges = judges
+        self._learned: dict[str, None] = {}
         self.threshold = threshold
         self.on_failure, self.health = on_failure, health
         ways: dict[str, Combine] = {"mean": statistics.fmean, "median": statistics.median, "majority": self._majority}
         self._combine = ways[combine]
 
     def learn(self, rubrics: Mapping[str, Any]) -> None:
-        """Members that judge by rules of their own learn nothing, and fail where they are asked."""
+        self._learned |= dict.fromkeys(rubrics)
         for judge in self.judges.values():
             if isinstance(judge, Learning):
                 judge.learn(rubrics)
+
+    def preflight(self) -> list[Problem]:
+        """Of members that are to judge by criteria and take none."""
+        deaf = {name: judge for name, judge in self.judges.items() if self._learned and not isinstance(judge, Learning)}
+        asked = ", ".join(self._learned)
+        return [
+            Problem(
+                f"judge.judges.{name}",
+                f"{type(judge).__name__} judges by rules of its own and takes no criteria, as those of {asked}",
+            )
+            for name, judge in deaf.items()
+        ]
 
     @property
     def provenance(self) -> Mapping[str, Any]:

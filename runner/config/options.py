@@ -154,7 +154,7 @@ def _metric_problems(cfg: DictConfig) -> Iterator[Problem]:
     if "_target_" in chosen:
         yield Problem("metric._target_", "expected metrics by name")
     elif chosen and not any(key.startswith("metric.") for key in keys(cfg.evaluation)):
-        yield Problem("metric", f"{evaluation_name(cfg)} takes no further metrics; full_rag and retrieval_only do")
+        yield Problem("metric", f"{evaluation_name(cfg)} takes no further metrics")
 
 
 def _model_problems(cfg: DictConfig) -> list[Problem]:

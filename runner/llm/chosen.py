@@ -76,12 +76,21 @@ class Chosen:
         checked = {controls.rubric for controls in self.controls}
         return [name for name in self.rubrics if name not in checked]
 
+    @property
+    def unchecked_facts(self) -> dict[str, list[str]]:
+        """For the report; nothing where every rubric has control items."""
+        return {UNCHECKED: self.unchecked} if self.unchecked else {}
+
     def problems(self) -> Iterator[Problem]:
         """Why what was chosen cannot be measured."""
         known = [metric.name for metric in self._offered.metrics]
         for name, choice in self.choices.items():
             for wanted in choice.offered if isinstance(choice, Offering) else ():
-                if wanted not in known:
+                if not known:
+                    yield Problem(
+                        f"metric.{name}", "the evaluation reports all of its own metrics; others can be added"
+                    )
+                elif wanted not in known:
                     yield Problem(f"metric.{name}", f"the evaluation measures no '{wanted}'{did_you_mean('', known)}")
         for name, choice in self._asking.items():
             yield from self._problems_of(f"metric.{name}", choice)

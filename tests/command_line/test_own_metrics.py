@@ -205,7 +205,7 @@ def test_a_judge_of_rules_takes_no_criteria(words: list[str], capsys: pytest.Cap
         (["metric=[tonne]"], "metric: no choice 'tonne'; did you mean 'tone'?"),
         (
             ["+experiment=links", "metric=[tone]"],
-            "metric: links takes no further metrics; full_rag and retrieval_only do",
+            "metric: links takes no further metrics",
         ),
         (["+experiment=retrieval_only", "+metric=[tone]"], "metric.tone: the evaluation has no judge to ask; "),
         (["metric=[recall,right]"], "metric.right: the evaluation measures no 'right'; known: hit_rate, map"),
@@ -308,3 +308,83 @@ def test_ranking_measures_are_chosen_by_name(data: list[str], capsys: pytest.Cap
     shown = capsys.readouterr().out
     assert re.search(r"RBP:\s+0\.", shown) and re.search(r"ERR@2:\s+", shown)
     assert "| bpref | " in text("a") and "nDCG@2" in text("a")
+
+
+# --- other evaluations, other judges, classes ---------------------------------------------------------
+
+
+def test_a_memory_is_judged_by_criteria_of_ones_own(server: ModelsServer, tmp_path: Path) -> None:
+    server.respond = lambda body: polite(body) if BY_CRITERIA.search(body["messages"][0]["content"]) else None
+    tone = TONE.replace("[question, answer]", "[question, memory]")
+    write_texts(tmp_path, {"mine/metric/tone.yaml": tone})
+    judge = ["judge=openai", "judge.model=local:small", f"provider.local.base_url={server.url}", "judge.health=false"]
+    words = ["+experiment=memory", "--config-dir", "mine", "+metric=[tone]", *judge, "tracking=none", "sample=4"]
+    assert main([*words, "out=a"]) == 0
+    found = read("a/summary.json")["metrics"]
+    assert found["tone"]["n_scored"] == 4 and "memory_overall" in found
+    assert all('name="memory"' in body["messages"][1]["content"] for body in tones(server))
+
+
+def test_a_copilot_takes_one_too(server: ModelsServer) -> None:
+    judge = ["judge=openai", "judge.model=local:small", f"provider.local.base_url={server.url}", "judge.health=false"]
+    words = ["+experiment=copilot", "+metric=[conciseness]", *judge, "tracking=none", "sample=3", "out=a"]
+    assert main(words) == 0
+    assert read("a/summary.json")["metrics"]["conciseness"]["n_scored"] == 3
+
+
+def test_a_panel_judges_by_criteria_and_names_a_member_that_cannot(
+    words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = [f"judge.judges.{name}.model=local:{name}" for name in ("first", "second", "third")]
+    panel = [word for word in words if not word.startswith("judge.model")]
+    panel = ["judge=panel" if word == "judge=openai" else word for word in panel]
+    assert main([*panel, *models, "judge.judges.first.repeats=2", "out=a"]) == 0
+    summary = read("a/summary.json")
+    assert summary["metrics"]["tone"]["value"] == pytest.approx(4 / 6)
+    assert summary["judging"]["tone"]["votes"] == 4
+    capsys.readouterr()
+    assert main([*panel, *models, "+judge@judge.judges.words=lexical", "out=b"]) == 1
+    assert (
+        "judge.judges.words: LexicalJudge judges by rules of its own and takes no criteria, as those of tone"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_metric_is_a_class_with_a_score(
+    data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = """\
+        from runner.metrics.metric import Metric
+        from runner.records import Scores
+
+
+        class Brevity:
+            metrics = (Metric(name="words", better="lower", label={"en": "Words", "ko": "단어 수"}, range=(0, 1000)),)
+
+            def __init__(self, *, most: int = 100) -> None:
+                self.most = most
+
+            def score(self, case, output, judgements):
+                return Scores({"words": min(self.most, len(output.answer.text.split()))})
+    """
+    yaml = "# @package metric.words\n_target_: brevity_of_mine.Brevity\nmost: 5\n"
+    plain = re.sub("(?m)^        ", "", code)
+    write_texts(tmp_path, {"brevity_of_mine.py": plain, "mine/metric/words.yaml": yaml})
+    monkeypatch.syspath_prepend(str(tmp_path))
+    words = ["+experiment=full_rag", *data, "--config-dir", "mine", "+metric=[words]", "judge.health=false"]
+    assert main([*words, "out=a"]) == 0
+    assert 0 < read("a/summary.json")["metrics"]["words"]["value"] <= 5
+    assert re.search(r"Words:\s+\d", capsys.readouterr().out)
+    assert main([*words, "metric.words.most=many"]) == 1
+    assert "metric.words.most: expected a valid integer, got 'many'" in capsys.readouterr().err
+
+
+def test_a_record_keeps_what_was_chosen(words: list[str], server: ModelsServer) -> None:
+    assert main([*words, "out=a"]) == 0
+    assert main(["freeze", "a", "kept"]) == 0
+    asked = len(tones(server))
+    Path("mine/metric/tone.yaml").write_text(TONE.replace("is polite.", "is polite and warm."), "utf-8")
+    again = [word for word in words if word.startswith(("judge.model", "provider"))]
+    assert main(["reproduce", "kept", *again, "tracking=none", "out=b", "--trust"]) == 0
+    assert len(tones(server)) == asked
+    assert read("b/summary.json")["metrics"]["tone"] == read("a/summary.json")["metrics"]["tone"]
