@@ -21,6 +21,7 @@ from runner.protocols import (
     Scorer,
     SelfJudging,
     Workspace,
+    can_judge,
     offered,
 )
 from runner.records import Judgement, Judgements, Scores
@@ -98,7 +99,7 @@ class Chosen:
     def _problems_of(self, key: str, choice: Asking) -> Iterator[Problem]:
         if self.judge is None:
             yield Problem(key, "the evaluation has no judge to ask; evaluation=full_rag has one")
-        elif not isinstance(self.judge, Learning):
+        elif not isinstance(self.judge, Learning) and not all(can_judge(self.judge, name) for name in choice.rubrics):
             judge = type(self.judge).__name__
             yield Problem(
                 key, f"{judge} judges by rules of its own and takes no criteria; expected judge=openai or judge=panel"

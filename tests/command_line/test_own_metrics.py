@@ -332,21 +332,21 @@ def test_a_copilot_takes_one_too(server: ModelsServer) -> None:
     assert read("a/summary.json")["metrics"]["conciseness"]["n_scored"] == 3
 
 
-def test_a_panel_judges_by_criteria_and_names_a_member_that_cannot(
+def test_the_members_of_a_panel_that_can_judge_by_criteria(
     words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     models = [f"judge.judges.{name}.model=local:{name}" for name in ("first", "second", "third")]
     panel = [word for word in words if not word.startswith("judge.model")]
     panel = ["judge=panel" if word == "judge=openai" else word for word in panel]
-    assert main([*panel, *models, "judge.judges.first.repeats=2", "out=a"]) == 0
+    assert main([*panel, *models, "judge.judges.first.repeats=2", "+judge@judge.judges.words=lexical", "out=a"]) == 0
     summary = read("a/summary.json")
     assert summary["metrics"]["tone"]["value"] == pytest.approx(4 / 6)
     assert summary["judging"]["tone"]["votes"] == 4
     capsys.readouterr()
-    assert main([*panel, *models, "+judge@judge.judges.words=lexical", "out=b"]) == 1
-    assert (
-        "judge.judges.words: LexicalJudge judges by rules of its own and takes no criteria, as those of tone"
-        in capsys.readouterr().err
+    deaf = ["+judge@judge.judges.words=lexical", *(f"~judge.judges.{name}" for name in ("first", "second", "third"))]
+    assert main([*panel, *deaf, "out=b"]) == 1
+    assert "judge.judges: no member takes criteria, as those of tone; expected one like openai" in (
+        capsys.readouterr().err
     )
 
 
