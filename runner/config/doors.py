@@ -992,6 +992,7 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Evaluation", "run"): _output,
     ("Evaluation", "judge"): _judgements,
     ("Evaluation", "score"): _scores,
+    ("Scorer", "score"): _scores,
     ("Evaluation", "check_judge"): _facts,
     ("Evaluation", "sums"): _sums,
     ("Evaluation", "opened"): _opened,
