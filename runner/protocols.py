@@ -12,6 +12,7 @@ error that names it, as is whatever it raises that is no RunnerError.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -883,7 +884,7 @@ class Output(Protocol):
 
 # Of every component.
 ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurrent, Refreshed, MadeOfData)
-OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
+OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol; a module with protocols of its own has one, too
     Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
@@ -891,6 +892,14 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
     Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Prepared),
     Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
 }
+
+
+def optional_of(role: type) -> tuple[type, ...]:
+    """Of a component with this protocol, by the OPTIONAL of the module that the protocol stands in."""
+    listed = getattr(sys.modules.get(role.__module__), "OPTIONAL", {})
+    return tuple(listed.get(role, ())) if isinstance(listed, Mapping) else ()
+
+
 # What holds of a component that does not have the attribute.
 ABSENT: Mapping[str, Any] = {
     "provenance": {},
