@@ -12,6 +12,7 @@ error that names it, as is whatever it raises that is no RunnerError.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -490,6 +491,19 @@ class Declining(Protocol):
     refuse_below: float | None
 
 
+@runtime_checkable
+class Prompting(Protocol):
+    """A generator that asks a model, and can show what it would send.
+
+    class ServerGenerator:
+        def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
+            return [("system", self.rules), ("user", self.prompt(query, contexts))]
+    """
+
+    def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
+        """Role and text of each, in the order in which they are sent."""
+
+
 class Judge(Protocol):
     """Scores what a system said. `on_failure`: whether a judgement that failed counts as 0 or not at all.
 
@@ -540,6 +554,21 @@ class Completing(Protocol):
 
     async def complete(self, rubric: str, fields: Mapping[str, Any], earlier: Judgement) -> Judgement:
         """What `judge` would have returned, had the votes of `earlier` that failed been asked for just now."""
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """A judge that judges by criteria which it is handed, beside the rubrics that it knows. Others judge by rules of
+    their own.
+
+    class ServerJudge:
+        def learn(self, rubrics: Mapping[str, Criteria]) -> None:
+            self.learned = {**self.learned, **rubrics}
+    """
+
+    def learn(self, rubrics: Mapping[str, Any]) -> None:
+        """By name; each is a runner.llm.criteria.Criteria. From now on `judge` is asked by these names, too, and
+        `provenance` has their digests among its `rubrics`."""
 
 
 CaseT = TypeVar("CaseT")
@@ -709,6 +738,100 @@ class Projecting(Protocol):
         """A runner.llm.projection.Projection, or None."""
 
 
+class Scorer(Protocol):
+    """A choice of `metric`: what is worked out of a case beside what its evaluation knows of it. Its records stand in
+    `metrics` (Measuring).
+
+        class Length:
+            metrics = (
+                Metric(name="length", better="neither", label={"en": "Length", "ko": "길이"}, range=(0, math.inf)),
+            )
+
+            def score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
+                return Scores({"length": len(output.answer.text)})
+    """
+
+    def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
+        """Pure. `case` and `output` are those of the evaluation. A case that failed is not asked about: all metrics
+        of the choice are unscored then."""
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A choice of `metric` whose metric is called as the choice is: `metric.tone` is `tone`.
+
+    class Rubric:
+        def named(self, name: str) -> None:
+            self.name = name
+    """
+
+    def named(self, name: str) -> None:
+        """Called once, before anything else."""
+
+
+@runtime_checkable
+class Offering(Protocol):
+    """A choice of `metric` that stands for metrics of the evaluation itself.
+
+    class Offered:
+        offered = ("recall", "mrr")
+    """
+
+    @property
+    def offered(self) -> Sequence[str]: ...
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """A choice of `metric` that asks the judge of the evaluation.
+
+    class Tone:
+        rubrics = {"tone": Criteria(...)}
+        controls = (Controls("tone", (ControlItem("kind", {"answer": "With pleasure."}, "pass"), ...)),)
+
+        def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+            return {"tone": {"answer": shown["answer"]}}
+    """
+
+    @property
+    def rubrics(self) -> Mapping[str, Any]:
+        """What the judge learns (runner.llm.criteria.Criteria), by name. The scores are metrics of these names."""
+
+    @property
+    def controls(self) -> Sequence[Any]:
+        """Of its rubrics (runner.llm.health.Controls); none where there are none."""
+
+    def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+        """Rubric -> the fields that the judge is to see, out of what the evaluation shows of a case; without those
+        that do not apply to it."""
+
+
+@runtime_checkable
+class SelfJudging(Protocol):
+    """A choice of `metric` that judges a case by itself, beside the judge.
+
+    class Length:
+        async def judged(self, case: Query, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
+            return {"length": Judgement(min(1.0, 100 / len(shown["answer"])), f"{len(shown['answer'])} characters")}
+    """
+
+    async def judged(self, case: Any, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
+        """By the names of its metrics; nothing where none applies. `shown`: what rubrics may see, and `citations`,
+        `documents` (ids, by the number of a context), `latency_ms` and `cost_usd` of the case so far."""
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A choice of `metric` that builds or opens something before the first case.
+
+    class Similar:
+        def prepare(self, cases: Sequence[Query], workspace: Workspace) -> None:
+            self.embedder.prepare([case.text for case in cases], workspace)
+    """
+
+    def prepare(self, cases: Sequence[Any], workspace: Workspace) -> None: ...
+
+
 class Tracking(Protocol):
     """Where finished runs are kept for comparison. Reads run and sweep folders, never a run in flight.
 
@@ -761,13 +884,22 @@ class Output(Protocol):
 
 # Of every component.
 ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurrent, Refreshed, MadeOfData)
-OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
+OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol; a module with protocols of its own has one, too
     Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
-    Generator: (Declining,),
-    Judge: (Completing, HealthChecked, Limited, Reading),
+    Generator: (Declining, Prompting),
+    Judge: (Completing, HealthChecked, Limited, Reading, Learning),
+    Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Prepared),
     Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
 }
+
+
+def optional_of(role: type) -> tuple[type, ...]:
+    """Of a component with this protocol, by the OPTIONAL of the module that the protocol stands in."""
+    listed = getattr(sys.modules.get(role.__module__), "OPTIONAL", {})
+    return tuple(listed.get(role, ())) if isinstance(listed, Mapping) else ()
+
+
 # What holds of a component that does not have the attribute.
 ABSENT: Mapping[str, Any] = {
     "provenance": {},

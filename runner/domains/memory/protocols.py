@@ -3,7 +3,7 @@ Store and a Summariser."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol, runtime_checkable
 
@@ -194,3 +194,6 @@ class Scenarios(Protocol):
 
     def load(self) -> tuple[Sequence[Conversation], Sequence[DataProblem]]:
         """Raises InputError where nothing can be read."""
+
+
+OPTIONAL: Mapping[type, tuple[type, ...]] = {Memory: (Prepared,)}  # as in runner.protocols
