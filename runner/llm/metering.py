@@ -78,9 +78,17 @@ def asking_for(owner: str) -> Iterator[None]:
         _owner.reset(token)
 
 
-def metered(function: Callable[..., T], *arguments: object) -> tuple[T, Meter]:
-    """The result of a call and what it asked, for a thread, to which no meter of another one reaches."""
-    with metering() as meter:
+def owner_of(text: str = "") -> str:
+    """On whose behalf a text is embedded, or something is asked; empty where nobody said."""
+    if owner := _owner.get():
+        return owner
+    return next((meter.owners[text] for meter in _running.get() if text in meter.owners), "")
+
+
+def metered(function: Callable[..., T], *arguments: object, owner: str = "") -> tuple[T, Meter]:
+    """The result of a call and what it asked, for a thread, to which no meter of another one reaches, nor on whose
+    behalf (`owner`) it asks."""
+    with metering() as meter, asking_for(owner):
         return function(*arguments), meter
 
 
@@ -99,6 +107,12 @@ def note_texts(role: str, model: str, texts: Iterable[str], cost: Callable[[str]
         digest = hashlib.sha256(f"{model}\0{text}".encode("utf-8", "surrogatepass")).digest()
         for meter in meters:
             meter.add(_owner.get() or meter.owners.get(text, ""), role, digest, _role_cost(cost(text)))
+
+
+def so_far() -> dict[str, RoleCost]:
+    """What was asked since the innermost meter began, by role; nothing where none runs."""
+    running = _running.get()
+    return running[-1].by_role if running else {}
 
 
 def pass_on(meter: Meter) -> None:

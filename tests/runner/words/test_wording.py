@@ -23,6 +23,7 @@ OTHER_ROOMS = (
     "commands",
     "embed",
     "records",
+    "import",
     "plan",
     "projection",
 )  # read alone, or with reports
