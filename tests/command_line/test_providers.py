@@ -109,7 +109,7 @@ def test_a_setting_of_no_provider(words: list[str], capsys: pytest.CaptureFixtur
     [
         (
             f"provider=http://me:{SECRET}@x",
-            "provider: no choice 'http://x'; known: anthropic, azure, deepseek, gemini, llama_cpp, local, mistral, ollama, openai, openrouter, upstage, vllm",
+            f"provider: no choice 'http://x'; known: {', '.join(KNOWN)}",
         ),
         (
             f"~provider.local.base_url=http://me:{SECRET}@x",
