@@ -19,7 +19,7 @@ _QUOTED = re.compile(
 _SPOKEN = re.compile(
     r"(?:님이|께서|[가이]|\b(?:said|told \w+|goes|wrote:?|emailed:?|keeps (?:saying|going)))\s$", re.IGNORECASE
 )
-_SAYING = re.compile(r"[:：=?!]|\b(?:is|are|was|am)\b|[가-힣](?:다|요)$")
+_SAYING = re.compile(r"[:：=?!]|\b(?:is|are|was|am)\b|[가-힣](?:다|요)\W*$")
 
 
 def own_words(text: str) -> str:

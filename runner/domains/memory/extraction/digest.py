@@ -26,7 +26,7 @@ LATEST = 3  # lines back to which a correction without a word of what it correct
 ASSISTANTS = {"en": "Assistant", "ko": "어시스턴트"}
 _SPEAKER, _ENDED = re.compile(r"^\[([^\[\]\n]{1,60})\] "), re.compile(r"[.!?。…]['\"”’)]*$")
 _ADDRESSED = re.compile(r"^(?:to|dear)\s[^:,]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
-_SORRY = re.compile(r"^(?:so |i['’]m )?(?:sorry|apologies|죄송해요|죄송합니다|미안\S*)[,.!]?\s+(?=\S)", re.IGNORECASE)
+_SORRY = re.compile(r"^(?:so |i['’]m )?(?:sorry|apologies|죄송\S*|미안\S*)[,.!]?\s+(?=\S)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

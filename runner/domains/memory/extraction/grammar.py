@@ -147,6 +147,8 @@ def without(sentence: str, *moods: Mood) -> str:
 
 
 def is_request(sentence: str) -> bool:
+    if re.search(r"[가-힣](?:가|께서)\s.*(?<!주)세요\W*$", sentence):  # 어머니가 요리를 하세요
+        return False
     edge = r"^<requests>" if language_of(sentence) == "en" else r"<requests>(\s*<standing>)?[\W_ㄱ-ㅣ]*$"
     return _form(language_of(sentence), edge).search(sentence) is not None
 

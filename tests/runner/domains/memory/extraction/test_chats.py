@@ -24,7 +24,7 @@ FLOORS = {  # a little below what is reached in either file: share of chats of w
     "correction ko": (0.80, 0.95),
     "hearsay-quote en": (0.90, 0.95),
     "hearsay-quote ko": (0.90, 0.95),
-    "move-change en": (0.85, 0.90),
+    "move-change en": (0.85, 0.85),
     "move-change ko": (0.95, 0.90),
     "negation en": (0.95, 0.95),
     "negation ko": (0.95, 0.95),
@@ -79,7 +79,7 @@ def test_what_is_said_in_chats_is_held_as_it_was_meant(file: Path, kind: str) ->
 
 
 def test_every_kind_has_a_floor() -> None:
-    for file, least in ((CHATS, 800), (SCENES, 500)):
+    for file, least in ((CHATS, 800), (SCENES, 750)):
         lines = file.read_text(encoding="utf-8").splitlines()
         assert shares(file).keys() == FLOORS.keys()
         assert sum(len(line.split("|")[0].split(" / ")) for line in lines) > least
