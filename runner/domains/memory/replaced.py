@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from runner.domains.memory.recall import is_question
 from runner.domains.memory.records import ChatTurn, SessionState
+from runner.text.negation import denied
 from runner.text.sentences import split_sentences
 from runner.text.support import Statement
+from runner.text.words import all_forms
 
 ALIKE = 0.5  # share of the words of the longer sentence from which two say something of the same thing
 LEAST = 3  # words in common
@@ -32,6 +34,8 @@ def _is_replaced(sentence: str, later: Sequence[str]) -> bool:
     own = Statement(sentence)
     if len(own.words) < LEAST or is_question(sentence):
         return False
+    if any(_takes_back(own, sentence, each) for each in later):
+        return True
     alike = [each for each in map(Statement, later) if _is_alike(own, each)]
     if not alike or any(_says_all(own, each) for each in alike):
         return False
@@ -41,6 +45,17 @@ def _is_replaced(sentence: str, later: Sequence[str]) -> bool:
 def _is_alike(one: Statement, other: Statement) -> bool:
     shared = sum(not word.forms.isdisjoint(other.forms) for word in one.words)
     return shared >= LEAST and shared >= ALIKE * max(len(one.words), len(other.words))
+
+
+def _takes_back(own: Statement, sentence: str, later: str) -> bool:
+    """Whether a later sentence denies a word of this one, which affirms it, and speaks of the same: `B, not A, wrote
+    it` takes `A wrote it` back, though it holds all its words."""
+    taken = all_forms(denied(later)) - all_forms(denied(sentence))
+    if all(word.forms.isdisjoint(taken) for word in own.words):
+        return False
+    forms = Statement(later).forms
+    shared = sum(not word.forms.isdisjoint(forms) for word in own.words)
+    return shared >= LEAST and shared >= ALIKE * len(own.words)
 
 
 def _says_all(one: Statement, other: Statement) -> bool:
