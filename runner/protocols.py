@@ -12,6 +12,7 @@ error that names it, as is whatever it raises that is no RunnerError.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -186,7 +187,24 @@ class MadeOfData(Protocol):
 
 
 class Workspace(Protocol):
-    """Where components keep what is expensive to build."""
+    """Where components keep what is expensive to build. The program makes it; this one is for tests of a component.
+
+    class Folders:
+        cold = False
+
+        def __init__(self, root: Path) -> None:
+            self.root = self.stored = root
+
+        def identity(self, component: object) -> str:
+            return type(component).__name__
+
+        def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
+            path = self.root / kind / fingerprint(key)
+            if not path.exists():
+                path.mkdir(parents=True)
+                build(path)
+            return path
+    """
 
     @property
     def root(self) -> Path:
@@ -212,20 +230,64 @@ class Workspace(Protocol):
 
 
 class Dataset(Protocol):
+    """Documents, and questions about them.
+
+    class Faq:
+        def __init__(self, *, path: str, chunker: Chunker) -> None:
+            self.path, self.chunker = path, chunker
+
+        def load(self) -> DataSet:
+            entries = json.loads(Path(self.path).read_text(encoding="utf-8"))
+            documents = [Document(entry["id"], entry["answer"]) for entry in entries]
+            queries = [Query(entry["id"], entry["question"], True, {entry["id"]: 1}) for entry in entries]
+            return DataSet(build_corpus(documents, self.chunker), queries)
+    """
+
     def load(self) -> DataSet:
         """Raises DataError for unusable queries and CorpusError for unusable documents."""
 
 
 class Chunker(Protocol):
+    """Cuts documents into the chunks that are indexed.
+
+    class Lines:
+        def passages(self, text: str) -> Sequence[Passage]:
+            return [Passage(found.start(), found.end(), ()) for found in re.finditer(r"\\S.*", text)]
+    """
+
     def passages(self, text: str) -> Sequence[Passage]:
         """Stretches of a text, in its order; none for a blank one."""
 
 
 class Tokenizer(Protocol):
-    def tokenize(self, texts: Sequence[str]) -> list[list[str]]: ...
+    """Splits texts into the tokens that a keyword index counts.
+
+    class Words:
+        def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+            return [text.lower().split() for text in texts]
+    """
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """Args:
+            texts: queries or chunks, in any language.
+
+        Returns:
+            The tokens of each text in its order, repeats included; an empty list for a text without any.
+        """
 
 
 class Embedder(Protocol):
+    """Turns texts into vectors.
+
+    class Letters:
+        def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
+            self.letters = sorted(set("".join(texts)))
+
+        def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+            counts = np.array([[text.count(letter) for letter in self.letters] for text in texts], dtype=np.float32)
+            return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
+    """
+
     def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
         """Fit on, or open a store for, the texts of a corpus. Called once before `embed`."""
 
@@ -306,6 +368,23 @@ class Rehearsing(Protocol):
 
 
 class Retriever(Protocol):
+    """Finds the chunks for a query.
+
+    class SharedWords:
+        def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
+            self.chunks = {chunk.id: set(chunk.text.split()) for chunk in corpus.chunks}
+            return {"kind": "shared words"}
+
+        def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+            return [self.ranked(set(query.text.split()), depth) for query in queries]
+
+        def ranked(self, words: set[str], depth: int) -> Ranking:
+            shares = {id: len(words & held) / len(words) for id, held in self.chunks.items() if words & held}
+            best = sorted(shares, key=lambda id: (shares[id], id), reverse=True)[:depth]
+            scores = tuple(shares[id] for id in best)
+            return Ranking(tuple(best), scores, relevance=scores)
+    """
+
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Build or load the index. Returns facts for the report (kind, size_bytes, dim …)."""
 
@@ -379,7 +458,24 @@ class AnswerScored(Protocol):
 
 
 class Generator(Protocol):
-    async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer: ...
+    """Answers a question from chunks.
+
+    class FirstSentence:
+        async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+            if not contexts:
+                return Answer("I do not know.", refused=True)
+            return Answer(f"{contexts[0].text.split('. ')[0]} [1]", citations=(1,))
+    """
+
+    async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        """Args:
+            query: the question, with its language and the turns before it.
+            contexts: the k best chunks, best first; they are cited by their numbers, from 1.
+
+        Raises:
+            EvaluationError: this question cannot be answered, the next one perhaps can.
+            StopRunError, InputError: no question can.
+        """
 
 
 @runtime_checkable
@@ -409,7 +505,15 @@ class Prompting(Protocol):
 
 
 class Judge(Protocol):
-    """`on_failure`: whether a judgement that failed counts as 0 or not at all."""
+    """Scores what a system said. `on_failure`: whether a judgement that failed counts as 0 or not at all.
+
+    class Length:
+        on_failure = "zero"
+
+        async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
+            n_words = len(fields["answer"].split())
+            return Judgement(1.0 if n_words <= 50 else 0.0, f"The answer has {n_words} words.")
+    """
 
     on_failure: Literal["zero", "exclude"]
 
@@ -472,7 +576,16 @@ OutputT = TypeVar("OutputT", bound="Output")
 
 
 class Case(Protocol):
-    """What the engine needs to know of a case."""
+    """What the engine needs to know of a case.
+
+    @dataclass(frozen=True)
+    class Email:
+        id: str
+        text: str
+        language: str | None = None
+        difficulty: str | None = None
+        tags: tuple[str, ...] = ()
+    """
 
     @property
     def id(self) -> str: ...
@@ -485,16 +598,41 @@ class Case(Protocol):
 
 
 class Evaluation(Protocol[CaseT, OutputT]):
-    """What happens to one case. The engine owns everything else."""
+    """What happens to one case. The engine owns everything else.
 
-    def load(self) -> CaseSet[CaseT]: ...
+    class Tone:
+        def __init__(self, *, dataset: Emails, generator: Generator, judge: Judge) -> None:
+            self.dataset, self.generator, self.judge_ = dataset, generator, judge
+
+        def load(self) -> CaseSet[Email]:
+            return CaseSet(self.dataset.emails(), identity={"emails": fingerprint(self.dataset.path)})
+
+        async def prepare(self, cases: Sequence[Email], workspace: Workspace) -> Preparation:
+            return Preparation({"emails": len(cases)})
+
+        async def run(self, case: Email) -> ToneOutput:
+            return ToneOutput((await self.generator.generate(Query(case.id, case.text), ())).text)
+
+        async def judge(self, case: Email, output: ToneOutput) -> Judgements:
+            return {"tone": await self.judge_.judge("tone", {"answer": output.answer})}
+
+        def score(self, case: Email, output: ToneOutput | None, judgements: Judgements) -> Scores:
+            if output is None:
+                return Scores({}, unscored=("tone",))
+            return Scores({"tone": judgements["tone"].score})
+    """
+
+    def load(self) -> CaseSet[CaseT]:
+        """Read and check all cases. Raises DataError or CorpusError for data that cannot be used."""
 
     async def prepare(self, cases: Sequence[CaseT], workspace: Workspace) -> Preparation:
         """Everything that is shared by cases: indexes, rankings of all queries."""
 
-    async def run(self, case: CaseT) -> OutputT: ...
+    async def run(self, case: CaseT) -> OutputT:
+        """Have the system under test do the case. What it raises makes the case one that failed."""
 
-    async def judge(self, case: CaseT, output: OutputT) -> Judgements: ...
+    async def judge(self, case: CaseT, output: OutputT) -> Judgements:
+        """By rubric; empty where nothing is judged."""
 
     def score(self, case: CaseT, output: OutputT | None, judgements: Judgements) -> Scores:
         """Pure. `output` is None for a case that failed: all names that would apply are `unscored`."""
@@ -695,7 +833,21 @@ class Prepared(Protocol):
 
 
 class Tracking(Protocol):
-    """Where finished runs are kept for comparison. Reads run and sweep folders, never a run in flight."""
+    """Where finished runs are kept for comparison. Reads run and sweep folders, never a run in flight.
+
+    class Archive:
+        def __init__(self, *, folder: str) -> None:
+            self.folder = Path(folder)
+
+        def prepare(self) -> None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+        def upload(self, folder: Path) -> str | None:
+            return shutil.make_archive(str(self.folder / folder.name), "zip", folder)
+
+        def upload_sweep(self, folder: Path) -> str | None:
+            return None
+    """
 
     def prepare(self) -> None:
         """Create what several uploading processes would otherwise race to create. Called once, in the
@@ -709,7 +861,16 @@ class Tracking(Protocol):
 
 
 class Output(Protocol):
-    """What `run` returns: how long its stages took, and what the row keeps of it (JSON)."""
+    """What `run` returns: how long its stages took, and what the row keeps of it (JSON).
+
+    @dataclass(frozen=True)
+    class ToneOutput:
+        answer: str
+        timings: Mapping[str, Timing] = field(default_factory=dict)
+
+        def record(self) -> Mapping[str, Any]:
+            return {"answer": self.answer}
+    """
 
     @property
     def timings(self) -> Mapping[str, Timing]:
@@ -723,7 +884,7 @@ class Output(Protocol):
 
 # Of every component.
 ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurrent, Refreshed, MadeOfData)
-OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
+OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol; a module with protocols of its own has one, too
     Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
@@ -731,6 +892,14 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
     Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Prepared),
     Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
 }
+
+
+def optional_of(role: type) -> tuple[type, ...]:
+    """Of a component with this protocol, by the OPTIONAL of the module that the protocol stands in."""
+    listed = getattr(sys.modules.get(role.__module__), "OPTIONAL", {})
+    return tuple(listed.get(role, ())) if isinstance(listed, Mapping) else ()
+
+
 # What holds of a component that does not have the attribute.
 ABSENT: Mapping[str, Any] = {
     "provenance": {},

@@ -263,7 +263,7 @@ def _own_methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
 @functools.cache
 def _methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
     """With those that it lets a component offer."""
-    offered = [_own_methods(each) for each in protocols.OPTIONAL.get(protocol, ())]
+    offered = [_own_methods(each) for each in protocols.optional_of(protocol)]
     return {name: method for each in (*offered, _own_methods(protocol)) for name, method in each.items()}
 
 

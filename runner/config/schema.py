@@ -98,7 +98,7 @@ def misspelt(cls: type, settings: Collection[str], roles: Iterable[type]) -> dic
     which the class does not have. Names of its settings, and of the protocols that it fits, are its own."""
     fitting = {*roles, *(role for role in protocols.OPTIONAL if _misfit(cls, role) is None)}
     own = {*settings, *(name for role in fitting for name in get_protocol_members(role))}
-    optional = [*protocols.ANY, *(each for role in fitting for each in protocols.OPTIONAL.get(role, ()))]
+    optional = [*protocols.ANY, *(each for role in fitting for each in protocols.optional_of(role))]
     known = {name for each in (*optional, *fitting) for name in get_protocol_members(each)}
     there = _public_names(cls) | {*settings}
     found: dict[str, str] = {}

@@ -8,19 +8,22 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from omegaconf import DictConfig
 
 from runner.commands import Command, Option, Place
 from runner.commands.calibrate import min_score, report
-from runner.commands.calibrate.agreement import Settings
+from runner.commands.calibrate.agreement import Settings, agreement_first
 from runner.commands.calibrate.calibrate import Calibration, calibrate
 from runner.commands.calibrate.correction import demand_same_judge
 from runner.commands.calibrate.judging import fields_seen
+from runner.commands.calibrate.numbers import wording_in
 from runner.config import arguments
 from runner.config.components import build, identity
 from runner.config.compose import plan_of
 from runner.config.options import RunOptions, resolved, validate
+from runner.data.label_sheets import picks_in
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, listed
 from runner.data.ratings import Scale, Wanted
@@ -35,7 +38,7 @@ from runner.run.folders import is_locked
 from runner.run.preflight import announce
 from runner.run.run import selected
 from runner.system import terminal
-from runner.system.folder import RunFolder, legible, open_run
+from runner.system.folder import RunFolder, is_sweep, legible, open_run
 from runner.system.metadata import read_json
 from runner.system.store import fingerprint
 from runner.system.writing import from_here
@@ -65,17 +68,24 @@ def main(argv: Sequence[str]) -> int:
     given = COMMAND.read(argv)
     words = [word for word in argv if word != given.labels]
     values = {key: value for key in OWN if (value := getattr(given, key)) is not None}
-    cfg = _composed(given.words)
+    of_run = _judge_of(Path(values["run"]), given.words) if "run" in values else []
+    cfg = _composed([*of_run, *given.words])
     options = validate(cfg)
     choices = _choices(cfg)
     rubrics = Chosen(choices, ()).rubrics
     own = Own.read(values, rubrics)
     run = None if own.run is None else _run(own.run, cfg)
     log = ProblemLog(strict=options.strict)
-    labels = read_labels(given.labels, own.wanted, log)
+    labels = read_labels(given.labels, own.wanted, log, None if run is None else _answered(run))
     if log.errors:
         terminal.note(f"left out of {given.labels}:\n{listed(log.errors)}")
     labels = _selected(labels, options)
+    say = wording_in(cfg.report.language)
+    if run is not None and (picks := [pick for pick in picks_in(given.labels) if pick != "random"]):
+        terminal.note(say("calibration.picked", picks=", ".join(picks)))
+        run = None
+    for line in agreement_first(labels, say):
+        terminal.note(line)
     cfg.out = str(_folder(cfg, labels, [*words, *(rubric.digest for rubric in rubrics.values())]))
     built = build(cfg.judge)
     chosen = Chosen(choices, (), judge=built.root, shown=FIELDS)
@@ -174,6 +184,20 @@ def _run(folder: Path, cfg: DictConfig) -> RunFolder:
         demand_same_judge(run, resolved(cfg)["judge"])
         declared_in(run.run)  # before anything is asked
     return run
+
+
+def _judge_of(folder: Path, words: Sequence[str]) -> list[str]:
+    """The words of a run that chose its judge, where none is chosen here."""
+    if any(word.lstrip("+").startswith("judge") for word in words) or is_sweep(folder):
+        return []
+    found = [str(word) for word in open_run(folder).run.get("overrides") or ()]
+    return [word for word in found if word.lstrip("+").startswith(("judge=", "judge.", "provider.", "cache_dir="))]
+
+
+def _answered(run: RunFolder) -> dict[str, Mapping[str, Any]]:
+    """Its rows that have an answer, by id."""
+    with legible(run.path):
+        return {str(row["id"]): row for row in run.rows() if (row.get("output") or {}).get("answer") is not None}
 
 
 def _selected(labels: Labels, options: RunOptions) -> Labels:
