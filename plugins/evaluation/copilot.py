@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -19,7 +19,9 @@ from runner.domains.memory.controls import RUBRIC as MEMORY
 from runner.domains.memory.controls import graded_controls
 from runner.domains.memory.copilot import (
     Moments,
+    Stands,
     answer_record,
+    answered,
     is_about_memory,
     moments,
     query_of,
@@ -33,7 +35,8 @@ from runner.domains.memory.protocols import Memory, Scenarios, prepare
 from runner.domains.memory.replay import Moment
 from runner.domains.memory.scoring import counted, facts_lost_at, names
 from runner.domains.memory.sums import sums
-from runner.errors import DataError
+from runner.errors import DataError, Problem
+from runner.llm.chosen import HEALTH, Chosen
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.metering import charge
@@ -46,7 +49,7 @@ from runner.metrics.judged import CORRECTNESS
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -63,12 +66,11 @@ from runner.records import (
 from runner.report.blocks import Fact, Section
 from runner.report.document import Document
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
-from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
-from runner.text.refusals import delivered
 from runner.words.wording import Wording
 
 ANSWERED = ("faithfulness", "answer_relevancy")
+SHOWN = ("question", "answer", "contexts", "references", "history", "memory", "entities")  # to rubrics of one's own
 _Shown = tuple[Moment, Retrieved, BuiltContext, Seen]
 
 NOT_ASKED = "not_asked"  # where a question was lost: what is remembered would have answered it
@@ -129,13 +131,15 @@ class Copilot:
         projection: Projection,
         high: Annotated[float, Field(ge=0, le=1)],
         follow_ups: bool = True,
-        fallback: Literal["confidence", "unanswered"] = "confidence",
+        fallback: Stands = "confidence",
         profile: ProfileChoice | None = None,
+        metrics: dict[str, Scorer] | None = None,
     ) -> None:
         self.scenario, self.retrieval, self.memory, self.context = scenario, retrieval, memory, context
         self.generator, self.judge_, self.projection, self.high = generator, judge, projection, high
         self.follow_ups, self.fallback = follow_ups, fallback
         self.weights = (profile or AutoProfile()).memory
+        self.chosen = Chosen(metrics, (), judge=judge, shown=SHOWN)
         self._moments: Moments = {}
         self._has_references = False
 
@@ -163,6 +167,7 @@ class Copilot:
             "models": fingerprint(models),
             "memory_weights": fingerprint(self.weights),
             right.IDENTITY: fingerprint(self.high),
+            **self.chosen.identity,
         }
         problems = (*loaded.problems, *problems, *log.problems)
         return CaseSet(cases, problems, {**identity, **asked}, loaded.documents)
@@ -181,7 +186,11 @@ class Copilot:
             *judged.ANSWER_METRICS,
             judged.CORRECTNESS_METRIC,
             *answers.METRICS,
+            *self.chosen.metrics,
         )
+
+    def preflight(self) -> Sequence[Problem]:
+        return list(self.chosen.problems())
 
     def opened(self) -> AbstractAsyncContextManager[None]:
         return self.memory.opened()
@@ -193,6 +202,7 @@ class Copilot:
         await prepare(self.memory, workspace)
         self._moments = await moments(self.memory, cases)
         preparation = await self.retrieval.prepare([self._asked(case) for case in cases], workspace)
+        await self.chosen.prepare(cases, workspace)
         talks = {case.conversation.id: len(case.conversation.turns) for case in cases}
         counts = {"n": len(talks), "turns": sum(talks.values()), "probes": len(cases)}
         return replace(preparation, facts={**preparation.facts, "conversations": counts})
@@ -201,8 +211,8 @@ class Copilot:
         if not offered(self.judge_, "health"):
             return {}
         rubrics = (*ANSWERED, CORRECTNESS) if self._has_references else ANSWERED
-        controls = [*answer_controls(rubrics), graded_controls()]
-        return {"judge_health": await check_health(self.judge_, controls)}
+        controls = [*answer_controls(rubrics), graded_controls(), *self.chosen.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
     def _by_reference(self, case: ProbeCase) -> bool:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
@@ -254,14 +264,8 @@ class Copilot:
     async def _answered(
         self, case: ProbeCase, retrieved: Retrieved, context: BuiltContext
     ) -> tuple[Answer, Timing | None]:
-        message = self.retrieval.refusal(query_of(case, case.probe.question), retrieved, self.generator)
-        if message is not None and self.fallback == "confidence":
-            return message, None
-        query = replace(query_of(case, case.probe.question), remembered=context.contexts)
-        with stopwatch() as watch:
-            answer = await self.generator.generate(query, context.documents if message is None else ())
-        answer = delivered(answer, case.probe.question)
-        return (message if message is not None and answer.refused else answer), watch.timing
+        query = query_of(case, case.probe.question)
+        return await answered(query, retrieved, context, self.retrieval, self.generator, self.fallback)
 
     def _kept(self, case: ProbeCase, query: Query, retrieved: Retrieved) -> dict[str, Any]:
         searched = {} if query.text == case.probe.question else {"searched": query.text}
@@ -291,7 +295,22 @@ class Copilot:
             shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
             facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
             asked[MEMORY] = {**question, **shown, **facts, "weights": self.weights}
-        await judge_missing(self.judge_, asked, judgements)
+        await self.chosen.add_own(case, self._seen(case, output), judgements)
+        await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._seen(case, output))}, judgements)
+
+    def _seen(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
+        """What rubrics of one's own may see of a question."""
+        known = {"references": references(case)} if references(case) else {}
+        shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
+        return {
+            "question": case.probe.question,
+            "language": case.language,
+            "answer": output.answer.text,
+            "history": said_before(output.moment),
+            "contexts": (*output.context.contexts, *output.context.documents),
+            **shown,
+            **known,
+        }
 
     # --- scores -----------------------------------------------------------------------------------
 
@@ -299,7 +318,8 @@ class Copilot:
         if output is None:
             query = query_of(case, case.probe.question)
             values = self.retrieval.ranking_values(query) if query.relevance else {}
-            return Scores(values, unscored=tuple(name for name in self._names(case) if name not in values))
+            nothing = Scores(values, unscored=tuple(name for name in self._names(case) if name not in values))
+            return self.chosen.scored(nothing, case, None, judgements)
         grades, failed = self._judged(case, judgements, output.answer)
         query = query_of(case, case.probe.question)
         ranked = self.retrieval.scores(query, output.found, declined=output.answer.refused)
@@ -319,7 +339,8 @@ class Copilot:
         if labels.get("memory") == "empty":  # there is nothing that could be accurate
             values["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
-        return Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
+        own = Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
+        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._seen(case, output)))
 
     def _judged(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure
@@ -357,7 +378,7 @@ class Copilot:
             right.LABEL: decision.by,
             "lost_at": None if decision.right is None else self._lost_at(case, output, values, decision.right),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
-            "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
+            "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
         }
         if output.answer.refused and not case.probe.answerable:  # a right refusal is no failure of generation
             labels = {name: labels[name] for name in (right.LABEL, "lost_at")}

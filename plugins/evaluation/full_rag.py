@@ -6,22 +6,24 @@ import math
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.domains.agent import report as agent_report
-from runner.errors import FallsShortError
+from runner.errors import FallsShortError, Problem
+from runner.llm.chosen import HEALTH, Chosen
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health, unread
+from runner.llm.metering import so_far
 from runner.llm.votes import judge_missing
-from runner.metrics import answers, diagnosis, right
+from runner.metrics import answers, diagnosis, ranking, right
 from runner.metrics.answers import answer_matches, contains_answer, exact_match, token_f1
 from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, judged
 from runner.metrics.metric import Metric
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -40,9 +42,11 @@ from runner.system.store import fingerprint
 from runner.text.refusals import delivered
 
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
+ALL: tuple[Rubric, ...] = get_args(Rubric)
 RUBRICS: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy", "answer_correctness")
 BY_REFERENCE = tuple(metric.name for metric in REFERENCE_METRICS)  # asked where a question has reference answers
 BY_CONTEXTS = ("faithfulness", "context_precision", "context_recall")  # asked where the texts that were found are known
+SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubrics of one's own, where a case has them
 LOOKED_AT = 1000  # questions, for the languages that they are in
 
 Least = Annotated[float, Field(ge=0, le=1)] | None
@@ -91,9 +95,10 @@ class RagOutput:
 class FullRag:
     """Metrics of retrieval as in `retrieval_only`, and of the answer: faithfulness, answer relevancy and, where
     reference answers are known, answer correctness, exact match, whether one occurs in the answer, and token F1.
-    `rubrics`: what the judge is asked. Those by a reference are asked for answerable questions with `answers`: of
-    several references any one is enough. An answer that declined is not asked about, and its correctness is 0.
-    `require` ends the run before any answer is generated."""
+    `metrics`: those that are reported, and what is measured beside them. `rubrics`: what the judge is asked, None: what
+    these need. Those by a reference are asked for answerable questions with `answers`: of several references any one
+    is enough. An answer that declined is not asked about, and its correctness is 0. `require` ends the run before any
+    answer is generated."""
 
     pipeline = agent_report.PIPELINE
     sections = staticmethod(agent_report.sections)
@@ -107,10 +112,16 @@ class FullRag:
         judge: Judge,
         high: Annotated[float, Field(ge=0, le=1)],
         require: RequireSettings | None = None,
-        rubrics: Sequence[Rubric] = RUBRICS,
+        rubrics: Sequence[Rubric] | None = None,
+        metrics: dict[str, Scorer] | None = None,
     ) -> None:
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
+        own = (*right.METRICS, *ranking.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
+        self.chosen = Chosen(metrics, own, judge=judge, shown=SHOWN)
+        if rubrics is None:
+            rubrics = RUBRICS if metrics is None else [name for name in ALL if name in self.chosen.names]
         self.rubrics = tuple(dict.fromkeys(rubrics))
+        self.chosen.names |= {*self.rubrics}
         self._has_references = False
         self.require = cast(Mapping[str, float | None], require or {})
 
@@ -120,16 +131,21 @@ class FullRag:
         parts = {"judge": self.judge_, "generator": self.generator}
         asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
         problems = (*loaded.problems, *unread(self.judge_, [case.text for case in islice(loaded.cases, LOOKED_AT)]))
-        identity = {**loaded.identity, **asked, right.IDENTITY: fingerprint(self.high)}
+        identity = {**loaded.identity, **asked, **self.chosen.identity, right.IDENTITY: fingerprint(self.high)}
         return replace(loaded, problems=problems, identity=identity)
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        return (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
+        own = (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
+        return (*own, *self.chosen.metrics)
+
+    def preflight(self) -> Sequence[Problem]:
+        return list(self.chosen.problems())
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         self._has_references = any(map(_has_reference, cases))
         preparation = await self.retrieval.prepare(cases, workspace)
+        await self.chosen.prepare(cases, workspace)
         self._demand(cases)
         return preparation
 
@@ -137,7 +153,8 @@ class FullRag:
         """By the rubrics that have control items and are asked of any case."""
         if not offered(self.judge_, "health"):
             return {}
-        return {"judge_health": await check_health(self.judge_, answer_controls(self._checked()))}
+        controls = [*answer_controls(self._checked()), *self.chosen.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
     def _checked(self) -> list[str]:
         return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]
@@ -175,7 +192,34 @@ class FullRag:
         return judgements
 
     async def judge_missing(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
-        await judge_missing(self.judge_, self._asked(case, output), judgements)
+        shown = self._shown(case, output)
+        await self.chosen.add_own(case, {**shown, **self._measured(output)}, judgements)
+        asked = {**self._asked(case, output), **self.chosen.asked(shown)}
+        await judge_missing(self.judge_, asked, judgements)
+
+    def _measured(self, output: RagOutput) -> dict[str, Any]:
+        """What checks may look at beside what rubrics see. A stage that was not timed, or whose reply came from a
+        cache, has no latency."""
+        times = [timing.ms if timing.live else None for timing in output.timings.values()]
+        costs = [cost.usd for role, cost in so_far().items() if role != "judge"]
+        documents = [(context.id, self.retrieval.corpus.document_of(context.id)) for context in output.found.contexts]
+        return {
+            "citations": output.answer.citations,
+            "documents": documents,
+            "latency_ms": None if None in times else sum(time or 0.0 for time in times),
+            "cost_usd": None if None in costs else sum(cost or 0.0 for cost in costs),
+        }
+
+    def _shown(self, case: Query, output: RagOutput) -> dict[str, Any]:
+        """What rubrics of one's own may see of a case."""
+        shown: dict[str, Any] = {"question": case.text, "answer": output.answer.text, "language": case.language}
+        if case.history:
+            shown["history"] = case.history
+        if case.answers:
+            shown["references"] = list(case.answers)
+        if output.found.has_texts:
+            shown["contexts"] = output.found.contexts
+        return shown
 
     def _applying(self, case: Query) -> list[str]:
         """The rubrics that say something of a question, asked or not."""
@@ -203,7 +247,8 @@ class FullRag:
             known_answers = ("exact_match", "contains_answer", "token_f1") if case.answers else ()
             values = self.retrieval.ranking_values(case)
             missing = (name for name in self.retrieval.names(case) if name not in values)
-            return Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
+            nothing = Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
+            return self.chosen.scored(nothing, case, None, judgements)
         retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
         rated, failed = judged(judgements, tuple(self._asked(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
@@ -215,7 +260,8 @@ class FullRag:
         labels = {**retrieval.labels, **self._labels(case, output, scored, decision)}
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
-        return Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
+        own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
+        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._shown(case, output)))
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows)
@@ -243,7 +289,7 @@ class FullRag:
             right.LABEL: decision.by,
             "lost_at": None if decided is None else self._lost_at(case, output, decided),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
-            "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
+            "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
             "citations": _citations(output),
             "contexts": None if output.found.has_texts else "without_texts",
         }

@@ -2,7 +2,8 @@
 
     id, query           text
     answerable          true or false
-    expected_notes      list of document ids, or {id: grade}; needed when answerable
+    expected_notes      list of document ids, or {id: grade}; needed when answerable, unless there are answers, checks
+                        or what another system returned; without it no ranking is measured
     expected_chunks     list of chunk ids
     expected_spans      list of {"note" or "document", "start", "end"}, {"note", "text"} or texts
     answers             list of known answers
@@ -13,27 +14,33 @@
     ranking             list of ids or of {"id", "score"}: what another system returned
     contexts            list of texts or of {"id", "text", "title"}: what its generator saw
     answer              text: what it said
+    checks              list of checks of the answer, such as {"contains": "27 days"} (runner.metrics.checks)
 
 Other keys are free to stand there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields, clean
 from runner.data.jsonl import described, read_jsonl
 from runner.data.problems import ProblemLog, why_empty
 from runner.errors import DataError
-from runner.records import Context, Given, Query, Span, Turn
+from runner.metrics.checks import read_check
+from runner.records import Check, Context, Given, Query, Span, Turn
 from runner.system.spool import Spool
+
+LineT = TypeVar("LineT", int, int | None)
 
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
-    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain"}
+    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain", "checks"}
 )
+INSTEAD_OF_GOLD = ("answers", "checks", "answer", "contexts", "ranking")  # something that an answer is judged by
+NO_GOLD = "an answerable question needs a gold note, known answers or the answer of a system"
 MANY_NOTES = 2  # one gold note and one beside it; more make a question hard to score
 
 
@@ -42,16 +49,25 @@ def read_queries(path: str, key: str, log: ProblemLog) -> Sequence[tuple[int, Qu
 
     Raises DataError when the file cannot be read or holds no usable query.
     """
-    queries = Spool(_numbered(path, key, log))
+    return queries_of(read_jsonl(path, key, log, DataError), path, key, log)
+
+
+def queries_of(
+    records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, key: str, log: ProblemLog
+) -> Sequence[tuple[LineT, Query]]:
+    """As `read_queries`, of lines that are read already."""
+    queries = Spool(_numbered(records, path, log))
     log.stop_if_strict()
     if not queries:
         raise DataError(f"{key}: no queries in {path}{why_empty(log, path)}")
     return queries
 
 
-def _numbered(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, Query]]:
+def _numbered(
+    records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, log: ProblemLog
+) -> Iterator[tuple[LineT, Query]]:
     seen: dict[str, str] = {}
-    for line, data in read_jsonl(path, key, log, DataError):
+    for line, data in records:
         fields = Fields(data, path, line, log)
         query = _query(fields)
         if query is not None and is_new(fields, query.id, seen):
@@ -78,6 +94,7 @@ def _query(fields: Fields) -> Query | None:
         tags=fields.tags(),
         given=Given(_ranking(fields), contexts_of(fields), fields.text("answer")),
         history=history_of(fields),
+        checks=_checks(fields),
     )
     if not fields.failed:
         _check_answerable(fields, query)
@@ -86,8 +103,8 @@ def _query(fields: Fields) -> Query | None:
 
 def _check_answerable(fields: Fields, query: Query) -> None:
     gold = [document_id for document_id, grade in query.relevance.items() if grade > 0]
-    if query.answerable and not gold:
-        fields.error("expected_notes", "an answerable question needs at least one gold note, found none")
+    if query.answerable and not gold and not any(fields.data.get(name) is not None for name in INSTEAD_OF_GOLD):
+        fields.error("expected_notes", NO_GOLD)
     if not query.answerable and (gold or query.expected_chunks or query.expected_spans):
         field = next(name for name in ("expected_notes", "expected_chunks", "expected_spans") if fields.data.get(name))
         fields.error(field, "a question with answerable=false has no gold, found some")
@@ -162,6 +179,16 @@ def _turn(fields: Fields, name: str, item: Any) -> Turn | None:
         inner.wrong("role", '"user" or "assistant"', role)
     fields.failed |= inner.failed
     return None if inner.failed else Turn(role, text)
+
+
+def _checks(fields: Fields) -> tuple[Check, ...]:
+    checks = []
+    for number, entry in enumerate(fields.items("checks") or ()):
+        try:
+            checks.append(read_check(entry))
+        except ValueError as error:
+            fields.error(f"checks[{number}]", str(error))
+    return tuple(checks)
 
 
 # --- what another system returned -------------------------------------------------------------------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from runner.data.identity import (
+    checks_identity,
     document_digests,
     documents_fingerprint,
     given_fingerprint,
@@ -63,6 +64,8 @@ class Retrieved:
     the relevance of the best one where the retriever has no model of that; None when nothing was found."""
     has_texts: bool = True
     """Whether it is known what stands in what was found: ids alone, without a corpus, do not tell."""
+    is_known: bool = True
+    """Whether it is known what was found: of another system perhaps the answer alone is."""
 
     @property
     def message(self) -> str | None:
@@ -109,16 +112,14 @@ class Retrieval:
             "slices": slices_fingerprint(data.queries),
             "given": given_fingerprint(data.queries),
             "models": fingerprint(offered(self.retriever, "provenance")),
+            **checks_identity(data.queries),
         }
         return CaseSet(data.queries, data.problems, identity, document_digests(data.corpus.documents))
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         started = time.perf_counter()
-        index = await in_thread(self.retriever.index, self.corpus, workspace)
+        index = await self.index(workspace)
         indexed = time.perf_counter()
-        self._answer_model = answer_model(self.retriever)
-        if self._answer_model is not None:
-            self._terms = await in_thread(terms_of, self.corpus, workspace)
         self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
@@ -135,6 +136,14 @@ class Retrieval:
         }
         return Preparation(facts, timing)
 
+    async def index(self, workspace: Workspace) -> Mapping[str, Any]:
+        """Everything that a search needs, once the corpus is loaded. Returns what the retriever tells of its index."""
+        facts = await in_thread(self.retriever.index, self.corpus, workspace)
+        self._answer_model = answer_model(self.retriever)
+        if self._answer_model is not None:
+            self._terms = await in_thread(terms_of, self.corpus, workspace)
+        return facts
+
     def _searcher(self) -> Searcher:
         return Searcher(
             self.retriever,
@@ -144,6 +153,12 @@ class Retrieval:
             seed=self.seed,
             warmup=self.warmup,
         )
+
+    async def look_up(self, query: Query) -> Retrieved:
+        """What is found for a query that nobody knew before the index stood: its ranking is not stored. Raises as
+        `retrieved`."""
+        ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
+        return self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error))
 
     def retrieved(self, query: Query) -> Retrieved:
         """Charges the case for what its ranking cost. Raises TimeoutError or EvaluationError where the query could not
@@ -158,15 +173,18 @@ class Retrieval:
 
     def found(self, query: Query) -> Retrieved:
         """As `retrieved`, without a charge: to look at it once more."""
-        entry = self._entry(query)
+        return self._read(query, self._entry(query))
+
+    def _read(self, query: Query, entry: Ranked) -> Retrieved:
         if entry.error is not None:
             raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
         found = documents(entry.ranking, self.corpus)
         contexts = self._contexts(query, entry.ranking)
         score = self._answer_score(query, entry.ranking, found)
-        has_texts = bool(contexts) or not entry.ranking.ids or query.given.contexts is not None
-        return Retrieved(entry.ranking, found, contexts, timings, score, has_texts)
+        is_known = bool(entry.ranking.ids) or not offered(self.retriever, "foreign_ids") or not _is_answer_alone(query)
+        has_texts = is_known and (bool(contexts) or not entry.ranking.ids or query.given.contexts is not None)
+        return Retrieved(entry.ranking, found, contexts, timings, score, has_texts, is_known)
 
     def ranking_values(self, query: Query) -> Mapping[str, float | None]:
         """Of what was found, whatever came of it; nothing where the query was not ranked."""
@@ -218,15 +236,11 @@ class Retrieval:
         `declined`: whether the delivered answer says that there is none. Then it alone decides, and what `min_score`
         would have said is counted beside it. None: no answer is delivered, and retrieval decides.
         """
-        values = self._at_cutoffs("", found.documents.ids, query.relevance)
-        if chunks := relevant_chunks(query, self.corpus):
-            values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
-        for leg, ranking in found.ranking.legs.items():
-            values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
+        values = self._of_ranking(query, found) if found.is_known else {}
         label = diagnosis.answerability(self.gives_up(found) if declined is None else declined, query.answerable)
         values |= diagnosis.unanswerable_values(label)
         weights, labels = diagnosis.unanswerable_weights(label), {"answerability": str(label)}
-        if declined is not None and found.ranking.trajectory is None:
+        if declined is not None and found.ranking.trajectory is None and found.is_known:
             gate = diagnosis.answerability(self.gives_up(found), query.answerable)
             values |= diagnosis.unanswerable_values(gate, GATE)
             weights |= diagnosis.unanswerable_weights(gate, GATE)
@@ -236,6 +250,14 @@ class Retrieval:
             values |= trajectory_values(trajectory, gold, self.corpus.document_of)
             labels |= trajectory_labels(trajectory)
         return Scores(values, weights=weights, labels=labels)
+
+    def _of_ranking(self, query: Query, found: Retrieved) -> dict[str, float | None]:
+        values = self._at_cutoffs("", found.documents.ids, query.relevance)
+        if chunks := relevant_chunks(query, self.corpus):
+            values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
+        for leg, ranking in found.ranking.legs.items():
+            values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
+        return values
 
     def lost_at(
         self,
@@ -248,21 +270,25 @@ class Retrieval:
         if declined is None and found.message is not None:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
-        gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
-        # what counts for an answer is what its generator saw
-        if gold_rank is not None and declined is not None and found.has_texts:
-            named = [context.id for context in found.contexts if not UNNAMED.fullmatch(context.id)]
-            if named or not found.contexts:
-                seen = any(self.corpus.document_of(id) in gold for id in named)
-                gold_rank = min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
+        is_open = not gold or not found.is_known  # nobody can tell whether retrieval lost it
         return diagnosis.lost_at(
             answerable=query.answerable,
-            gold_in_corpus=not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
-            gold_rank=gold_rank,
+            gold_in_corpus=is_open or not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
+            gold_rank=1 if is_open else self._gold_rank(found, gold, is_answered=declined is not None),
             k=self.k,
             refused=self.gives_up(found) if declined is None and not query.answerable else declined,
             right=right,
         )
+
+    def _gold_rank(self, found: Retrieved, gold: Set[str], *, is_answered: bool) -> int | None:
+        """What counts for an answer is what its generator saw."""
+        gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
+        if gold_rank is not None and is_answered and found.has_texts:
+            named = [context.id for context in found.contexts if not UNNAMED.fullmatch(context.id)]
+            if named or not found.contexts:
+                seen = any(self.corpus.document_of(id) in gold for id in named)
+                return min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
+        return gold_rank
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """What agents did for all questions together, for summary.json."""
@@ -277,6 +303,8 @@ class Retrieval:
         """Metrics that apply to a query, scored or not."""
         if not query.answerable:
             return ("unanswerable_recall", "unanswerable_f1")
+        if not any(grade > 0 for grade in query.relevance.values()):
+            return ()
         prefixes = ["", *(["chunk/"] if relevant_chunks(query, self.corpus) else []), *self._legs]
         return tuple(name for prefix in prefixes for name in self._at_cutoffs(prefix, (), {"gold": 1}))
 
@@ -289,6 +317,11 @@ class Retrieval:
             if int(cutoff) in self.fixed:
                 values[f"{prefix}{measure}_at_{cutoff}"] = value
         return values
+
+
+def _is_answer_alone(query: Query) -> bool:
+    given = query.given
+    return given.answer is not None and given.ranking is None and given.contexts is None
 
 
 def relevant_chunks(query: Query, corpus: Corpus) -> dict[str, int]:

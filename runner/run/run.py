@@ -180,7 +180,9 @@ def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:
 def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     """One case, a seeded sample in file order, or all. Raises InputError when nothing is left."""
     if not cases:
-        raise InputError("the data set has no usable case; errors.jsonl lists what was wrong")
+        raise InputError(
+            "the data set has no usable case: no questions (dataset.queries), or none without a fault (errors.jsonl)"
+        )
     if options.case is not None:
         ids = [case.id for case in cases]
         found = [place for place, id in enumerate(ids) if id == options.case]
@@ -295,10 +297,16 @@ def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> No
 
     if job.cfg.format != "json":
         report.write(job.folder)
+    run = RunFolder(job.folder, head, summary)
     if job.cfg.case is not None:
         terminal.show(report.case_view(job.folder))
-    terminal.show(*report.panels(RunFolder(job.folder, head, summary)), *report.comparison_view(job.folder, head))
-    terminal.note(job.say("progress.results", label=job.label, folder=job.folder))
+    if job.cfg.verbose:
+        terminal.show(*report.panels(run))
+    elif job.sweep_id is None and job.cfg.case is None:
+        terminal.show(*report.brief(run))
+    terminal.show(*report.comparison_view(job.folder, head))
+    if job.sweep_id is None or job.cfg.verbose:
+        terminal.note(job.say("progress.results", label=job.label, folder=job.folder))
 
 
 def _track(job: Job) -> None:

@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 from runner.cli import main
-from tests.command_line.test_every_experiment import TABLE, folder  # noqa: F401
+from tests.command_line.test_every_experiment import TABLE, fewest, folder  # noqa: F401
 from tests.services.models_server import ModelsServer
 
 KEY = "sk-marked/Key+7f3aQ9=="
@@ -83,7 +83,7 @@ def settings(server: ModelsServer) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", fewest("full_rag", "trace_quality"))
 def test_a_run_keeps_them(
     name: str, server: ModelsServer, mlflow_store: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

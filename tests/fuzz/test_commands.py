@@ -51,6 +51,10 @@ WORDS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "calls": (["run", "q1"], ["--role=", "--language="]),
     "labels": (["run"], ["--n=", "--pick=", "--rubric=", "--seed=", "--out="]),
     "traces": (["logs.jsonl", "new.jsonl"], ["--domain=", "--confidence="]),
+    "import": (
+        ["queries.jsonl", "out=new.jsonl"],
+        ["out=", "question=", "answer=", "contexts=", "separator=", "encoding=", "sheet=", "language=", ""],
+    ),
     "links_dataset": (["notes", "new.jsonl"], ["--remove-ratio=", "--seed=", "--link-text=", "--context-chars="]),
     "freeze": (["run", "new"], ["--question="]),
     "reproduce": (["record", "dry_run=true"], ["k=", "out=", "cache_dir=", "retriever=", "cutoffs=", "x="]),

@@ -7,20 +7,62 @@ from typing import Protocol, runtime_checkable
 
 from runner.domains.traces.records import Trace
 from runner.protocols import Workspace
-from runner.records import DataProblem
+from runner.records import DataProblem, Timing
 
 
 @runtime_checkable
 class Traces(Protocol):
+    """A data set of reasoning traces.
+
+    class Stored:
+        def read(self, look: Callable[[Trace], None]) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
+            traces = [trace_of(record) for record in self.records]
+            for trace in traces:
+                look(trace)
+            return traces, ()
+    """
+
     def read(self, look: Callable[[Trace], None]) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
         """In file order; `look` is shown each of them once, in this order. Raises DataError for files that cannot be
         used."""
 
 
+@runtime_checkable
+class Shared(Protocol):
+    """A novelty that embeds many traces at once, and tells how long each took of that: an equal share of its batch.
+
+    class ServerNovelty:
+        async def of(self, traces, wanted, workspace):
+            with stopwatch() as watch:
+                vectors = self.embedder.embed([trace.text for trace in traces], "passage")
+            self.shares = {trace.id: Timing(watch.ms / len(traces)) for trace in traces}
+    """
+
+    @property
+    def shares(self) -> Mapping[str, Timing]:
+        """By id of a trace, once `of` has returned; empty where nothing was embedded."""
+
+
 class Novelty(Protocol):
-    """Its `provenance` (runner.protocols) is what vectors hang on."""
+    """Measures how new each trace is against the traces before it. `order` says which come before which; `provenance`
+    (runner.protocols) says what else vectors depend on.
+
+    class Unknown:
+        order = "file"
+
+        async def of(
+            self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace
+        ) -> Mapping[str, float]:
+            return dict.fromkeys(wanted, 0.5)
+    """
 
     order: str
 
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
-        """By id, for the `wanted` ids among all traces; which are wanted changes nothing."""
+        """Args:
+            traces: all traces of the data set, in file order.
+            wanted: ids of those whose novelty is asked for. Which are wanted changes no value.
+
+        Returns:
+            Novelty by id, one for each wanted trace: 1 - cosine to the nearest trace before, 0 to 2.
+        """

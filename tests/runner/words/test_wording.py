@@ -21,7 +21,9 @@ OTHER_ROOMS = (
     "calibrate",
     "chat",
     "commands",
+    "embed",
     "records",
+    "import",
     "plan",
     "projection",
 )  # read alone, or with reports
