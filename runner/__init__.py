@@ -1,4 +1,25 @@
-"""Declarative experiments for retrieval-augmented generation and conversational memory."""
+"""Declarative experiments for retrieval-augmented generation and conversational memory.
+
+From Python: `runner.run`, `compare`, `score` and `evaluate` (see runner.api), which are read when they are first used.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runner.api import Cases, Comparison, Report, Run, Sweep, compare, evaluate, run, score
 
 DISTRIBUTION = "runner-rag-experiments"  # what is installed; `runner` on the public index is another one
 __version__ = "0.1.0"
+__all__ = ["Cases", "Comparison", "Report", "Run", "Sweep", "__version__", "compare", "evaluate", "run", "score"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'runner' has no attribute '{name}'")
+    from runner import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

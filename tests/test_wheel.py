@@ -112,3 +112,21 @@ def test_an_extra_is_installed_by_the_name_of_the_distribution(wheel: Path, tmp_
         check=True,
     )
     assert done.stdout == "0.1.0 pip install 'runner-rag-experiments[kiwi]'\n"
+
+
+def test_it_is_used_from_python(wheel: Path, tmp_path: Path) -> None:
+    installed, work = tmp_path / "installed", tmp_path / "work"
+    zipfile.ZipFile(wheel).extractall(installed)
+    work.mkdir()
+    assert (installed / "runner" / "py.typed").is_file()
+    code = (
+        "import runner; "
+        "report = runner.evaluate(lambda q: 'It takes 14 days.', [{'question': 'How long?', 'answers': ['14 days']}]); "
+        "print(report['right'].value, runner.__file__)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, cwd=work, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    value, file = done.stdout.split()
+    assert value == "1.0" and str(installed) in file

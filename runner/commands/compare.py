@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         finder = Finder(Path(scratch), options.uri)
         candidates = [finder.open(name) for name in options.candidate]
-        regression = _rules_of_run(candidates[0].snapshot.config) if rules is None else rules
+        regression = rules_of_run(candidates[0].snapshot.config) if rules is None else rules
         besides = [candidate.snapshot.run for candidate in candidates]
         baseline = replace(finder, candidates=besides).open(options.baseline)
         how = {"allow_incomparable": options.allow_incomparable, "strict": options.comparability == "strict"}
@@ -93,7 +93,7 @@ def rules_of(name: str) -> Regression:
     return _regression(values)
 
 
-def _rules_of_run(config: Mapping[str, Any]) -> Regression:
+def rules_of_run(config: Mapping[str, Any]) -> Regression:
     """Each evaluation has rules for what it measures; `default` where a configuration has none."""
     values = config.get("regression")
     return _regression(values) if isinstance(values, Mapping) else rules_of("default")

@@ -1,0 +1,599 @@
+"""Experiments from Python: what `import runner` offers, for notebooks and pytest.
+
+    import runner
+
+    sweep = runner.run("full_rag", {"k": "3,5", "tracking": "none"})
+    sweep.runs[0].metrics["right"].value
+    sweep.runs[0].cases().frame()          # pandas
+    runner.compare(sweep.runs[0], sweep.runs[1]).verdict
+
+    report = runner.evaluate(ask, [{"question": "How long does a refund take?", "answers": ["14 days"]}])
+    assert report["right"].value > 0.8
+
+    runner.score({"q1": {"moon": 1}}, {"q1": ["sun", "moon"]})["mrr@10"]
+
+Everything works inside a running event loop as well; what is run then runs in a thread. Progress goes to stderr, which
+notebooks show; objects show themselves as tables there. Errors are those of runner.errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import inspect
+import io
+import math
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
+from contextvars import copy_context
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from runner.errors import InputError, did_you_mean
+from runner.records import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from runner.system.folder import RunFolder
+
+__all__ = ["Cases", "Comparison", "Report", "Run", "Sweep", "compare", "evaluate", "run", "score"]
+
+T = TypeVar("T")
+Overrides = Sequence[str] | Mapping[str, Any]
+Output = Mapping[str, Any]  # of a function that is evaluated: answer and, where it has some, contexts
+Measure = Callable[[Mapping[str, Any], Output], float | bool | None]
+CUTOFFS = (1, 3, 5, 10)
+KEPT = ("id", "answers", "answerable", "expected_notes", "expected_chunks", "language", "difficulty", "tags", "history")
+
+
+# --- a run, a sweep ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run, by its folder: `Run("outputs/…")`. Raises InputError, when it is read, for what is none."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+
+    @cached_property
+    def head(self) -> Mapping[str, Any]:
+        """run.json: settings, versions, models, status, exit code."""
+        return self._opened.run
+
+    @cached_property
+    def summary(self) -> Mapping[str, Any]:
+        """summary.json; empty for a run that never got that far."""
+        return self._opened.summary
+
+    @property
+    def status(self) -> str:
+        """completed, partial or failed."""
+        return str(self.head.get("status"))
+
+    @property
+    def exit_code(self) -> int:
+        return int(self.head.get("exit_code") or 0)
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Estimate]:
+        """By the names of summary.json: `run.metrics["recall_at_5"].value`, `.ci_low`, `.ci_high`, `.n`."""
+        return {name: _estimate(entry) for name, entry in (self.summary.get("metrics") or {}).items()}
+
+    def cases(self) -> Cases:
+        """The rows of per_item.jsonl."""
+        return Cases(self.path / "per_item.jsonl", self)
+
+    def calls(self, case: str) -> list[dict[str, Any]]:
+        """What models were asked for a case, in order."""
+        from runner.llm.calls import FILE, calls_of
+
+        return sorted(calls_of(self.path / FILE, [case])[case], key=lambda call: int(call["at"]))
+
+    @cached_property
+    def _opened(self) -> RunFolder:
+        from runner.system.folder import legible, open_run
+
+        with legible(self.path):
+            return open_run(self.path)
+
+    def _repr_html_(self) -> str:
+        return _table(f"{self.path} ({self.status})", _HEADERS, _rows(self.metrics))
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Rows of a run, one mapping a case, read one at a time however often they are gone through."""
+
+    path: Path
+    owner: object = field(default=None, repr=False, compare=False)  # with whom the file goes
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        from runner.system.folder import lines
+
+        return lines(self.path)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def frame(self) -> pd.DataFrame:
+        """A row a case: id, status, language, question, answer, then every metric and `judge.RUBRIC`."""
+        import pandas as pd
+
+        return pd.DataFrame([_flat(row) for row in self])
+
+    def _repr_html_(self) -> str:
+        shown = [_flat(row) for _, row in zip(range(20), self, strict=False)]
+        headers = list(dict.fromkeys(name for row in shown for name in row))
+        return _table(f"{len(self):,} cases", headers, [[_shown(row.get(name)) for name in headers] for row in shown])
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What one command ran: a single run, or one run a cell. `exit_code` is the most severe of them."""
+
+    path: Path
+    exit_code: int = 0
+
+    @cached_property
+    def runs(self) -> Sequence[Run]:
+        """In the order of the command; of a single run, this one."""
+        from runner.system.folder import is_sweep, open_sweep
+
+        if not is_sweep(self.path):
+            return [Run(self.path)]
+        return [Run(self.path / str(cell["folder"])) for cell in open_sweep(self.path).get("cells") or ()]
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def frame(self) -> pd.DataFrame:
+        """A row a run: its folder, status, and the value of each metric."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {"run": run.path.name, "status": run.status, **{name: each.value for name, each in run.metrics.items()}}
+                for run in self.runs
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        return "".join(run._repr_html_() for run in self.runs)
+
+
+def run(experiment: str, overrides: Overrides = (), *, quiet: bool = False) -> Sweep:
+    """Run an experiment, or a sweep of it, as `python -m runner +experiment=EXPERIMENT OVERRIDE …` does.
+
+    Args:
+        experiment: a choice of conf/experiment, such as full_rag.
+        overrides: words of the command line (`["k=3,5", "retriever=hybrid"]`), or a mapping: `{"k": "3,5"}` sweeps, a
+            list (`{"cutoffs": [1, 5]}`) is one value.
+        quiet: nothing is printed.
+
+    Returns: the runs; those that failed say so by `status` and `exit_code`.
+    Raises ConfigError with everything that is wrong with the settings, InputError and others of runner.errors.
+    """
+    return _apart(lambda: _ran([f"+experiment={experiment}", *_words(overrides)]), quiet=quiet)
+
+
+def _ran(words: Sequence[str]) -> Sweep:
+    from runner.config import arguments
+    from runner.config.compose import plan_of
+    from runner.run.sweep import launched
+    from runner.system import redaction
+
+    redaction.learn_environment()
+    redaction.learn(list(words))
+    plan = plan_of(arguments.read(words))
+    if plan.cells[0].cfg.dry_run:
+        raise InputError("dry_run: there is nothing to return; python -m runner checks without a run")
+    folder, exit_code = launched(plan)
+    return Sweep(folder, exit_code)
+
+
+def _words(overrides: Overrides) -> list[str]:
+    if isinstance(overrides, Mapping):
+        return [f"{name}={_written(value)}" for name, value in overrides.items()]
+    if isinstance(overrides, str):
+        raise InputError(f"overrides: expected a list such as ['{overrides}'] or a mapping, got a text")
+    return list(overrides)
+
+
+def _written(value: Any) -> str:
+    """As Hydra reads it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{name}:{_written(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_written, value))}]"
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+# --- two runs, a ranking ----------------------------------------------------------------------------
+
+
+Place = Run | Sweep | str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What compare.json says: `record`; `verdict` is better, worse, mixed, within noise … of the candidate."""
+
+    record: Mapping[str, Any]
+
+    @property
+    def verdict(self) -> str:
+        return str(self.record["verdict"])
+
+    @property
+    def metrics(self) -> Sequence[Mapping[str, Any]]:
+        """Each with its values, difference, interval and p."""
+        found: Sequence[Mapping[str, Any]] = self.record["metrics"]
+        return found
+
+    def _repr_html_(self) -> str:
+        from markdown_it import MarkdownIt
+
+        from runner.report.comparison import render
+        from runner.words.wording import LANGUAGES
+
+        shown = MarkdownIt("commonmark", {"html": False}).enable("table")
+        return str(shown.render(render([self.record], LANGUAGES["en"])))
+
+
+def compare(a: Place, b: Place, *, seed: int = 42) -> Comparison:
+    """`b` held against the baseline `a`: runs, run folders, snapshot files, MLflow run ids, `latest:EXPERIMENT`.
+
+    Raises InputError for what names no run, and for a sweep of several.
+    """
+    from dataclasses import replace
+
+    from runner.commands.compare import rules_of_run
+    from runner.compare.compare import compare as compared
+    from runner.compare.record import record_of
+    from runner.compare.sides import Finder
+
+    with tempfile.TemporaryDirectory() as scratch:
+        finder = Finder(Path(scratch), None)
+        candidate = finder.open(_reference(b))
+        baseline = replace(finder, candidates=[candidate.snapshot.run]).open(_reference(a))
+        found = compared(baseline, candidate, rules_of_run(candidate.snapshot.config), seed=seed)
+    return Comparison(record_of(found, fail_on_regression=False))
+
+
+def _reference(run: Place) -> str:
+    if isinstance(run, Sweep):
+        if len(run.runs) != 1:
+            raise InputError(f"{run.path} has {len(run.runs)} runs; expected one of its `runs`")
+        run = run.runs[0]
+    return str(run.path if isinstance(run, Run) else os.fspath(run))
+
+
+Qrels = Mapping[str, Mapping[str, int]] | str | os.PathLike[str]
+Ranking = Mapping[str, Mapping[str, float] | Sequence[str]] | str | os.PathLike[str]
+
+
+def score(qrels: Qrels, ranking: Ranking, *, cutoffs: Sequence[int] = CUTOFFS) -> dict[str, float]:
+    """Ranking metrics as trec_eval computes them, means over the queries that have a relevant document.
+
+    Args:
+        qrels: query -> document -> grade, or a file of TREC or BEIR form.
+        ranking: query -> document -> score, or documents best first, or a TREC run file.
+        cutoffs: of `NAME@k`.
+
+    Raises InputError and DataError for what cannot be scored.
+    """
+    from runner.commands.score import evaluate as scored
+    from runner.data import trec_runs as trec
+
+    judged = trec.read_qrels(Path(qrels)) if isinstance(qrels, str | os.PathLike) else _encoded(qrels)
+    found = (
+        trec.read_run(Path(ranking))
+        if isinstance(ranking, str | os.PathLike)
+        else _encoded({query: _scores(documents) for query, documents in ranking.items()})
+    )
+    relevant = {query: grades for query, grades in judged.items() if any(grade > 0 for grade in grades.values())}
+    if not relevant:
+        raise InputError("qrels: no query has a relevant document (a grade above 0)")
+    values = scored(relevant, found, sorted(set(cutoffs)))
+    return {name: math.fsum(column.tolist()) / len(column) for name, column in values.items()}
+
+
+def _encoded(table: Mapping[str, Mapping[str, Any]]) -> dict[bytes, dict[bytes, Any]]:
+    return {query.encode(): {each.encode(): value for each, value in row.items()} for query, row in table.items()}
+
+
+def _scores(documents: Mapping[str, float] | Sequence[str]) -> Mapping[str, float]:
+    if isinstance(documents, Mapping):
+        return documents
+    if isinstance(documents, str):
+        raise InputError(f"ranking: expected a list of documents or document -> score, got '{documents}'")
+    return {document: -float(place) for place, document in reversed(list(enumerate(documents)))}
+
+
+# --- a function -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Report(Mapping[str, Estimate]):
+    """Metrics by name: `report["right"].value`. `run` holds the rest; `errors`: what the function raised, by
+    case."""
+
+    metrics: Mapping[str, Estimate]
+    run: Run
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Estimate:
+        if name not in self.metrics:
+            raise KeyError(f"no metric '{name}'{did_you_mean(name, self.metrics)}")
+        return self.metrics[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.metrics)
+
+    def __len__(self) -> int:
+        return len(self.metrics)
+
+    def cases(self) -> Cases:
+        return self.run.cases()
+
+    def _repr_html_(self) -> str:
+        return _table(f"{len(self.cases()):,} cases, {len(self.errors):,} errors", _HEADERS, _rows(self.metrics))
+
+
+def evaluate(
+    function: Callable[[str], Any] | Callable[[str], Awaitable[Any]],
+    cases: Iterable[Mapping[str, Any] | str],
+    *,
+    metrics: Sequence[str | Measure] | None = None,
+    overrides: Overrides = (),
+    concurrency: int = 4,
+    out: str | os.PathLike[str] | None = None,
+    quiet: bool = True,
+) -> Report:
+    """Ask a function every question, and measure its answers as full_rag measures those of a system.
+
+        report = runner.evaluate(ask, [{"question": "How long?", "answers": ["14 days"]}], metrics=["right", polite])
+
+    Args:
+        function: question -> answer (a text), or a mapping with `answer` and `contexts` (texts, or mappings with `id`
+            and `text`); plain or async. What it raises makes a failed case.
+        cases: questions; or mappings with `question`, and `answers`, `answerable`, `expected_notes` … as a queries file
+            has them.
+        metrics: names of metrics, and functions (case, output) -> a number, True or False, or None where it does not
+            apply, called by their own names; default: all that the run has.
+        overrides: of the run, such as `["judge=openai", "judge.model=openai:gpt-4.1-mini"]`; by default a judge
+            without a model.
+        concurrency: questions in flight.
+        out: the folder of the run, which is kept; default: one that goes with the report.
+
+    Raises InputError for wrong cases and for names of metrics that there are none of.
+    """
+    asked = [_case(case, number) for number, case in enumerate(cases, start=1)]
+    if not asked:
+        raise InputError("cases: expected at least one")
+    has_gold = _has_gold(asked)
+    outputs, errors = _apart(lambda: asyncio.run(_answers(function, asked, concurrency)), quiet=quiet)
+    found = _run_of(asked, outputs, overrides, None if out is None else os.fspath(out), has_gold=has_gold, quiet=quiet)
+    return Report(_chosen(_measured(found, has_gold), metrics, asked, outputs), found, errors)
+
+
+def _run_of(
+    cases: Sequence[Mapping[str, Any]],
+    outputs: Mapping[str, Output],
+    overrides: Overrides,
+    out: str | None,
+    *,
+    has_gold: bool,
+    quiet: bool,
+) -> Run:
+    """Its folder, but `out`, goes with it."""
+    folder = Path(tempfile.mkdtemp(prefix="runner-"))
+    try:
+        path = _written_cases(cases, outputs, folder / "queries.jsonl", has_gold=has_gold)
+        words = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={path}", "retriever=given"]
+        words += ["generator=given", "tracking=none", "max_failure_rate=1.0", f"out={out or folder / 'run'}"]
+        words += [] if any("cache_dir=" in word for word in _words(overrides)) else [f"cache_dir={folder / 'cache'}"]
+        found = run("full_rag", [*words, *_words(overrides)], quiet=quiet).runs[0]
+        if not found.metrics:
+            raise InputError(f"the cases cannot be evaluated: {found.head.get('error_message')}")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
+    return found
+
+
+def _case(case: Mapping[str, Any] | str, number: int) -> Mapping[str, Any]:
+    found = {"question": case} if isinstance(case, str) else dict(case)
+    question = found.get("question") or found.get("query")
+    if not isinstance(question, str) or not question.strip():
+        raise InputError(f"cases: case {number} has no question; expected a text or {{'question': …, 'answers': […]}}")
+    return {"id": f"case-{number}", "answerable": True, **found, "question": question}
+
+
+def _has_gold(cases: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether it is said what is to be retrieved."""
+    needing = [case for case in cases if case["answerable"]]
+    known = [case for case in needing if case.get("expected_notes") or case.get("expected_chunks")]
+    if known and len(known) < len(needing):
+        raise InputError(f"cases: {len(known)} of {len(needing)} have expected_notes; expected all of them, or none")
+    return bool(known)
+
+
+async def _answers(
+    function: Callable[[str], Any], cases: Sequence[Mapping[str, Any]], concurrency: int
+) -> tuple[dict[str, Output], dict[str, str]]:
+    outputs: dict[str, Output] = {}
+    errors: dict[str, str] = {}
+    waiting = iter(cases)
+
+    async def work() -> None:
+        for case in waiting:
+            try:
+                outputs[case["id"]] = _output(await _asked(function, case["question"]))
+            except Exception as error:
+                errors[case["id"]] = f"{type(error).__name__}: {error}"
+
+    await asyncio.gather(*(work() for _ in range(max(1, concurrency))))
+    return outputs, errors
+
+
+async def _asked(function: Callable[[str], Any], question: str) -> Any:
+    found = function(question) if inspect.iscoroutinefunction(function) else await asyncio.to_thread(function, question)
+    return await found if inspect.isawaitable(found) else found
+
+
+def _output(said: Any) -> Output:
+    found = {"answer": said} if isinstance(said, str) else said
+    if not isinstance(found, Mapping) or not isinstance(found.get("answer"), str):
+        raise TypeError(f"expected a text, or a mapping with `answer`, got {type(said).__name__}")
+    return found
+
+
+def _written_cases(
+    cases: Sequence[Mapping[str, Any]], outputs: Mapping[str, Output], path: Path, *, has_gold: bool
+) -> Path:
+    """A case that has no answer is one of which `generator=given` says so. Where nobody knows what is to be retrieved,
+    the name of a document that is nowhere stands there."""
+    import orjson
+
+    from runner.system.writing import write_bytes
+
+    lines = []
+    for case in cases:
+        output = outputs.get(case["id"], {})
+        contexts = [
+            {"id": f"context-{number}", "text": each} if isinstance(each, str) else dict(each)
+            for number, each in enumerate(output.get("contexts") or (), start=1)
+        ]
+        told = {"query": case["question"], **{name: case[name] for name in KEPT if name in case}, "contexts": contexts}
+        if not has_gold:
+            told["expected_notes"] = ["not known"] if case["answerable"] else []
+        lines.append(told | ({"answer": output["answer"]} if output else {}))
+    write_bytes(path, b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    return path
+
+
+def _measured(run: Run, has_gold: bool) -> Mapping[str, Estimate]:
+    """Without what hangs on documents to be retrieved, where these are not known."""
+    from runner.metrics.catalogue import declared_in
+
+    catalogue = declared_in(run.head)
+    found = {name: catalogue.variant(name).metric for name in run.metrics}
+    return {
+        name: run.metrics[name]
+        for name, metric in found.items()
+        if has_gold or metric is None or metric.group != "retrieval"
+    }
+
+
+def _chosen(
+    measured: Mapping[str, Estimate],
+    wanted: Sequence[str | Measure] | None,
+    cases: Sequence[Mapping[str, Any]],
+    outputs: Mapping[str, Output],
+) -> dict[str, Estimate]:
+    if wanted is None:
+        return dict(measured)
+    found: dict[str, Estimate] = {}
+    for metric in wanted:
+        if isinstance(metric, str):
+            if metric not in measured:
+                raise InputError(f"metrics: no metric '{metric}'{did_you_mean(metric, list(measured))}")
+            found[metric] = measured[metric]
+        else:
+            values = [metric(case, outputs[case["id"]]) if case["id"] in outputs else 0.0 for case in cases]
+            found[getattr(metric, "__name__", type(metric).__name__)] = _mean_of(values)
+    return found
+
+
+def _mean_of(values: Sequence[float | bool | None]) -> Estimate:
+    import numpy as np
+
+    from runner.metrics.statistics import mean_intervals
+
+    known = np.array([[float(value)] for value in values if value is not None], dtype=np.float64)
+    if not len(known):
+        return Estimate(None, 0, 0, None, None)
+    bounds = np.array([[0.0, 1.0]]) if ((known >= 0) & (known <= 1)).all() else None
+    low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(known, ranges=bounds, seed=42)[0])
+    return Estimate(float(known.mean()), len(known), len(known), low, high)
+
+
+# --- inside -----------------------------------------------------------------------------------------
+
+_HEADERS = ("metric", "value", "95 % interval", "n")
+_FIELDS = frozenset(each.name for each in fields(Estimate))
+
+
+def _apart(work: Callable[[], T], *, quiet: bool) -> T:
+    """In a thread where an event loop runs here: one cannot run inside another."""
+
+    def silenced() -> T:
+        if not quiet:
+            return work()
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            return work()
+
+    if not _has_loop():
+        return silenced()
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(copy_context().run, silenced).result()
+
+
+def _has_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _estimate(entry: Mapping[str, Any]) -> Estimate:
+    missing = dict.fromkeys(("value", "n", "n_scored", "ci_low", "ci_high"))
+    return Estimate(**{**missing, **{name: value for name, value in entry.items() if name in _FIELDS}})
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    output = row.get("output") or {}
+    judged = {f"judge.{rubric}": each.get("score") for rubric, each in (row.get("judgements") or {}).items()}
+    head = {name: row.get(name) for name in ("id", "status", "language", "difficulty", "error")}
+    texts = {"question": output.get("query"), "answer": output.get("answer")}
+    return {**head, **texts, **(row.get("metrics") or {}), **judged, "latency_ms": row.get("latency_ms")}
+
+
+def _rows(metrics: Mapping[str, Estimate]) -> list[list[str]]:
+    known = ((name, each) for name, each in metrics.items() if each.value is not None)
+    return [[name, _shown(each.value), _between(each), str(each.n)] for name, each in known]
+
+
+def _between(each: Estimate) -> str:
+    return "" if each.ci_low is None or each.ci_high is None else f"{each.ci_low:.4f} – {each.ci_high:.4f}"
+
+
+def _shown(value: Any) -> str:
+    return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)[:200]
+
+
+def _table(title: str, headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in headers)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><caption>{html.escape(title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
