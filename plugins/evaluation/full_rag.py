@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Annotated, Any, Literal, cast
@@ -12,7 +13,8 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.domains.agent import report as agent_report
-from runner.errors import FallsShortError
+from runner.domains.service import report as service_report
+from runner.errors import FallsShortError, Problem
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health, unread
 from runner.llm.votes import judge_missing
@@ -20,8 +22,9 @@ from runner.metrics import answers, diagnosis, right
 from runner.metrics.answers import answer_matches, contains_answer, exact_match, token_f1
 from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, judged
 from runner.metrics.metric import Metric
+from runner.metrics.repeats import averaged, spreads
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Workspace, offered
+from runner.protocols import Generator, Judge, System, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -30,20 +33,29 @@ from runner.records import (
     Preparation,
     Query,
     Scores,
+    SystemReply,
     Timing,
     answer_of,
+    system_reply_of,
     timings_of,
 )
+from runner.report.blocks import Fact, Section
+from runner.report.document import Document
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
-from runner.text.refusals import delivered
+from runner.text.citations import citations
+from runner.text.refusals import delivered, is_refusal
+from runner.words.wording import Wording
 
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
 RUBRICS: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy", "answer_correctness")
 BY_REFERENCE = tuple(metric.name for metric in REFERENCE_METRICS)  # asked where a question has reference answers
 BY_CONTEXTS = ("faithfulness", "context_precision", "context_recall")  # asked where the texts that were found are known
 LOOKED_AT = 1000  # questions, for the languages that they are in
+
+PIPELINE = replace(agent_report.PIPELINE, choices=(*agent_report.PIPELINE.choices[:-1], "system", "judge"))
+SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # of which it is told how far several answers differ
 
 Least = Annotated[float, Field(ge=0, le=1)] | None
 
@@ -65,9 +77,17 @@ class RagOutput:
     answer: Answer
     generation: Timing | None  # None: nothing was generated
     kept: Mapping[str, Any]
+    reply: SystemReply | None = None  # of a running system
+    again: tuple[RagOutput, ...] = ()  # its further answers to the question
+
+    @property
+    def each(self) -> tuple[RagOutput, ...]:
+        return (self, *self.again)
 
     @property
     def timings(self) -> Mapping[str, Timing]:
+        if self.reply is not None:
+            return dict(self.found.timings)
         generation = {} if self.generation is None else {"generation": self.generation}
         return {**self.found.timings, **generation}
 
@@ -85,7 +105,17 @@ class RagOutput:
             "citations": list(self.answer.citations),
             **{name: value for name, value in seldom.items() if value},
             "contexts": self.found.contexts,
+            **self._told(),
         }
+
+    def _told(self) -> Mapping[str, Any]:
+        """What a running system said, and how that was understood."""
+        replies = [each.reply.record() for each in self.each if each.reply is not None]
+        named = [each.found.named for each in self.each if each.found.named is not None]
+        if not replies:
+            return {}
+        understood = [{"by": each.by, "texts": each.has_texts, "strange": list(each.strange)} for each in named]
+        return {"replies": replies, "named": understood}
 
 
 class FullRag:
@@ -93,11 +123,20 @@ class FullRag:
     reference answers are known, answer correctness, exact match, whether one occurs in the answer, and token F1.
     `rubrics`: what the judge is asked. Those by a reference are asked for answerable questions with `answers`: of
     several references any one is enough. An answer that declined is not asked about, and its correctness is 0.
-    `require` ends the run before any answer is generated."""
+    `require` ends the run before any answer is generated. With a `system` that runs elsewhere nothing is retrieved or
+    generated here: what it says is judged, and what it does not say is not."""
 
-    pipeline = agent_report.PIPELINE
-    sections = staticmethod(agent_report.sections)
-    case_facts = staticmethod(agent_report.case_facts)
+    pipeline = PIPELINE
+
+    @staticmethod
+    def sections(document: Document) -> Iterator[Section | None]:
+        yield from agent_report.sections(document)
+        yield from service_report.sections(document)
+
+    @staticmethod
+    def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+        yield from agent_report.case_facts(row, say)
+        yield from service_report.case_facts(row, say)
 
     def __init__(
         self,
@@ -108,7 +147,9 @@ class FullRag:
         high: Annotated[float, Field(ge=0, le=1)],
         require: RequireSettings | None = None,
         rubrics: Sequence[Rubric] = RUBRICS,
+        system: System | None = None,
     ) -> None:
+        self.system = None if system is None or offered(system, "is_within") else system
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
         self.rubrics = tuple(dict.fromkeys(rubrics))
         self._has_references = False
@@ -117,7 +158,9 @@ class FullRag:
     def load(self) -> CaseSet[Query]:
         """Rows of another model, server or prompt are told apart by `judge` and `generator` of the identity."""
         loaded = self.retrieval.load()
-        parts = {"judge": self.judge_, "generator": self.generator}
+        parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
+        if self.system is not None:
+            parts = {"judge": self.judge_, "system": self.system}
         asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
         problems = (*loaded.problems, *unread(self.judge_, [case.text for case in islice(loaded.cases, LOOKED_AT)]))
         identity = {**loaded.identity, **asked, right.IDENTITY: fingerprint(self.high)}
@@ -125,10 +168,34 @@ class FullRag:
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        return (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
+        own = (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
+        return own if self.system is None or self.system.repeats == 1 else (*own, *spreads(SPREAD))
+
+    @property
+    def idle(self) -> Sequence[str]:
+        return () if self.system is None else ("retriever", "tokenizer", "embedder", "generator")
+
+    def preflight(self) -> list[Problem]:
+        if self.system is None or all(least is None for least in self.require.values()):
+            return []
+        asked = next(name for name, least in self.require.items() if least is not None)
+        return [Problem(f"evaluation.require.{asked}", "expected null, as a system is asked for all of it at once")]
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        @asynccontextmanager
+        async def opened() -> AsyncIterator[None]:
+            if self.system is None:
+                yield
+                return
+            async with self.system.opened():
+                yield
+
+        return opened()
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         self._has_references = any(map(_has_reference, cases))
+        if self.system is not None:
+            return self.retrieval.described()
         preparation = await self.retrieval.prepare(cases, workspace)
         self._demand(cases)
         return preparation
@@ -152,6 +219,8 @@ class FullRag:
 
     async def run(self, case: Query) -> RagOutput:
         """A message of an agent is the answer, and so is a refusal for want of a hit: then no generator is asked."""
+        if self.system is not None:
+            return await self._asked_of_system(case, self.system)
         retrieved = self.retrieval.retrieved(case)
         if (refusal := self.retrieval.refusal(case, retrieved, self.generator)) is not None:
             return RagOutput(retrieved, refusal, None, self._kept(case, retrieved))
@@ -159,12 +228,30 @@ class FullRag:
             answer = delivered(await self.generator.generate(case, retrieved.contexts), case.text)
         return RagOutput(retrieved, answer, watch.timing, self._kept(case, retrieved))
 
+    async def _asked_of_system(self, case: Query, system: System) -> RagOutput:
+        outputs = []
+        for repeat in range(system.repeats):
+            with stopwatch() as watch:
+                reply = await system.ask(case, repeat)
+            outputs.append(self._told(case, reply, watch.timing))
+        return replace(outputs[0], again=tuple(outputs[1:]))
+
+    def _told(self, case: Query, reply: SystemReply, timing: Timing) -> RagOutput:
+        found = replace(self.retrieval.told(case, reply), timings={"system": timing})
+        text = reply.answer
+        refused = not text.strip() or is_refusal(text, case.text)
+        return RagOutput(found, Answer(text, refused, citations(text)), None, self._kept(case, found), reply)
+
     def _kept(self, case: Query, retrieved: Retrieved) -> Mapping[str, Any]:
         kept = record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k)
         return {**kept, "answers": list(case.answers)}
 
     async def restored(self, case: Query, row: Mapping[str, Any]) -> RagOutput:
         timings = timings_of(row)
+        if self.system is not None:
+            replies = map(system_reply_of, row["output"]["replies"])
+            first, *again = [self._told(case, reply, timings["system"]) for reply in replies]
+            return replace(first, again=tuple(again))
         generation = timings.pop("generation", None)
         found = replace(self.retrieval.retrieved(case), timings=timings)
         return RagOutput(found, answer_of(row), generation, self._kept(case, found))
@@ -175,7 +262,13 @@ class FullRag:
         return judgements
 
     async def judge_missing(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
-        await judge_missing(self.judge_, self._asked(case, output), judgements)
+        """Of the further answers of a system each rubric by its name and the number of the answer."""
+        for number, each in enumerate(output.each, start=1):
+            own = _of_answer(judgements, number)
+            try:
+                await judge_missing(self.judge_, self._asked(case, each), own)
+            finally:
+                judgements.update({_numbered(rubric, number): judgement for rubric, judgement in own.items()})
 
     def _applying(self, case: Query) -> list[str]:
         """The rubrics that say something of a question, asked or not."""
@@ -202,8 +295,16 @@ class FullRag:
         if output is None:
             known_answers = ("exact_match", "contains_answer", "token_f1") if case.answers else ()
             values = self.retrieval.ranking_values(case)
-            missing = (name for name in self.retrieval.names(case) if name not in values)
+            ranked = () if self.system is not None else self.retrieval.names(case)
+            missing = (name for name in ranked if name not in values)
             return Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
+        if not output.again:
+            return self._score(case, output, judgements)
+        parts = [self._score(case, each, _of_answer(judgements, n)) for n, each in enumerate(output.each, start=1)]
+        return averaged(parts, [metric.name for metric in SPREAD], right.NAME)
+
+    def _score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
+        """Of one answer."""
         retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
         rated, failed = judged(judgements, tuple(self._asked(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
@@ -218,7 +319,7 @@ class FullRag:
         return Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        return self.retrieval.sums(rows)
+        return self.retrieval.sums(rows) if self.system is None else service_report.sums(rows)
 
     def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
         """A judge without a model is held to be no better than the matcher of known answers."""
@@ -251,6 +352,17 @@ class FullRag:
 
     def _lost_at(self, case: Query, output: RagOutput, decided: bool) -> str:
         return self.retrieval.lost_at(case, output.found, declined=output.answer.refused, right=decided)
+
+
+def _numbered(rubric: str, number: int) -> str:
+    """`faithfulness`, and `faithfulness#2` of the second answer to a question."""
+    return rubric if number == 1 else f"{rubric}#{number}"
+
+
+def _of_answer(judgements: Mapping[str, Judgement], number: int) -> dict[str, Judgement]:
+    """Those of one answer, by rubric."""
+    parts = ((name.partition("#"), judgement) for name, judgement in judgements.items())
+    return {rubric: judgement for (rubric, _, of), judgement in parts if (of or "1") == str(number)}
 
 
 def _has_reference(case: Query) -> bool:

@@ -233,7 +233,8 @@ class Ledger:
     def _over(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
         """Which limit one more request might pass, in words; empty when none."""
         sums = "COUNT(*), TOTAL(input_tokens + output_tokens), TOTAL(nano_usd)"
-        spent = f"SELECT TOTAL(requests), {sums}, TOTAL(unpriced) FROM spent WHERE source != 'cached'"  # noqa: S608
+        models = "TOTAL(CASE WHEN role = 'system' THEN 0 ELSE unpriced END)"  # what a system costs is for it to say
+        spent = f"SELECT TOTAL(requests), {sums}, {models} FROM spent WHERE source != 'cached'"  # noqa: S608
         requests, _, tokens, nano_usd, unpriced = rows.execute(spent).fetchone()
         n_held, tokens_held, nano_held = rows.execute(f"SELECT {sums} FROM reserved").fetchone()  # noqa: S608
         one_more = most.usage.input_tokens + most.usage.output_tokens

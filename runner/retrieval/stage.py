@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -35,10 +36,12 @@ from runner.records import (
     Query,
     Ranking,
     Scores,
+    SystemReply,
     Timing,
     trajectory_record,
 )
 from runner.retrieval.answerability import HITS, NO_TERMS, AnswerModel, answer_model, cover_by, terms_of
+from runner.retrieval.naming import Named, Naming
 from runner.retrieval.rankings import Documents, Ranked, Rankings, documents, rank_all
 from runner.retrieval.searching import Searcher
 from runner.system.store import fingerprint
@@ -63,6 +66,14 @@ class Retrieved:
     the relevance of the best one where the retriever has no model of that; None when nothing was found."""
     has_texts: bool = True
     """Whether it is known what stands in what was found: ids alone, without a corpus, do not tell."""
+
+    named: Named | None = None
+    """What a running system says that it answered from; None: the retriever found it."""
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether it is known which documents were found."""
+        return self.named is None or self.named.is_ranked
 
     @property
     def message(self) -> str | None:
@@ -134,6 +145,21 @@ class Retrieval:
             "rankings_reused": self.rankings.reused,
         }
         return Preparation(facts, timing)
+
+    def described(self) -> Preparation:
+        """Where a running system is asked, and nothing is indexed or ranked here."""
+        counts = {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks)}
+        return Preparation({"index": counts} if self.corpus.documents else {})
+
+    def told(self, query: Query, reply: SystemReply) -> Retrieved:
+        """What a running system says that it found, all of which it may have answered from."""
+        named = self._naming.of(query, reply)
+        found = documents(named.ranking, self.corpus)
+        return Retrieved(named.ranking, found, named.contexts, has_texts=named.has_texts, named=named)
+
+    @cached_property
+    def _naming(self) -> Naming:
+        return Naming(self.corpus)
 
     def _searcher(self) -> Searcher:
         return Searcher(
@@ -218,15 +244,15 @@ class Retrieval:
         `declined`: whether the delivered answer says that there is none. Then it alone decides, and what `min_score`
         would have said is counted beside it. None: no answer is delivered, and retrieval decides.
         """
-        values = self._at_cutoffs("", found.documents.ids, query.relevance)
-        if chunks := relevant_chunks(query, self.corpus):
+        values = self._at_cutoffs("", found.documents.ids, query.relevance if found.is_ranked else {})
+        if (chunks := relevant_chunks(query, self.corpus)) and self._has_chunks(found):
             values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
         for leg, ranking in found.ranking.legs.items():
             values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
         label = diagnosis.answerability(self.gives_up(found) if declined is None else declined, query.answerable)
         values |= diagnosis.unanswerable_values(label)
         weights, labels = diagnosis.unanswerable_weights(label), {"answerability": str(label)}
-        if declined is not None and found.ranking.trajectory is None:
+        if declined is not None and found.ranking.trajectory is None and found.named is None:
             gate = diagnosis.answerability(self.gives_up(found), query.answerable)
             values |= diagnosis.unanswerable_values(gate, GATE)
             weights |= diagnosis.unanswerable_weights(gate, GATE)
@@ -236,6 +262,10 @@ class Retrieval:
             values |= trajectory_values(trajectory, gold, self.corpus.document_of)
             labels |= trajectory_labels(trajectory)
         return Scores(values, weights=weights, labels=labels)
+
+    def _has_chunks(self, found: Retrieved) -> bool:
+        """A running system may name documents alone."""
+        return found.named is None or not self.corpus.chunk_ids.isdisjoint(found.ranking.ids)
 
     def lost_at(
         self,
@@ -255,10 +285,11 @@ class Retrieval:
             if named or not found.contexts:
                 seen = any(self.corpus.document_of(id) in gold for id in named)
                 gold_rank = min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
+        is_known = bool(gold) and found.is_ranked  # otherwise nothing can be said against what was found
         return diagnosis.lost_at(
             answerable=query.answerable,
-            gold_in_corpus=not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
-            gold_rank=gold_rank,
+            gold_in_corpus=not (is_known and self.corpus.documents) or not gold.isdisjoint(self.corpus.document_by_id),
+            gold_rank=gold_rank if is_known else 1,
             k=self.k,
             refused=self.gives_up(found) if declined is None and not query.answerable else declined,
             right=right,
@@ -277,6 +308,8 @@ class Retrieval:
         """Metrics that apply to a query, scored or not."""
         if not query.answerable:
             return ("unanswerable_recall", "unanswerable_f1")
+        if not any(grade > 0 for grade in query.relevance.values()):
+            return ()
         prefixes = ["", *(["chunk/"] if relevant_chunks(query, self.corpus) else []), *self._legs]
         return tuple(name for prefix in prefixes for name in self._at_cutoffs(prefix, (), {"gold": 1}))
 
