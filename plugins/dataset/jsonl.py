@@ -15,7 +15,8 @@ from runner.text.chunking import PLAIN
 
 
 class JsonlDataset:
-    """`corpus`: one file, several (one corpus), or null when the queries bring their rankings with them."""
+    """`corpus`: one file, several (one corpus), or null when the queries bring their rankings with them, or
+    a running system is asked."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class JsonlDataset:
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)
         corpus = self._load_corpus(log)
-        queries = read_queries(self.queries, "dataset.queries", log)
+        queries = read_queries(self.queries, "dataset.queries", log, has_corpus=self.corpus is not None)
         return DataSet(corpus, check_gold(queries, corpus, self.queries, log), log.problems)
 
     def _load_corpus(self, log: ProblemLog) -> Corpus:

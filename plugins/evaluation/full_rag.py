@@ -346,7 +346,7 @@ class FullRag:
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
             "citations": _citations(output),
-            "contexts": None if output.found.has_texts else "without_texts",
+            "contexts": None if output.found.has_texts or output.reply is not None else "without_texts",
         }
         return {name: label for name, label in labels.items() if label is not None}
 

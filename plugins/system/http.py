@@ -27,13 +27,15 @@ from runner.records import Query, SystemReply
 from runner.words.wording import wording
 
 BODY: Mapping[str, Any] = {"question": "{question}", "history": "{history}"}
+DELTA = "delta || token || content || choices[0].delta.content"
 NO_BODY = ("GET", "DELETE")
 
 
 class HttpSystem:
     """Each question is one request. `body`: a template of JSON, None for that of BODY; `fields`: more that stands in
     it. What has nothing to stand for is left out, so `history` where nothing was said before. A reply is JSON, or
-    server-sent events whose pieces `delta` finds. A question that is sent again carries the same Idempotency-Key.
+    server-sent events whose pieces `delta` (None: DELTA) finds. A question that is sent again carries the same
+    Idempotency-Key.
     """
 
     incidental: ClassVar[tuple[str, ...]] = INCIDENTAL
@@ -55,7 +57,7 @@ class HttpSystem:
     ) -> None:
         language = settings.get("language", "en")
         self.repeats = settings.get("repeats", 1)
-        self.method, self.path, self.k, self.delta = method, path, k, delta
+        self.method, self.path, self.k, self.delta = method, path, k, delta or DELTA
         self.body = None if method in NO_BODY and body is None else {**(BODY if body is None else body)}
         self.fields = dict(fields or {})
         self._say = wording(language, "service")
@@ -70,7 +72,7 @@ class HttpSystem:
             max_concurrency=settings.get("max_concurrency", 4),
             requests_per_minute=settings.get("requests_per_minute"),
             language=language,
-            delta=delta,
+            delta=self.delta,
         )
 
     def preflight(self) -> list[Problem]:
@@ -89,7 +91,7 @@ class HttpSystem:
                 if name not in KNOWN:
                     message = self._say("setting.placeholder", name=name, known=", ".join(KNOWN))
                     yield Problem(f"system.{key}", message)
-        if (problem := expression_problem(self.delta or "@")) is not None:
+        if (problem := expression_problem(self.delta)) is not None:
             reason = problem.partition(": ")[2]
             yield Problem("system.delta", self._say("setting.expression", expression=self.delta, reason=reason))
 

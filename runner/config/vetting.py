@@ -1,8 +1,8 @@
 """What a record of somebody else may name: a record is data, whoever wrote it.
 
 Without --trust it builds components of this program and of packages installed as part of it alone, and names no
-address, key, file or setting of Hydra but those that the program, the user's own folders of configuration or the
-command line name as well.
+address, key, command, file or setting of Hydra but those that the program, the user's own folders of configuration or
+the command line name as well.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]s?|address(es)?|host(name)?s?|server|end
 DATABASE = re.compile(r"sqlite:///(?!/)[^?:%]+")
 ELSEWHERE = re.compile(r"[/\\~]|file:|[A-Za-z]:\\|(.*[/\\])?\.\.([/\\]|$)", re.S)  # than below the working directory
 FILE_KEYS = ("out", "cache_dir", "junit", "save_snapshot", "compare")
+CODE_KEYS = ("command", "target")  # of a system that runs
 SERVER_KEYS = ("base_url", "api_key_env")
 IN_SWEEP = ("_target_", "${")
 
@@ -45,6 +46,7 @@ OF_HYDRA = "settings of Hydra are no part of a record"
 NO_PROVIDER = "your configuration names no provider like this"
 NO_ADDRESS = "your configuration does not name this address"
 NO_VARIABLE = "your configuration does not name this environment variable"
+NO_CODE = "your configuration does not name this program or function"
 NO_FILE = "a file or folder that is not below the working directory, or that a record does not choose"
 
 
@@ -285,6 +287,8 @@ def _why_not(name: str, text: str, own: Own) -> str | None:
     """Of the text that a setting has."""
     if name.endswith("_env"):
         return None if (name, text) in own.named else NO_VARIABLE
+    if name in CODE_KEYS:
+        return None if (name, text) in own.named else NO_CODE
     if ADDRESS_KEY.fullmatch(name) or ADDRESS.fullmatch(text.strip()):
         is_own = own.knows_address(text) or (DATABASE.fullmatch(text) and ".." not in Path(text).parts)
         return None if is_own else NO_ADDRESS

@@ -2,7 +2,8 @@
 
     id, query           text
     answerable          true or false
-    expected_notes      list of document ids, or {id: grade}; needed when answerable
+    expected_notes      list of document ids, or {id: grade}; needed when answerable, but where there is no corpus and
+                        answers are known
     expected_chunks     list of chunk ids
     expected_spans      list of {"note" or "document", "start", "end"}, {"note", "text"} or texts
     answers             list of known answers
@@ -37,28 +38,28 @@ KNOWN = frozenset(
 MANY_NOTES = 2  # one gold note and one beside it; more make a question hard to score
 
 
-def read_queries(path: str, key: str, log: ProblemLog) -> Sequence[tuple[int, Query]]:
+def read_queries(path: str, key: str, log: ProblemLog, *, has_corpus: bool = True) -> Sequence[tuple[int, Query]]:
     """(line number, query) in file order. A bad line and a repeated id are errors and left out.
 
     Raises DataError when the file cannot be read or holds no usable query.
     """
-    queries = Spool(_numbered(path, key, log))
+    queries = Spool(_numbered(path, key, log, has_corpus))
     log.stop_if_strict()
     if not queries:
         raise DataError(f"{key}: no queries in {path}{why_empty(log, path)}")
     return queries
 
 
-def _numbered(path: str, key: str, log: ProblemLog) -> Iterator[tuple[int, Query]]:
+def _numbered(path: str, key: str, log: ProblemLog, has_corpus: bool) -> Iterator[tuple[int, Query]]:
     seen: dict[str, str] = {}
     for line, data in read_jsonl(path, key, log, DataError):
         fields = Fields(data, path, line, log)
-        query = _query(fields)
+        query = _query(fields, has_corpus)
         if query is not None and is_new(fields, query.id, seen):
             yield line, query
 
 
-def _query(fields: Fields) -> Query | None:
+def _query(fields: Fields, has_corpus: bool) -> Query | None:
     fields.warn_of_misspellings(KNOWN)
     fields.time("created_at")
     query_id = fields.required_text("id")
@@ -80,14 +81,15 @@ def _query(fields: Fields) -> Query | None:
         history=history_of(fields),
     )
     if not fields.failed:
-        _check_answerable(fields, query)
+        _check_answerable(fields, query, has_corpus)
     return None if fields.failed else query
 
 
-def _check_answerable(fields: Fields, query: Query) -> None:
+def _check_answerable(fields: Fields, query: Query, has_corpus: bool) -> None:
     gold = [document_id for document_id, grade in query.relevance.items() if grade > 0]
-    if query.answerable and not gold:
-        fields.error("expected_notes", "an answerable question needs at least one gold note, found none")
+    if query.answerable and not gold and (has_corpus or not query.answers):
+        instead = "" if has_corpus else ", or known answers"
+        fields.error("expected_notes", f"an answerable question needs at least one gold note{instead}, found none")
     if not query.answerable and (gold or query.expected_chunks or query.expected_spans):
         field = next(name for name in ("expected_notes", "expected_chunks", "expected_spans") if fields.data.get(name))
         fields.error(field, "a question with answerable=false has no gold, found some")

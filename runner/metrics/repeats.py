@@ -32,7 +32,8 @@ def spreads(metrics: Iterable[Metric]) -> Iterator[Metric]:
             shown=frozenset(),
             quality=None,
             tells_right=False,
-            summary="",
+            group="repeats",
+            summary=f"{metric.in_summaries}{END}",
         )
 
 

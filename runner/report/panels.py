@@ -39,10 +39,13 @@ def panels(run: RunFolder) -> list[RenderableType]:
         *(Text(line) for line in _head(document)),
         *reference,
         *([_panel(decided.title, decided.blocks)] if decided is not None else []),
-        _panel(title, [metrics.results(document)], say("panel.run", id=run.run.get("id", ""))),
     ]
+    results, of_run = metrics.results(document), say("panel.run", id=run.run.get("id", ""))
+    has_results = isinstance(results, Table) or not isinstance(generation, Table)
+    if has_results:
+        shown.append(_panel(title, [results], of_run))
     if isinstance(generation, Table):
-        shown.append(_panel(say("panel.generation"), [generation, *notes]))
+        shown.append(_panel(say("panel.generation"), [generation, *notes], "" if has_results else of_run))
     return [*shown, _panel(say("panel.details"), details if generation else [*details, *notes])]
 
 

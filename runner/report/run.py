@@ -35,6 +35,7 @@ MAIN_CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "s
 OF_A_SYSTEM = ("retriever", "agent", "reranker", "tokenizer", "embedder", "generator")  # idle where one runs elsewhere
 STAGES = (
     "not_in_corpus", "not_retrieved", "below_k", "wrong_answer", "answered_unanswerable", "refused_answerable",
+    "wrong_unexplained", "refused_unexplained",
 )  # fmt: skip
 
 

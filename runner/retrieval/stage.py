@@ -285,11 +285,12 @@ class Retrieval:
             if named or not found.contexts:
                 seen = any(self.corpus.document_of(id) in gold for id in named)
                 gold_rank = min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
-        is_known = bool(gold) and found.is_ranked  # otherwise nothing can be said against what was found
+        if query.answerable and not (gold and found.is_ranked):
+            return _unexplained(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,
-            gold_in_corpus=not (is_known and self.corpus.documents) or not gold.isdisjoint(self.corpus.document_by_id),
-            gold_rank=gold_rank if is_known else 1,
+            gold_in_corpus=not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
+            gold_rank=gold_rank,
             k=self.k,
             refused=self.gives_up(found) if declined is None and not query.answerable else declined,
             right=right,
@@ -322,6 +323,13 @@ class Retrieval:
             if int(cutoff) in self.fixed:
                 values[f"{prefix}{measure}_at_{cutoff}"] = value
         return values
+
+
+def _unexplained(declined: bool | None, right: bool | None) -> str:
+    """Of an answerable question of which it is not known what was found, or what should have been."""
+    if right or (right is None and not declined):
+        return "none"
+    return "refused_unexplained" if declined else "wrong_unexplained"
 
 
 def relevant_chunks(query: Query, corpus: Corpus) -> dict[str, int]:
