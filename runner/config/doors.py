@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import itertools
 import json
 import sys
 import traceback
@@ -354,66 +355,116 @@ def _check_provenance(door: Door, found: Any) -> Any:
 # --- types, by the annotations of the protocol ----------------------------------------------------
 
 
-def wrong_type(value: Any, hint: Any, *, deep: bool = True) -> str | None:
+def wrong_type(value: Any, hint: Any) -> str | None:
     """What is wrong with a value, or with a part of it (`field: expected …`); None where it is as annotated. Of lazy
-    sequences the elements are not looked at, and of records in a sequence (not `deep`) not the fields."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    sequences the elements are not looked at, and of records in a sequence not the fields."""
+    return _checker(hint, True)(value)
+
+
+Problem = Callable[[Any], str | None]  # of a value
+
+
+@functools.cache
+def _checker(hint: Any, deep: bool) -> Problem:
+    """Made once for an annotation: results of components pass it for every case. `deep`: also fields of a record."""
     if hint is Any:
-        return None
+        return lambda value: None
     if hint is None or hint is types.NoneType:
-        return None if value is None else f"expected nothing, got {_shown(value)}"
+        return lambda value: None if value is None else f"expected nothing, got {_shown(value)}"
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        problems = [wrong_type(value, each) for each in arguments]
-        return None if None in problems else f"expected {_words(hint)}, got {_shown(value)}"
+        return _union_checker(hint, arguments)
     if origin is typing.Literal:
-        return None if value in arguments else f"expected {_words(hint)}, got {_shown(value)}"
+        return lambda value: None if value in arguments else f"expected {_words(hint)}, got {_shown(value)}"
     kind = origin or hint
-    if not isinstance(kind, type) or _accepts(value, kind):
-        return _wrong_part(value, kind, arguments, deep=deep)
-    return f"expected {_words(hint)}, got {_shown(value)}"
+    if not isinstance(kind, type):
+        return lambda value: _wrong_part(value, kind, arguments, deep=deep)
+    accepts = _acceptor(kind)
+    if kind in (str, bool, int, float):  # without parts
+        return lambda value: None if accepts(value) else f"expected {_words(hint)}, got {_shown(value)}"
+
+    def check(value: Any) -> str | None:
+        if accepts(value):
+            return _wrong_part(value, kind, arguments, deep=deep)
+        return f"expected {_words(hint)}, got {_shown(value)}"
+
+    return check
 
 
-def _accepts(value: Any, kind: type) -> bool:
+def _union_checker(hint: Any, arguments: tuple[Any, ...]) -> Problem:
+    checkers = [_checker(each, True) for each in arguments]
+    optional = types.NoneType in arguments
+
+    def check(value: Any) -> str | None:
+        if (value is None and optional) or any(check(value) is None for check in checkers):
+            return None
+        return f"expected {_words(hint)}, got {_shown(value)}"
+
+    return check
+
+
+def _acceptor(kind: type) -> Callable[[Any], bool]:
     if kind is float:
-        return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+        return _is_number
     if kind is int:
-        return isinstance(value, int | np.integer) and not isinstance(value, bool)
+        return lambda value: isinstance(value, int | np.integer) and not isinstance(value, bool)
     if kind in (list, tuple):
-        return isinstance(value, list | tuple)
+        return lambda value: isinstance(value, list | tuple)
     if kind is Sequence:
-        return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+        return lambda value: isinstance(value, Sequence) and not isinstance(value, str | bytes)
     if getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False):
-        return value is not None
-    return isinstance(value, kind)
+        return lambda value: value is not None
+    return lambda value: isinstance(value, kind)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (float, int, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool) -> str | None:
-    parts: Iterable[tuple[str, Any, Any]]
-    if isinstance(value, list | tuple) and arguments:
-        deep = False
-        several = kind is not tuple or arguments[-1] is Ellipsis
-        hints = [arguments[0]] * len(value) if several else list(arguments)
-        if len(hints) != len(value):
-            return f"expected {len(hints)} values, got {len(value)}"
-        parts = ((f"[{place}]", each, hint) for place, (each, hint) in enumerate(zip(value, hints, strict=True)))
-    elif isinstance(value, Mapping) and len(arguments) == 2:
-        for name in value:
-            if (problem := wrong_type(name, arguments[0])) is not None:
+    if isinstance(value, list | tuple):
+        return _wrong_element(value, kind, arguments) if arguments else None
+    if isinstance(value, Mapping) and len(arguments) == 2:
+        check_name, check_part = _checker(arguments[0], True), _checker(arguments[1], deep)
+        for name, part in value.items():
+            if (problem := check_name(name)) is not None:
                 return f"key {_shown(name)}: {problem}"
-        parts = ((f"{name}", value[name], arguments[1]) for name in value)
-    elif deep and is_dataclass(value) and type(value).__module__.startswith("runner."):
-        hints_of = _hints(typing.cast(type, type(value)))
-        parts = ((each.name, getattr(value, each.name), hints_of.get(each.name, Any)) for each in fields(value))
-    else:
-        return None
-    for name, part, hint in parts:
-        if hint is not Any and (problem := wrong_type(part, hint, deep=deep)) is not None:
-            return (
-                f"{name}: {problem}"
-                if problem.startswith(("expected", "key"))
-                else f"{name}{'' if problem[0] == '[' else '.'}{problem}"
-            )
+            if (problem := check_part(part)) is not None:
+                return _placed(str(name), problem)
+    elif deep:
+        for name, check in _field_checkers(typing.cast(type, type(value))):
+            if (problem := check(getattr(value, name))) is not None:
+                return _placed(name, problem)
     return None
+
+
+def _wrong_element(value: Sequence[Any], kind: Any, arguments: tuple[Any, ...]) -> str | None:
+    if kind is not tuple or arguments[-1] is Ellipsis:
+        checkers: Iterable[Problem] = itertools.repeat(_checker(arguments[0], False), len(value))
+    elif len(arguments) == len(value):
+        checkers = [_checker(each, False) for each in arguments]
+    else:
+        return f"expected {len(arguments)} values, got {len(value)}"
+    for place, (element, check) in enumerate(zip(value, checkers, strict=True)):
+        if (problem := check(element)) is not None:
+            return _placed(f"[{place}]", problem)
+    return None
+
+
+def _placed(place: str, problem: str) -> str:
+    if problem.startswith(("expected", "key")):
+        return f"{place}: {problem}"
+    return f"{place}{'' if problem[0] == '[' else '.'}{problem}"
+
+
+@functools.cache
+def _field_checkers(record: type) -> Sequence[tuple[str, Problem]]:
+    """Of a record of runner."""
+    if not is_dataclass(record) or not record.__module__.startswith("runner."):
+        return ()
+    hints = _hints(record)
+    annotated = [(each.name, hints.get(each.name, Any)) for each in fields(record)]
+    return [(name, _checker(hint, True)) for name, hint in annotated if hint is not Any]
 
 
 @functools.cache
@@ -477,7 +528,7 @@ def _as_json(value: Any) -> Any:
 
 def _share(door: Door, value: Any, of: str) -> float:
     """A number in 0..1, as it is or rounded to it."""
-    if isinstance(value, bool) or not _accepts(value, float) or not -ROUNDING <= value <= 1 + ROUNDING:
+    if not _is_number(value) or not -ROUNDING <= value <= 1 + ROUNDING:
         raise door.wrong(f"{of} is {_shown(value)}; expected a number in 0..1")
     if type(value) in (int, float) and 0 <= value <= 1:
         return typing.cast(float, value)
@@ -599,7 +650,7 @@ def _check_ids(door: Door, ids: tuple[Any, ...], of: str, corpus: Corpus | None)
 
 def _finite(door: Door, numbers: tuple[Any, ...], ids: tuple[str, ...], of: str) -> tuple[float, ...]:
     for id, number in zip(ids, numbers, strict=True):
-        if not _accepts(number, float) or not -LARGEST <= number <= LARGEST:
+        if not _is_number(number) or not -LARGEST <= number <= LARGEST:
             raise door.wrong(f"{of} of {id!r} is {_shown(number)}; expected a finite number")
     return tuple([float(number) for number in numbers])
 

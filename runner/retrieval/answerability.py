@@ -41,7 +41,6 @@ DEFAULT_CUT = 0.3  # the cut of spec 004, where each model has its best one
 HITS = 3
 SAMPLE = 20_000  # passages at most whose terms are counted, spread evenly over the corpus
 
-_BETWEEN = re.compile(r"[\W_]+")
 _WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?(?![\w])|[가-힣]+")  # Atlas1 and 2019 stay as they are
 
 
@@ -120,9 +119,9 @@ def cover_by(hits: Sequence[Chunk], question: str, corpus: Corpus, terms: Terms)
     if not asked:
         return 1.0
     weights = terms.weights(asked)
-    weighed = [(_as_looked_for(term), weight) for term, weight in zip(asked, weights, strict=True)]
-    texts = [_as_words(passage(corpus, chunk)) for chunk in hits[:HITS]]
-    held = [sum(weight for term, weight in weighed if term in text) for text in texts]
+    weighed = list(zip(asked, weights, strict=True))
+    texts = [_holder(passage(corpus, chunk)) for chunk in hits[:HITS]]
+    held = [sum(weight for term, weight in weighed if text.holds(term)) for text in texts]
     return max(held, default=0.0) / (sum(weights) or 1.0)
 
 
@@ -141,15 +140,20 @@ def _stem(word: str) -> str:
     return min((form for form in known if len(form) > 1 and word.startswith(form)), key=len, default=word)
 
 
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    """A passage as terms, and as its letters: those of CJK stand anywhere, also within a longer run."""
+
+    terms: frozenset[str]
+    letters: str
+
+    def holds(self, term: str) -> bool:
+        return term in self.terms or (term[0] >= "\u1100" and term in self.letters)
+
+
 @lru_cache(maxsize=4096)
-def _as_words(text: str) -> str:
-    """The words of a passage between single spaces, with one before the first."""
-    return f" {_BETWEEN.sub(' ', unicodedata.normalize('NFC', text).lower())}"
-
-
-def _as_looked_for(term: str) -> str:
-    """A Latin term opens a word, so that `search` is held by `searching`; letters of CJK stand anywhere."""
-    return f" {term}" if term[0] < "\u1100" else term
+def _holder(text: str) -> _Holder:
+    return _Holder(frozenset(by_script(text)), unicodedata.normalize("NFC", text).lower())
 
 
 def _hash(term: str) -> int:

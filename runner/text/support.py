@@ -21,7 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from runner.text.names import NameIndex, names
@@ -98,9 +98,8 @@ class Support:
 class Statement:
     """One sentence, taken apart on demand."""
 
-    def __init__(self, text: str, source: int = 0) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.source = source
 
     @cached_property
     def words(self) -> list[Word]:
@@ -144,6 +143,17 @@ class Statement:
         return len(self.words) + len(self.quantities)
 
 
+class _Passage:
+    """A text taken apart: one of the first hits of many questions is judged for each of them."""
+
+    def __init__(self, text: str) -> None:
+        self.sentences = [Statement(sentence) for sentence in split_sentences(text)]
+        self.quantities = quantities(text)
+
+
+_passage = lru_cache(maxsize=512)(_Passage)
+
+
 class Sources:
     """Texts that claims are held against, numbered from 1 in the order given.
 
@@ -151,11 +161,11 @@ class Sources:
     """
 
     def __init__(self, texts: Sequence[str], known: str = "") -> None:
-        self.sentences = [
-            Statement(sentence, number) for number, text in enumerate(texts, 1) for sentence in split_sentences(text)
-        ]
+        passages = [_passage(text) for text in texts]
+        self.sentences = [sentence for passage in passages for sentence in passage.sentences]
+        self._numbers = [number for number, passage in enumerate(passages, 1) for _ in passage.sentences]
         self._text = "\n".join(texts)
-        self._quantities = [quantity for text in texts for quantity in quantities(text)]
+        self._quantities = [quantity for passage in passages for quantity in passage.quantities]
         self._names = NameIndex("\n".join((*texts, known)))
         self._passages: dict[str, set[int]] = {}
         for first, statement in enumerate(self.sentences):
@@ -164,12 +174,9 @@ class Sources:
 
     def _passages_with(self, position: int) -> Iterable[int]:
         """Numbers of the passages that hold a sentence; a passage has the number of its first sentence."""
-        source = self.sentences[position].source
-        return (
-            first
-            for first in range(max(0, position - PASSAGE + 1), position + 1)
-            if self.sentences[first].source == source
-        )
+        number = self._numbers[position]
+        opening = max(0, position - PASSAGE + 1)
+        return (first for first in range(opening, position + 1) if self._numbers[first] == number)
 
     def support(self, claim: Statement) -> Support:
         if not claim.size:
@@ -211,7 +218,7 @@ class Sources:
         best = max(range(len(shares)), key=lambda position: (shares[position], -position), default=-1)
         if best < 0 or not shares[best]:
             return Evidence()
-        return Evidence(self.sentences[best].source, self.sentences[best].text)
+        return Evidence(self._numbers[best], self.sentences[best].text)
 
     def _shares(self, words: Sequence[Word]) -> list[float]:
         """The share of the words that each sentence holds."""

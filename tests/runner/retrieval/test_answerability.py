@@ -61,18 +61,25 @@ def test_the_best_of_the_first_three_hits_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("question", "id", "held"),
     [
-        ("Moon?", "mars", 1.0),  # moons opens with it
-        ("art", "sun", 0.0),  # of Earth, it does not open the word
+        ("Moon?", "mars", 1.0),  # moons has the same stem
+        ("art", "sun", 0.0),  # of Earth
         ("지구본", "달", idf(1) / (idf(1) + idf(0))),  # 지구 is held, 구본 is not
         ("지구는 어디에 있나요?", "달", 1.0),  # what only asks, and endings, are in no text that answers
         ("Where does the moon shine?", "moon", idf(2) / (idf(2) + idf(0))),
         ("?!", "moon", 1.0),  # nothing is asked
     ],
 )
-def test_latin_terms_open_words_and_pairs_of_hangul_stand_anywhere(
+def test_latin_terms_are_stems_of_words_and_pairs_of_hangul_stand_anywhere(
     tmp_path: Path, question: str, id: str, held: float
 ) -> None:
     assert cover(tmp_path, question, id) == pytest.approx(held)
+
+
+def test_a_word_whose_stem_is_spelt_otherwise_is_held_where_it_stands(tmp_path: Path) -> None:
+    text = "The company's policy keeps the history of each query."
+    corpus = Corpus([Document("d", text)], [Chunk("d#0", "d", text, 0, len(text))], "g")
+    terms = terms_of(corpus, Store(tmp_path, {}))
+    assert cover_by(corpus.chunks, "company policy history queries", corpus, terms) == 1.0  # compani, polici, histori
 
 
 def test_nothing_found_covers_nothing(tmp_path: Path) -> None:
