@@ -53,27 +53,28 @@ class PythonSystem:
 
     async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
         values = values_of(query, self.k)
-        asked = {"target": self.target, "values": values, "code": self.provenance["code"]}
+        function = self._loaded()
+        if isinstance(function, Problem):
+            raise InputError(str(function))
+        named = {name: values[name] for name in KNOWN[1:] if name in _parameters(function)}
+        told = {"question": values["question"], **named}
+        asked = {"target": self.target, "values": told, "code": self.provenance["code"]}
 
         async def send(toll: Toll, key: str) -> Received:
             try:
-                return await self._calls.make(lambda: self._called(values), toll)
+                return await self._calls.make(lambda: self._called(function, query.text, named), toll)
             except TimeoutError:
                 limit = f"{self._calls.timeout_s * 1000:,.0f} ms"
                 raise self._wrong("function.late", setting="system.timeout_ms", limit=limit) from None
 
         return await self._service.ask(asked, send, self._form, repeat)
 
-    async def _called(self, values: Mapping[str, Any]) -> Any:
-        function = self._loaded()
-        if isinstance(function, Problem):
-            raise InputError(str(function))
-        named = {name: values[name] for name in KNOWN[1:] if name in _parameters(function)}
+    async def _called(self, function: Callable[..., Any], question: str, named: Mapping[str, Any]) -> Any:
         try:
             if inspect.iscoroutinefunction(function):
-                returned = await function(values["question"], **named)
+                returned = await function(question, **named)
             else:
-                returned = await in_thread(lambda: function(values["question"], **named))
+                returned = await in_thread(lambda: function(question, **named))
         except Exception as error:
             raise self._wrong("function.raised", error=unexpected(error)) from error
         if isinstance(returned, str):

@@ -108,6 +108,11 @@ class Ledger:
         return bool(self._limits)
 
     @property
+    def is_begun(self) -> bool:
+        """Whether the sweep has a name already, so that to ask for it writes nothing."""
+        return self._sweep is not None or (self._folder is not None and (self._folder / FILE).exists())
+
+    @property
     def sweep(self) -> str:
         """A name that only this sweep has, however often and in however many processes it is gone on with."""
         return self._opened()[0]

@@ -119,8 +119,9 @@ class Service:
         return Account(self._door.cell, self.role, self.name)
 
     def _key(self, asked: Mapping[str, Any], repeat: int) -> bytes:
-        """All that a reply depends on; also the sweep, where it is for this one alone."""
-        sweep = "" if self._is_shared else self._door.ledger.sweep
+        """All that a reply depends on; also the sweep, where it is for this one alone. A plan begins none."""
+        has_sweep = not self._is_shared and (self._door.rehearsal is None or self._door.ledger.is_begun)
+        sweep = self._door.ledger.sweep if has_sweep else ""
         whole = {"system": self.name, "asked": asked, "repeat": repeat, "sweep": sweep}
         return marked_bytes(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS))
 

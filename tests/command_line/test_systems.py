@@ -150,9 +150,20 @@ def test_so_many_at_once(service: RagService, words: list[str]) -> None:
 
 
 def test_a_plan_asks_nothing(service: RagService, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", *words, *http(service), "system.repeats=2"]) == 0
-    assert f"{service.url}/ask: 16" in capsys.readouterr().out
-    assert service.asked == []
+    line = [*words, *http(service), "system.repeats=2", "out=o", "format=json"]
+    assert main(["plan", *line]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"16 questions to running systems ({service.url}/ask: 16), which may cost something of their own" in said
+    assert service.asked == [] and not Path("o").exists()
+    assert main(line) == 0
+    capsys.readouterr()
+    assert main(["plan", *line]) == 0
+    assert "no requests to send: all 16 replies are stored or shared" in capsys.readouterr().out
+
+
+def test_what_no_request_depends_on_is_swept_without_asking_again(service: RagService, words: list[str]) -> None:
+    assert main([*words, *http(service), "k=1,3", "out=s", "format=json"]) == 0
+    assert len(service.asked) == 8
 
 
 def test_how_it_is_asked_is_no_part_of_what_was_asked(service: RagService, words: list[str]) -> None:
