@@ -387,7 +387,7 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
 
 def filled_path(template: str, values: Mapping[str, Any]) -> str:
     """The same for the path and the query of an address, percent-encoded."""
-    return PLACEHOLDER.sub(lambda match: quote(str(values[match[1]]), safe=""), template)
+    return PLACEHOLDER.sub(lambda match: quote(_written(values[match[1]]), safe=""), template)
 
 
 def _filled(template: Any, values: Mapping[str, Any]) -> Any:
@@ -395,7 +395,7 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
         if whole := PLACEHOLDER.fullmatch(template):
             value = values[whole[1]]
             return _NOTHING if value in ("", None) else value
-        return PLACEHOLDER.sub(lambda match: str(values[match[1]]), template)
+        return PLACEHOLDER.sub(lambda match: _written(values[match[1]]), template)
     if isinstance(template, Mapping):
         made = {str(name): _filled(inner, values) for name, inner in template.items()}
         return {name: inner for name, inner in made.items() if inner is not _NOTHING}
@@ -403,6 +403,13 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
         entries = [(inner, _filled(inner, values)) for inner in template]
         return [made for inner, made in entries if made is not _NOTHING and not _lost(inner, made)]
     return template
+
+
+def _written(value: Any) -> str:
+    """Within a text."""
+    if isinstance(value, Mapping | list | tuple):
+        return orjson.dumps(value).decode()
+    return "" if value is None else str(value)
 
 
 def _lost(template: Any, made: Any) -> bool:

@@ -73,9 +73,8 @@ class Naming:
         return _Place(context.id, "strange" if self.corpus.documents else "ids")
 
     def _known(self, id: str, query: Query) -> str | None:
-        document = id.rpartition("#")[0]
-        known = (self.corpus.chunk_by_id, self.corpus.document_by_id, query.relevance, query.expected_chunks)
-        return next((each for each in (id, document) if each and any(each in ids for ids in known)), None)
+        known = (self.corpus.chunk_by_id, self.corpus.document_by_id, query.relevance)
+        return next((each for each in (id, id.rpartition("#")[0]) if each and any(each in ids for ids in known)), None)
 
     def _shown(self, named: list[NamedContext], places: list[_Place]) -> Iterator[Context]:
         """What the system read, as far as its text is known."""

@@ -122,7 +122,7 @@ def test_two_deployments_are_compared(service: RagService, capsys: pytest.Captur
 
 
 def test_a_field_of_the_body_is_swept(service: RagService, words: list[str]) -> None:
-    assert main([*words, *http(service), "+system.fields.top_k=1,2", "out=s", "format=json"]) == 0
+    assert main([*words, *http(service), "system.fields.top_k=1,2", "out=s", "format=json"]) == 0
     assert [summary(f"s/{cell}")["metrics"]["precision_at_1"]["value"] for cell in (0, 1)] == [1.0, 1.0]
     assert sorted(each["top_k"] for each in service.asked) == [1] * 8 + [2] * 8
 
@@ -213,6 +213,15 @@ def test_documents_that_cannot_be_told_are_not_judged(service: RagService, words
     assert (found["metrics"].get("recall_at_k") or {"n": 0})["n"] == 0
     assert found["metrics"]["mean_faithfulness"]["n"] == 8
     assert "(such as point-7). Retrieval is not judged there." in Path("o/summary.md").read_text("utf-8")
+
+
+def test_ids_of_another_kind_are_told_without_a_corpus(service: RagService) -> None:
+    queries = write_jsonl(Path("q.jsonl"), [{"answerable": True, **query} for query in QUERIES])
+    words = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={queries}", *FULL, *http(service), "out=o"]
+    service.reply = lambda reply: {**reply, "contexts": [{"id": "point-7", "text": "A page."}]}
+    assert main(words) == 0
+    shown = " ".join(Path("o/summary.md").read_text("utf-8").split())
+    assert "No id that the system says is that of a gold document of any question (such as point-7)." in shown
 
 
 def test_answers_to_the_same_question_that_differ(

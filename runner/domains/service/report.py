@@ -23,11 +23,15 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     by = dict.fromkeys(("ids", "texts", "unidentified", "nothing"), 0)
     counts = {"questions": 0, "replies": 0, "without_texts": 0, "strange": 0, "without_gold": 0}
     examples: dict[str, None] = {}
+    said: dict[str, None] = {}
+    gold: set[str] = set()
     keys: dict[str, None] = {}
     for row in rows:
         output = row.get("output") or {}
         named = output.get("named") or ()
         counts["questions"] += bool(named)
+        said |= dict.fromkeys(hit["id"] for hit in output.get("retrieved") or ())
+        gold |= {*(output.get("expected") or ())}
         counts["without_gold"] += bool(named) and output["answerable"] and not output["expected"]
         for each, reply in zip(named, output.get("replies") or (), strict=False):
             by[each["by"]] += 1
@@ -39,7 +43,9 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             examples |= dict.fromkeys(each["strange"])
     if not counts["replies"]:
         return {}
-    return {"system": {**counts, "by": by, "keys": list(keys), "examples": list(islice(examples, EXAMPLES))}}
+    foreign = [] if not gold.isdisjoint(said) or not gold else list(islice(said, EXAMPLES))
+    shown = {"keys": list(keys), "examples": list(islice(examples, EXAMPLES)), "foreign": foreign}
+    return {"system": {**counts, "by": by, **shown}}
 
 
 def sections(document: Document) -> Iterator[Section | None]:
@@ -71,6 +77,9 @@ def _notes(document: Document, told: Mapping[str, Any]) -> Iterator[Note]:
         yield Note(say("system.by_text", n=by["texts"], total=total), media=EVERYWHERE)
     if told["strange"]:
         yield Note(say("system.unknown_ids", n=told["strange"], total=total, examples=examples), "alarm", EVERYWHERE)
+    if told["foreign"] and not told["strange"]:
+        ids = say("system.examples", ids=", ".join(told["foreign"]))
+        yield Note(say("system.foreign", examples=ids), "alarm", EVERYWHERE)
     if told["without_gold"]:
         yield Note(say("system.no_gold", n=told["without_gold"], total=told["questions"]), media=EVERYWHERE)
     yield Note(say("system.price", setting=f"system.usage={settings.get('usage')}"), "quiet")

@@ -73,6 +73,13 @@ async def test_a_template_and_fields_of_ones_own(service: RagService, tmp_path: 
     assert [each.id for each in found.contexts or ()] == ["mars", "sun"]
 
 
+async def test_what_has_nothing_to_stand_for_is_no_text(service: RagService, tmp_path: Path) -> None:
+    """Left out where it stands alone, and nothing within a text."""
+    body = {"question": "{question}", "history": [{"role": "user", "content": "[{language}] {history}"}]}
+    await reply_of(tmp_path, service, body=body)
+    assert service.asked[0]["history"] == [{"role": "user", "content": "[] "}]
+
+
 async def test_a_question_in_the_address(service: RagService, tmp_path: Path) -> None:
     found = await reply_of(tmp_path, service, "/search", method="GET", path="?q={question}")
     assert found.answer == MOON
