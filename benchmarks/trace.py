@@ -29,6 +29,7 @@ from runner.domains.memory.embedded_server import acquire, release
 from runner.domains.memory.redis_server import RedisServer
 from runner.domains.traces import score_trace
 from runner.domains.traces.novelty import VectorCache
+from runner.domains.traces.past import BATCH
 from runner.domains.traces.reading import placed_traces
 from runner.domains.traces.records import Trace
 from runner.domains.traces.shared_cache import SharedPlace, SharedVectorCache
@@ -166,7 +167,7 @@ async def shared_scan() -> None:
 
 
 def embedding(name: str, embedder: Embedder, traces: Any, folder: Path) -> None:
-    """One trace at a time, as an agent would be scored while it works."""
+    """One trace at a time, as an agent would be scored while it works, and in batches, as a run does it."""
     texts = [trace.text for trace in traces]
     embedder.prepare(texts, Store(folder, {id(embedder): name}))
     embedder.embed(["warm-up"], "passage")
@@ -177,6 +178,11 @@ def embedding(name: str, embedder: Embedder, traces: Any, folder: Path) -> None:
         times.append(time.perf_counter() - started)
     p50, p95 = statistics.median(times) * 1e3, np.percentile(times, 95) * 1e3
     print(f"with {name}, one at a time: p50 {p50:.1f} ms, p95 {p95:.1f} ms, n={len(times)}")
+    started, again = time.perf_counter(), [f"{text} ." for text in texts]
+    for first in range(0, len(again), BATCH):
+        embedder.embed(again[first : first + BATCH], "passage")
+    share = (time.perf_counter() - started) * 1e3 / len(again)
+    print(f"with {name}, {BATCH} at a time: {share:.1f} ms a trace (time of a batch, shared out)")
 
 
 def timed(traces: Iterator[Trace]) -> Iterator[tuple[Trace, float]]:

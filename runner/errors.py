@@ -57,7 +57,10 @@ class ComponentError(RunnerError):
 
 
 class EvaluationError(RunnerError):
+    """`attempts`: how often a model was asked that did not answer; None where that is not what failed."""
+
     exit_code = 3
+    attempts: int | None = None
 
 
 class ReplyError(EvaluationError):

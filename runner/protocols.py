@@ -12,7 +12,7 @@ error that names it, as is whatever it raises that is no RunnerError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
@@ -116,6 +116,24 @@ class Reading(Protocol):
     """
 
     languages: tuple[str, ...]
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A judge that knows some rubrics only, by name; one without the attribute is asked by any.
+
+    class WordJudge:
+        rubrics = ("faithfulness", "answer_relevancy")
+    """
+
+    @property
+    def rubrics(self) -> Collection[str]: ...
+
+
+def can_judge(judge: object, rubric: str) -> bool:
+    """Whether a judge knows a rubric, as far as it says which it knows."""
+    known = offered(judge, "rubrics")
+    return known is None or rubric in known
 
 
 @runtime_checkable
@@ -429,6 +447,19 @@ class Within(Protocol):
     def is_within(self) -> bool: ...
 
 
+@runtime_checkable
+class Prompting(Protocol):
+    """A generator that asks a model, and can show what it would send.
+
+    class ServerGenerator:
+        def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
+            return [("system", self.rules), ("user", self.prompt(query, contexts))]
+    """
+
+    def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
+        """Role and text of each, in the order in which they are sent."""
+
+
 class Judge(Protocol):
     """`on_failure`: whether a judgement that failed counts as 0 or not at all."""
 
@@ -638,9 +669,9 @@ ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurr
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
     Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
-    Generator: (Declining,),
+    Generator: (Declining, Prompting),
     System: (Within,),
-    Judge: (Completing, HealthChecked, Reading),
+    Judge: (Completing, HealthChecked, Limited, Reading),
     Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
 }
 # What holds of a component that does not have the attribute.
@@ -660,6 +691,7 @@ ABSENT: Mapping[str, Any] = {
     "foreign_ids": False,
     "health": False,
     "languages": None,
+    "rubrics": None,
     "projection": None,
     "refuse_below": None,
     "answer_model": None,

@@ -24,6 +24,8 @@ from tests.services.redis_server import RedisServer, serving_redis
 
 GOLDEN = Path(__file__).parent / "golden"
 
+LONG = ("tests/command_line/", "tests/test_docs", "tests/test_records", "tests/test_wheel", "tests/runner/commands/")
+
 # For this process and every process that a test starts.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["DO_NOT_TRACK"] = "true"
@@ -44,6 +46,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # MLflow's own use of SQLAlchemy, which is nobody's here to repair.
     config.addinivalue_line("filterwarnings", "ignore::DeprecationWarning:mlflow")
+    if hasattr(config.option, "loadscopereorder"):  # of xdist, which would begin with the files of most tests
+        config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One more than there are processors: tests wait for servers, processes and disks a fifth of their time."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where workers share the files, those of whole commands come first: short ones at the end leave none idle."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: next((n for n, name in enumerate(LONG) if item.nodeid.startswith(name)), len(LONG)))
 
 
 def pytest_collection_finish() -> None:

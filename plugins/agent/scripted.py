@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -20,6 +20,11 @@ BEST = 3  # candidates that are looked at
 _HOW = re.compile(
     r"\bhow (?:do|does|can|could|should|would|to)\b|\bsteps?\b|\bprocedure\b|방법|어떻게|하려면|절차|순서", re.I
 )
+_KINDS: Mapping[str, tuple[str, re.Pattern[str]]] = {
+    "faq": ("doc_type", re.compile(r"\bFAQs?\b|자주 묻는", re.I)),
+    "troubleshooting": ("guide_type", re.compile(r"\btroubleshooting\b|(?:문제|오류) ?해결 (?:가이드|문서)", re.I)),
+    "guide": ("doc_type", re.compile(r"\bguides?\b|가이드(?!라인)", re.I)),
+}
 HELD_BY = 2  # chunks: a word of one chunk alone leads nowhere else
 
 Step = Callable[[], ToolCall]
@@ -28,9 +33,11 @@ Step = Callable[[], ToolCall]
 class ScriptedAgent:
     """A fixed policy. It starts with the question itself and stops when what it has is sufficient, by the reranker or,
     where that does not tell, by its own look at the words (runner.domains.agent.coverage). Else it takes the first of
-    these steps that it has not taken: what the reranker asks for; the section of one of the three best chunks, if
-    another chunk there holds a missing word; chunks with steps, for a question how to do something; the question
-    without the words that no chunk holds; the same with `expand` words of the best chunk added."""
+    these steps that it has not taken: the section of one of the three best chunks, if the reranker asks for it or
+    another chunk there holds a missing word; the search that the reranker asks for; chunks with steps, for a question
+    how to do something; the question without the words that no chunk holds; the same with `expand` words of the best
+    chunk added. A question that names a kind of document (FAQ, guide, troubleshooting) is searched for by its tag, too,
+    whatever the first search brings."""
 
     def __init__(self, *, expand: Annotated[int, Field(ge=0, le=20)] = 3) -> None:
         self.expand = expand
@@ -40,6 +47,9 @@ class ScriptedAgent:
 
     def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
         call = self._judged(question, toolbox, toolbox.search_all(question.text))
+        named = _kind_there(question, toolbox)
+        if named and toolbox.calls_left:
+            call = self._judged(question, toolbox, toolbox.search_by_metadata(question.text, **named))
         while not call.said.sufficient:
             if not toolbox.calls_left:
                 return toolbox.finished("calls_spent")
@@ -52,13 +62,13 @@ class ScriptedAgent:
     def _steps(self, question: Query, toolbox: Toolbox, call: ToolCall) -> Iterator[Step]:
         """What could be done next, best first."""
         said = call.said
-        wanted = said.refined_query
-        if said.next_action == "search_again" and wanted and wanted not in toolbox.asked:
-            yield partial(toolbox.search_all, wanted)
         opened = {each.arguments["chunk_id"] for each in toolbox.calls if each.tool == "get_section"}
         for chunk in [candidate.id for candidate in toolbox.candidates[:BEST]]:
             if chunk not in opened and (said.next_action == "get_section" or _is_told_beside(toolbox, chunk, call)):
                 yield partial(toolbox.get_section, chunk)
+        wanted = said.refined_query
+        if said.next_action == "search_again" and wanted and wanted not in toolbox.asked:
+            yield partial(toolbox.search_all, wanted)
         if asks_for_steps(question.text) and _may_have_steps(toolbox):
             yield partial(toolbox.search_by_metadata, question.text, has_steps=True)
         for query in refined(question.text, toolbox.candidates[:1], self._coverage, self.expand):
@@ -67,13 +77,22 @@ class ScriptedAgent:
 
     def _judged(self, question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
         """The call with the agent's own view of it, where the reranker has none. One that found nothing changes no
-        view."""
+        view. What is of a kind that the question names comes first."""
+        if named := _kind_there(question, toolbox):
+            first = [each.id for each in toolbox.candidates if named.items() <= each.metadata.items()]
+            call = toolbox.assess(ranked=[*first, *call.said.ranked])
         if call.said.sufficient is not None or call.error or not call.found:
             return call
         asked = self._coverage.asked(question.text)
         looks = (self._coverage.of(asked, candidate.passage) for candidate in toolbox.candidates[:BEST])
         best = max(looks, key=lambda covered: covered.confidence)
         return toolbox.assess(sufficient=best.confidence >= 1, confidence=best.confidence, missing=best.missing)
+
+
+def _kind_there(question: Query, toolbox: Toolbox) -> Mapping[str, str]:
+    """The kind of document that the question names, where the corpus has some."""
+    named = kind_named(question.text)
+    return named if all(toolbox.shelf.has(*each) for each in named.items()) else {}
 
 
 def _is_told_beside(toolbox: Toolbox, id: str, call: ToolCall) -> bool:
@@ -91,6 +110,11 @@ def _may_have_steps(toolbox: Toolbox) -> bool:
     return toolbox.shelf.has("has_steps", True) and not any(
         each.metadata.get("has_steps") for each in toolbox.candidates[:BEST]
     )
+
+
+def kind_named(question: str) -> Mapping[str, str]:
+    """Tag and value of the first kind of document that a question names, or {}."""
+    return next(({tag: kind} for kind, (tag, pattern) in _KINDS.items() if pattern.search(question)), {})
 
 
 def asks_for_steps(question: str) -> bool:

@@ -45,8 +45,9 @@ class FaqGuideDataset:
         self.strict = strict
 
     def preflight(self) -> list[Problem]:
+        """Documents alone, without queries, will do for `chat` and `embed`."""
         absent = [name for name, paths in self.given.items() if not paths]
-        if 0 < len(absent) < len(self.given):
+        if 0 < len(absent) < len(self.given) and absent != ["queries"]:
             told = "give faq, guide and queries, or none of them for what comes with the program"
             return [Problem(f"dataset.{name}", f"a file is required beside the others; {told}") for name in absent]
         return [
@@ -71,7 +72,9 @@ class FaqGuideDataset:
         return DataSet(corpus, tuple(queries.values()), log.problems)
 
     def _paths(self, name: str) -> Sequence[str]:
-        return self.given[name] or [str(FOLDER / language / f"{name}.jsonl") for language in LANGUAGES]
+        if any(self.given.values()):
+            return self.given[name]
+        return [str(FOLDER / language / f"{name}.jsonl") for language in LANGUAGES]
 
 
 def _listed(files: Files) -> list[str]:

@@ -15,14 +15,14 @@ from runner.text.chunking import PLAIN
 
 
 class JsonlDataset:
-    """`corpus`: one file, several (one corpus), or null when the queries bring their rankings with them, or
-    a running system is asked."""
+    """`corpus`: one file, several (one corpus), or null when the queries bring their rankings with them. `queries`:
+    null where the documents alone are wanted, as in `chat` and `embed`."""
 
     def __init__(
         self,
         *,
         corpus: str | list[str] | None,
-        queries: str,
+        queries: str | None,
         chunker: Chunker = PLAIN,
         strict: bool = False,
     ) -> None:
@@ -33,12 +33,14 @@ class JsonlDataset:
 
     def preflight(self) -> list[Problem]:
         corpus = missing_files(self.corpus or (), "dataset.corpus", CorpusError)
-        return [*corpus, *missing_files([self.queries], "dataset.queries", DataError)]
+        return [*corpus, *missing_files([self.queries] if self.queries else (), "dataset.queries", DataError)]
 
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)
         corpus = self._load_corpus(log)
-        queries = read_queries(self.queries, "dataset.queries", log, has_corpus=self.corpus is not None)
+        if self.queries is None:
+            return DataSet(corpus, (), log.problems)
+        queries = read_queries(self.queries, "dataset.queries", log)
         return DataSet(corpus, check_gold(queries, corpus, self.queries, log), log.problems)
 
     def _load_corpus(self, log: ProblemLog) -> Corpus:

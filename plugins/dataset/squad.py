@@ -11,7 +11,7 @@ import orjson
 from runner.data.corpus import build_corpus
 from runner.data.documents import is_new
 from runner.data.fields import Fields
-from runner.data.files import missing_files, open_file
+from runner.data.files import missing_files, read_bytes
 from runner.data.gold import check_gold
 from runner.data.jsonl import parse_with_care
 from runner.data.problems import ProblemLog, why_empty
@@ -125,8 +125,7 @@ def _objects(fields: Fields, name: str) -> Iterator[Fields]:
 
 
 def _json(path: str, log: ProblemLog) -> dict[str, Any]:
-    with open_file(path, "dataset.path", CorpusError) as file:
-        content = file.read()
+    content = read_bytes(path, "dataset.path", CorpusError)
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError:

@@ -22,7 +22,8 @@ from runner.text.note_ids import NoteNames
 
 
 class VaultDataset:
-    """Queries may name a note by its path, its title or an alias, in any spelling.
+    """`queries`: null where the notes alone are wanted, as in `chat` and `embed`. They may name a note by its path, its
+    title or an alias, in any spelling.
 
     What was read of a note is kept in `cache_dir`, so that only notes that have changed are parsed again; a `dry_run`
     keeps nothing, a `cold_start` reads nothing of it.
@@ -32,7 +33,7 @@ class VaultDataset:
         self,
         *,
         notes: str,
-        queries: str,
+        queries: str | None,
         chunker: Chunker = AT_HEADINGS,
         strict: bool = False,
         cache_dir: str | None = None,
@@ -47,7 +48,7 @@ class VaultDataset:
 
     def preflight(self) -> list[Problem]:
         notes = missing_folder(self.notes, "dataset.notes", CorpusError)
-        return [*notes, *missing_files([self.queries], "dataset.queries", DataError)]
+        return [*notes, *missing_files([self.queries] if self.queries else (), "dataset.queries", DataError)]
 
     def load(self) -> DataSet:
         log = ProblemLog(strict=self.strict)
@@ -56,6 +57,8 @@ class VaultDataset:
         for spellings in names.same_path():
             log.warning(self.notes, f"notes that differ in spelling only: {_quoted(spellings, ' and ')}")
         corpus = build_corpus(notes, self.chunker, self.store.passages)
+        if self.queries is None:
+            return DataSet(corpus, (), log.problems)
         references = _References(names, self.queries, log)
         queries = references.resolve_all(read_queries(self.queries, "dataset.queries", log))
         log.stop_if_strict()

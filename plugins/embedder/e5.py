@@ -30,7 +30,7 @@ class E5Embedder:
         self,
         *,
         variant: Literal["original", "enpt"] = "original",
-        batch_size: Annotated[int, Field(ge=1)] = 16,
+        batch_size: Annotated[int, Field(ge=1)] = 64,
     ) -> None:
         self.variant = variant
         self.batch_size = batch_size

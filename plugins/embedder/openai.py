@@ -66,10 +66,10 @@ class OpenaiEmbedder:
         prefix = self.prefixes[kind]
 
         def ask(batches: Sequence[list[str]], done: Done) -> None:
-            self._models.blocking(self._ask([[prefix + text for text in batch] for batch in batches], done))
+            self._models.blocking(self._ask([[prefix + text for text in batch] for batch in batches], done, prefix))
 
         def stored(found: list[str]) -> None:
-            self._models.blocking(self._note_stored([prefix + text for text in found]))
+            self._models.blocking(self._note_stored([prefix + text for text in found], prefix))
 
         vectors = self._store.embed(texts, kind, ask, batch_size=self.batch_size, stored=stored)
         self._model.meter(text for text in texts if text.strip())
@@ -83,14 +83,14 @@ class OpenaiEmbedder:
 
     # --- the model ----------------------------------------------------------------------------------
 
-    async def _ask(self, batches: Sequence[list[str]], done: Done) -> None:
+    async def _ask(self, batches: Sequence[list[str]], done: Done, prefix: str) -> None:
         """What asks ends when its batch fails, the others go on: what one text is to blame for costs little, and
         what all are to blame for ends all."""
         left = iter(enumerate(batches))
 
         async def work() -> None:
             for number, batch in left:
-                vectors = await self._model.embed(batch, self.dimensions)
+                vectors = await self._model.embed(batch, self.dimensions, prefix=prefix)
                 done(number, vectors.rows, vectors.sent_by)
 
         workers = [work() for _ in range(min(len(batches), self._models.max_concurrency))]
@@ -99,6 +99,6 @@ class OpenaiEmbedder:
         for failure in sorted(failures, key=lambda each: not isinstance(each, StopRunError)):
             raise failure
 
-    async def _note_stored(self, texts: Sequence[str]) -> None:
+    async def _note_stored(self, texts: Sequence[str], prefix: str) -> None:
         for start in range(0, len(texts), self.batch_size):
-            self._model.note_stored(texts[start : start + self.batch_size])
+            self._model.note_stored(texts[start : start + self.batch_size], prefix=prefix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -19,7 +19,9 @@ from runner.domains.memory.controls import RUBRIC as MEMORY
 from runner.domains.memory.controls import graded_controls
 from runner.domains.memory.copilot import (
     Moments,
+    Stands,
     answer_record,
+    answered,
     is_about_memory,
     moments,
     query_of,
@@ -63,9 +65,7 @@ from runner.records import (
 from runner.report.blocks import Fact, Section
 from runner.report.document import Document
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
-from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
-from runner.text.refusals import delivered
 from runner.words.wording import Wording
 
 ANSWERED = ("faithfulness", "answer_relevancy")
@@ -129,7 +129,7 @@ class Copilot:
         projection: Projection,
         high: Annotated[float, Field(ge=0, le=1)],
         follow_ups: bool = True,
-        fallback: Literal["confidence", "unanswered"] = "confidence",
+        fallback: Stands = "confidence",
         profile: ProfileChoice | None = None,
     ) -> None:
         self.scenario, self.retrieval, self.memory, self.context = scenario, retrieval, memory, context
@@ -254,14 +254,8 @@ class Copilot:
     async def _answered(
         self, case: ProbeCase, retrieved: Retrieved, context: BuiltContext
     ) -> tuple[Answer, Timing | None]:
-        message = self.retrieval.refusal(query_of(case, case.probe.question), retrieved, self.generator)
-        if message is not None and self.fallback == "confidence":
-            return message, None
-        query = replace(query_of(case, case.probe.question), remembered=context.contexts)
-        with stopwatch() as watch:
-            answer = await self.generator.generate(query, context.documents if message is None else ())
-        answer = delivered(answer, case.probe.question)
-        return (message if message is not None and answer.refused else answer), watch.timing
+        query = query_of(case, case.probe.question)
+        return await answered(query, retrieved, context, self.retrieval, self.generator, self.fallback)
 
     def _kept(self, case: ProbeCase, query: Query, retrieved: Retrieved) -> dict[str, Any]:
         searched = {} if query.text == case.probe.question else {"searched": query.text}
@@ -357,7 +351,7 @@ class Copilot:
             right.LABEL: decision.by,
             "lost_at": None if decision.right is None else self._lost_at(case, output, values, decision.right),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
-            "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
+            "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
         }
         if output.answer.refused and not case.probe.answerable:  # a right refusal is no failure of generation
             labels = {name: labels[name] for name in (right.LABEL, "lost_at")}

@@ -344,7 +344,7 @@ class FullRag:
             right.LABEL: decision.by,
             "lost_at": None if decided is None else self._lost_at(case, output, decided),
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
-            "cross": diagnosis.cross(values["recall_at_k"], faithfulness, relevancy, self.high),
+            "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
             "citations": _citations(output),
             "contexts": None if output.found.has_texts or output.reply is not None else "without_texts",
         }

@@ -1,4 +1,5 @@
-"""What reasoning traces are worth under domain profiles: four dimensions, a weighted sum, three rules. No model."""
+"""What reasoning traces are worth under domain profiles: four dimensions, a weighted sum, three rules; and whether they
+did what they were asked, where a model judges that."""
 
 from __future__ import annotations
 
@@ -8,17 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.domains.traces import report
-from runner.domains.traces.protocols import Novelty, Traces
+from runner.domains.traces.completion import RUBRIC, completion_controls, fields_of
+from runner.domains.traces.protocols import Novelty, Shared, Traces
 from runner.domains.traces.records import Trace, TraceScore
 from runner.domains.traces.scoring import dimensions_of, scored
 from runner.domains.traces.sums import sums
 from runner.errors import ConfigError, Problem
+from runner.llm.health import check_health
+from runner.metrics.judged import TRACE_METRICS
 from runner.metrics.profile import DEFAULT, Profile, ProfileChoice
 from runner.metrics.tool_use import METRICS as TOOL_METRICS
 from runner.metrics.tool_use import tool_use
 from runner.metrics.trace import DIMENSIONS, METRICS
-from runner.protocols import Workspace, offered
-from runner.records import CaseSet, Judgements, Preparation, Scores, Timing
+from runner.protocols import Judge, Workspace, can_judge, offered
+from runner.records import CaseSet, Judgement, Judgements, Preparation, Scores, Timing
+from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
 from runner.text.language import detect_language
 
@@ -76,23 +81,33 @@ class TraceOutput:
 class TraceQuality:
     """One case is one trace. Novelty, which hangs on the order of traces, is settled before the first case."""
 
-    metrics = (*METRICS, *TOOL_METRICS)
+    metrics = (*METRICS, *TOOL_METRICS, *TRACE_METRICS)
 
+    pipeline = report.PIPELINE
     run_facts = staticmethod(report.run_facts)
     sections = staticmethod(report.sections)
     sweep_sections = staticmethod(report.sweep_sections)
     case_facts = staticmethod(report.case_facts)
 
     def __init__(
-        self, *, dataset: Traces, profile: ProfileChoice, profiles: dict[str, Profile], novelty: Novelty
+        self,
+        *,
+        dataset: Traces,
+        profile: ProfileChoice,
+        profiles: dict[str, Profile],
+        novelty: Novelty,
+        judge: Judge,
+        judge_completion: bool = True,
     ) -> None:
         if not isinstance(dataset, Traces):
             raise ConfigError([Problem("dataset", "holds no traces; dataset=traces does")])
         if DEFAULT not in profiles:
             raise ConfigError([Problem("evaluation.profiles", f"the profile '{DEFAULT}' is missing")])
         self.dataset, self.profile, self.profiles, self.novelty = dataset, profile, profiles, novelty
+        self.judge_, self.judge_completion = judge, judge_completion
         self._traces: Sequence[Trace] = ()
         self._novelty: Mapping[str, float] = {}
+        self._shares: Mapping[str, Timing] = {}
 
     def load(self) -> CaseSet[TraceCase]:
         found = _Cases()
@@ -100,36 +115,70 @@ class TraceQuality:
         embedder = {"embedder": fingerprint(offered(self.novelty, "provenance"))}
         weights = {domain: self.profile.among(self.profiles, domain).weights for domain in sorted(found.domains)}
         identity = {**found.identity, **embedder, "trace_weights": fingerprint(weights)}
+        if self._is_judged:
+            identity["judge"] = fingerprint(offered(self.judge_, "provenance"))
         return CaseSet(found.cases, problems, identity)
+
+    @property
+    def idle(self) -> Sequence[str]:
+        """A judge that cannot tell whether a task was done is not asked."""
+        return () if self._is_judged else ("judge",)
+
+    @property
+    def _is_judged(self) -> bool:
+        return self.judge_completion and can_judge(self.judge_, RUBRIC)
 
     async def prepare(self, cases: Sequence[TraceCase], workspace: Workspace) -> Preparation:
         self._novelty = await self.novelty.of(self._traces, {case.id for case in cases}, workspace)
+        self._shares = dict(self.novelty.shares) if isinstance(self.novelty, Shared) else {}
         steps = sum(case.n_steps for case in cases)
         return Preparation({"traces": {"n": len(cases), "steps": steps, "order": self.novelty.order}})
 
     async def run(self, case: TraceCase) -> TraceOutput:
-        trace = self._traces[case.place]
-        dimensions = dimensions_of(trace, self._novelty[case.id])
-        result = scored(trace, self.profile.among(self.profiles, trace.domain), dimensions)
-        scores = {name: scored(trace, profile, dimensions).score for name, profile in self.profiles.items()}
-        return TraceOutput(case, trace, result, scores)
+        with stopwatch() as watch:
+            trace = self._traces[case.place]
+            dimensions = dimensions_of(trace, self._novelty[case.id])
+            result = scored(trace, self.profile.among(self.profiles, trace.domain), dimensions)
+            scores = {name: scored(trace, profile, dimensions).score for name, profile in self.profiles.items()}
+        share = self._shares.get(case.id)
+        timings = {} if share is None else {"embedding_share": share, "scoring": watch.timing}
+        return TraceOutput(case, trace, result, scores, timings)
+
+    async def check_judge(self) -> Mapping[str, Any]:
+        if not (self._is_judged and offered(self.judge_, "health")):
+            return {}
+        return {"judge_health": await check_health(self.judge_, [completion_controls()])}
 
     async def judge(self, case: TraceCase, output: TraceOutput) -> Judgements:
-        return {}
+        return {RUBRIC: await self.judge_.judge(RUBRIC, fields_of(output.trace))} if self._is_judged else {}
 
     def score(self, case: TraceCase, output: TraceOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            return Scores({}, unscored=NAMES if not case.has_reference else (*NAMES, *TOOL_NAMES))
+            names = (*NAMES, *(TOOL_NAMES if case.has_reference else ()), *([RUBRIC] if self._is_judged else []))
+            return Scores({}, unscored=names)
         result = output.result
         dimensions = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
         rule = {} if result.score is None else {"rule": "+".join(result.rules) or "none"}
         labels = {**rule, "domain": output.trace.domain}
         expected = output.trace.expected_tools
         matches = {} if expected is None else tool_use(output.trace.calls, expected)
-        return Scores({"score": result.score, **dimensions, **matches}, labels=labels)
+        judged, failed = self._judged(judgements)
+        return Scores({"score": result.score, **dimensions, **matches, **judged}, unscored=failed, labels=labels)
+
+    def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
+        """A failed judgement counts as 0 or not at all."""
+        judgement: Judgement | None = judgements.get(RUBRIC)
+        if judgement is None:
+            return {}, ()
+        if judgement.error is None and judgement.score is not None:
+            return {RUBRIC: judgement.score}, ()
+        return {RUBRIC: 0.0 if self.judge_.on_failure == "zero" else None}, (RUBRIC,)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        return sums(rows)
+        found = sums(rows)
+        if self.judge_completion and not self._is_judged:
+            found["trace"] = {**found.get("trace", {}), "completion_not_judged": True}
+        return found
 
 
 class _Cases:

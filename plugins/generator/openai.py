@@ -85,6 +85,9 @@ class OpenaiGenerator:
         )
         return self.sampling.request(messages)
 
+    def messages(self, query: Query, contexts: Sequence[Context]) -> Sequence[tuple[str, str]]:
+        return [(message.role, message.text) for message in self.request(query, contexts).messages]
+
     async def _asked(self, request: ChatRequest) -> ChatReply:
         """A reply with text, or with a refusal. One that breaks off before its limit is the last that is taken."""
         with self.model.series() as ask:

@@ -133,10 +133,21 @@ class LexicalJudge:
     by at least `supported`. context_recall: the mean support of a reference's claims; of several the best one's.
     memory: see runner.domains.memory.recollection.
     link_reason: see runner.domains.links.reasons. An empty reason scores 0.
+
+    It does not judge task_completion: words do not tell what was done.
     """
 
     baseline: ClassVar[bool] = True
     languages: ClassVar[tuple[str, ...]] = ("en", "ko")
+    rubrics: ClassVar[tuple[str, ...]] = (
+        "faithfulness",
+        "answer_relevancy",
+        "answer_correctness",
+        "context_precision",
+        "context_recall",
+        "memory",
+        "link_reason",
+    )
 
     def __init__(
         self,
@@ -150,20 +161,20 @@ class LexicalJudge:
         self.supported = supported
 
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
-        rubrics = {
-            "faithfulness": self._faithfulness,
-            "answer_relevancy": self._answer_relevancy,
-            "answer_correctness": _answer_correctness,
-            "context_precision": self._context_precision,
-            "context_recall": self._context_recall,
-            "memory": _memory,
-            "link_reason": _link_reason,
-        }
-        if rubric not in rubrics:
-            raise EvaluationError(f"judge: lexical has no rubric '{rubric}'{did_you_mean(rubric, rubrics)}")
+        if rubric not in self.rubrics:
+            raise EvaluationError(f"judge: lexical has no rubric '{rubric}'{did_you_mean(rubric, self.rubrics)}")
         if "answer" in fields and not str(fields["answer"] or "").strip():
             return Judgement(0.0, _words_of(fields)["empty"])
-        return await compute(rubrics[rubric], fields)
+        ways = (
+            self._faithfulness,
+            self._answer_relevancy,
+            _answer_correctness,
+            self._context_precision,
+            self._context_recall,
+            _memory,
+            _link_reason,
+        )
+        return await compute(dict(zip(self.rubrics, ways, strict=True))[rubric], fields)
 
     def _faithfulness(self, fields: Mapping[str, Any]) -> Judgement:
         contexts: Sequence[Context] = fields["contexts"]

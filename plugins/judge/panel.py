@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from runner.llm import graded
 from runner.llm.votes import Combine, combined, gathered, judged_by, kept_votes
-from runner.protocols import Judge, offered
+from runner.protocols import Judge, can_judge, offered
 from runner.records import Judgement
 
 
@@ -19,7 +19,8 @@ class PanelJudge:
     more of them score at least `threshold` than do not, 0 where fewer do, 0.5 on a tie. Judges that fail are
     left out and named; when all fail, so does the panel. What a member counts for a failure of its own
     (`on_failure`) and its `health` do not matter here: those of the panel do. What is graded in several respects
-    (a memory) gets the mean of their grades, whatever `combine` is.
+    (a memory) gets the mean of their grades, whatever `combine` is. A member that does not know a rubric is not asked
+    by it, where another one does.
     """
 
     def __init__(
@@ -41,6 +42,12 @@ class PanelJudge:
     def provenance(self) -> Mapping[str, Any]:
         return {name: offered(judge, "provenance") for name, judge in self.judges.items()}
 
+    @property
+    def rubrics(self) -> Collection[str] | None:
+        """Those that a member knows; None where a member does not say which it knows."""
+        known = [offered(judge, "rubrics") for judge in self.judges.values()]
+        return None if None in known else sorted({name for names in known for name in names})
+
     async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
         return await self._judged(rubric, fields, {})
 
@@ -49,11 +56,12 @@ class PanelJudge:
 
     async def _judged(self, rubric: str, fields: Mapping[str, Any], kept: Mapping[str, Judgement]) -> Judgement:
         whole = {name for name, vote in kept.items() if vote.is_whole}
-        missing = {name: judge for name, judge in self.judges.items() if name not in whole}
+        able = {name: judge for name, judge in self.judges.items() if can_judge(judge, rubric)} or self.judges
+        missing = {name: judge for name, judge in able.items() if name not in whole}
         votes = await gathered(
             {name: judged_by(judge, rubric, fields, kept.get(name)) for name, judge in missing.items()}
         )
-        judgements = {name: votes[name] if name in votes else kept[name] for name in self.judges}
+        judgements = {name: votes[name] if name in votes else kept[name] for name in able}
         claims = {
             f"{name}/claims": each.details["claims"] for name, each in judgements.items() if "claims" in each.details
         }

@@ -13,6 +13,7 @@ from runner.domains.traces.records import Trace
 from runner.errors import Problem
 from runner.metrics.trace import UNKNOWN_NOVELTY
 from runner.protocols import Embedder, Workspace, offered
+from runner.records import Timing
 
 
 class LocalNovelty:
@@ -37,6 +38,10 @@ class LocalNovelty:
     @property
     def provenance(self) -> Mapping[str, Any]:
         return {"embedder": offered(self.embedder, "provenance")}
+
+    @property
+    def shares(self) -> Mapping[str, Timing]:
+        return self._past.shares
 
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
         if not self._past.has_vectors:

@@ -19,6 +19,7 @@ from runner.domains.traces.shared_cache import MARK, SharedPlace, SharedVectorCa
 from runner.errors import Problem
 from runner.metrics.trace import UNKNOWN_NOVELTY
 from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
+from runner.records import Timing
 from runner.system.store import fingerprint
 
 FULL = "raise its maxmemory, with maxmemory-policy noeviction"
@@ -58,6 +59,10 @@ class RedisNovelty:
     @property
     def provenance(self) -> Mapping[str, Any]:
         return {"embedder": offered(self.embedder, "provenance")}
+
+    @property
+    def shares(self) -> Mapping[str, Timing]:
+        return self._past.shares
 
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
         """Raises StopRunError where the server cannot be used, and InputError for vectors that do not fit."""

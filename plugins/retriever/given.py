@@ -11,7 +11,8 @@ from runner.records import Corpus, Query, Ranking
 
 
 class GivenRetriever:
-    """`ranking` of a query, else the ids of its `contexts`, scored 1/rank; a query with neither fails.
+    """`ranking` of a query, else the ids of its `contexts`, scored 1/rank; of a query with an `answer` alone nothing is
+    known, and one with none of the three fails.
 
     Ids may be of chunks or of documents, also of ones that the corpus does not have; an id that comes
     twice counts at its best score. Relevance is the score where all scores of the query are in 0..1,
@@ -44,6 +45,8 @@ def _given(query: Query) -> Sequence[tuple[str, float]]:
     given = query.given
     if given.ranking is not None:
         return given.ranking
+    if given.contexts is None and given.answer is not None:
+        return ()
     if given.contexts is None:
         raise EvaluationError(f"query {query.id}: ranking: missing, and no contexts either; retriever=given needs one")
     return [(context.id, 1 / rank) for rank, context in enumerate(given.contexts, start=1)]

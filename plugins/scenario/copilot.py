@@ -15,7 +15,7 @@ LANGUAGES = ("ko", "en")
 
 
 class CopilotScenarios:
-    """14 to 17 turns each. Every question is a turn: of the documents of the data set `about`, of what was told before,
+    """13 to 17 turns each. Every question is a turn: of the documents of the data set `about`, of what was told before,
     or of both."""
 
     def __init__(

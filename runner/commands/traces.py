@@ -14,6 +14,8 @@ from runner.commands import Command, Option, Place, share
 from runner.data.problems import ProblemLog, why_empty
 from runner.domains.traces.chat_logs import read_chat_logs
 from runner.domains.traces.mlflow_traces import is_mlflow, read_mlflow
+from runner.domains.traces.otel_files import is_otel
+from runner.domains.traces.otel_spans import read_otel
 from runner.domains.traces.records import Step, Trace
 from runner.domains.traces.trajectories import is_run, read_trajectories
 from runner.errors import DataError, InputError
@@ -44,6 +46,8 @@ def main(argv: Sequence[str]) -> int:
         what, read = "question", read_trajectories(Path(options.logs), log, **assumed)
     elif is_mlflow(options.logs):
         what, read = "trace", read_mlflow(options.logs, log, **assumed)
+    elif is_otel(options.logs):
+        what, read = "trace", read_otel(options.logs, log, **assumed)
     else:
         what, read = "conversation", read_chat_logs(options.logs, log, **assumed)
     traces = list(read)

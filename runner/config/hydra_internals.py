@@ -6,6 +6,7 @@ has something else. What is documented (compose, initialize, OmegaConf.select â€
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ from runner.errors import Problem
 
 if TYPE_CHECKING:
     from hydra.core.config_loader import ConfigLoader
+    from hydra.core.object_type import ObjectType
     from hydra.plugins.config_source import ConfigResult, ConfigSource
     from hydra.types import RunMode
 
@@ -237,8 +239,9 @@ def _dumper() -> Any:
 
 
 def remember_files() -> None:
-    """Each file of an installed package is parsed once, until it changes: otherwise Hydra parses some twenty for every
-    cell of a sweep, which is half of what composing it takes. Only while Hydra is initialised."""
+    """Each file of an installed package is parsed once, until it changes, and each of its folders listed once:
+    otherwise Hydra parses some twenty for every cell of a sweep, which is half of what composing it takes. Only while
+    Hydra is initialised."""
     from hydra.core.global_hydra import GlobalHydra
 
     hydra: Any = GlobalHydra.instance().hydra
@@ -247,9 +250,11 @@ def remember_files() -> None:
 
 
 class Remembering:
-    """A source of Hydra's, which parses no file twice. In another process it is Hydra's own again."""
+    """A source of Hydra's, which parses no file and lists no folder twice. In another process it is Hydra's own
+    again."""
 
-    parsed: ClassVar[dict[tuple[str, int, int, int], ConfigResult]] = {}
+    parsed: ClassVar[dict[tuple[str, int, int, int], bytes]] = {}  # pickled: read back, that is the quickest copy
+    listed: ClassVar[dict[tuple[str, int, int, ObjectType | None], list[str]]] = {}
 
     def __init__(self, source: ConfigSource) -> None:
         self.source = source
@@ -264,14 +269,40 @@ class Remembering:
         return getattr(self.source, name)
 
     def load_config(self, config_path: str) -> ConfigResult:
-        file = resources.files(self.source.path).joinpath(self.source._normalize_file_name(config_path))
-        if not isinstance(file, Path):  # in an archive
+        file = self._path(self.source._normalize_file_name(config_path))
+        if file is None:
             return self.source.load_config(config_path)
         state = file.stat()
         key = (str(file), state.st_ino, state.st_mtime_ns, state.st_size)
         if key not in self.parsed:
-            self.parsed[key] = self.source.load_config(config_path)
-        return replace(deepcopy(self.parsed[key]), provider=self.source.provider)
+            self.parsed[key] = pickle.dumps(self.source.load_config(config_path))
+        result: ConfigResult = pickle.loads(self.parsed[key])  # noqa: S301 - made here
+        return replace(result, provider=self.source.provider)
+
+    def is_group(self, config_path: str) -> bool:
+        folder = self._path(config_path)
+        return bool(self.source.is_group(config_path)) if folder is None else folder.is_dir()
+
+    def is_config(self, config_path: str) -> bool:
+        file = self._path(self.source._normalize_file_name(config_path))
+        return bool(self.source.is_config(config_path)) if file is None else file.is_file()
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        folder = self._path(config_path)
+        if folder is None:
+            return list(self.source.list(config_path, results_filter))
+        state = folder.stat()
+        key = (str(folder), state.st_ino, state.st_mtime_ns, results_filter)
+        if key not in self.listed:
+            self.listed[key] = list(self.source.list(config_path, results_filter))
+        return self.listed[key]
+
+    def _path(self, name: str) -> Path | None:
+        """None for a package that is in an archive, or is not there."""
+        with suppress(ValueError, ModuleNotFoundError, TypeError):
+            path = resources.files(self.source.path).joinpath(name)
+            return path if isinstance(path, Path) else None
+        return None
 
 
 # --- choices of groups ------------------------------------------------------------------------------
@@ -305,9 +336,20 @@ class Composed:
 
     def __init__(self, loader: ConfigLoader, cells: Sequence[Cell]) -> None:
         self.loader, self.cells = loader, {_key(cell.overrides): cell for cell in cells}
+        self._pickled: dict[tuple[str, ...], bytes] = {}  # read back, a configuration is copied in a third of the time
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _itself, (self.loader,)
+
+    def _copy(self, cell: Cell) -> DictConfig:
+        """The configuration of a cell with its `hydra` node."""
+        key = _key(cell.overrides)
+        if key not in self._pickled:
+            cfg = deepcopy(cell.cfg)
+            cfg["hydra"] = cell.hydra
+            self._pickled[key] = pickle.dumps(cfg)
+        copied: DictConfig = pickle.loads(self._pickled[key])  # noqa: S301 - made here
+        return copied
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.loader, name)
@@ -329,8 +371,7 @@ class Composed:
             return self.loader.load_configuration(
                 config_name, overrides, run_mode, from_shell, validate_sweep_overrides
             )
-        cfg = deepcopy(cell.cfg)
-        cfg["hydra"] = cell.hydra
+        cfg = self._copy(cell)
         parsed = [arguments.parse(override) for override in overrides]
         for override in parsed:
             if override.key_or_group in LATE:

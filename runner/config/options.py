@@ -31,9 +31,10 @@ PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "system",
 # Options that decide where, when and how fast, never what comes out.
 NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
-    "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "budget", "provider", "run_timeout_ms",
+    "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "calls", "budget", "provider",
+    "run_timeout_ms",
     "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
-    "save_snapshot", "baseline", "baselines",
+    "save_snapshot", "baseline", "baselines", "verbose",
 }  # fmt: skip
 
 
@@ -74,6 +75,7 @@ class RunOptions(Strict):
     deterministic: bool
     case: str | None
     format: Literal["json", "md", "both"]
+    verbose: bool
     compare: Annotated[str, Field(min_length=1)] | None
     allow_incomparable: bool
     comparability: Literal["lenient", "strict"] = "lenient"
@@ -86,6 +88,7 @@ class RunOptions(Strict):
     out: Annotated[str, Field(min_length=1)] | None
     cache_dir: Annotated[str, Field(min_length=1)]
     cache: Literal["use", "none", "read", "refresh", "replay"]
+    calls: Literal["all", "failed", "none"] = "all"
     budget: BudgetOptions
     provider: dict[str, ProviderSettings]
     report: ReportOptions

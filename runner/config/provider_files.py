@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
+from runner.config.choices import known_groups
 from runner.config.hydra_internals import repository
 from runner.errors import Problem
 from runner.llm.settings import ProviderSettings
@@ -17,12 +19,20 @@ def placed(problems: Sequence[Problem], search_path: Sequence[str]) -> list[Prob
     override of hydra.searchpath. Only while Hydra is initialised."""
     without_name = sorted({setting for problem in problems if (setting := _setting(problem.key))})
     if not without_name:
-        return list(problems)
+        return [_with_choice(problem, search_path) for problem in problems]
     found = [Problem(GROUP, message) for message in _files(search_path)] or [
         Problem(f"{GROUP}.{setting}", f"expected {GROUP}.NAME.{setting}, such as {GROUP}.local.{setting}")
         for setting in without_name
     ]
     return [*found, *(problem for problem in problems if not _follows(problem))]
+
+
+def _with_choice(problem: Problem, search_path: Sequence[str]) -> Problem:
+    """Of a provider that there is and that was not chosen: how it is."""
+    name = re.match(r"no provider '([^']+)'", problem.message)
+    if name is None or name[1] not in known_groups(search_path).get(GROUP, ()):
+        return problem
+    return Problem(problem.key, f"the provider '{name[1]}' is not chosen; {GROUP}=[openai,local,{name[1]}] adds it")
 
 
 def _setting(key: str) -> str | None:

@@ -21,8 +21,9 @@ from runner.system.metadata import without_credentials
 from runner.system.redaction import learn
 
 
-def settings_of(command: str, words: Sequence[str], root: str) -> DictConfig:
-    """`root`: the key of the component that is made of the settings, as `models` is. Raises ConfigError with all
+def settings_of(command: str, words: Sequence[str], root: str, absent: Sequence[str] = ()) -> DictConfig:
+    """`root`: the key of the component that is made of the settings, as `models` is. `absent`: keys that the command
+    does without, null where nobody gives a value that a run requires. Raises ConfigError with all
     problems, and InputError for words that are no settings."""
     from hydra import compose
     from hydra.errors import HydraException
@@ -39,6 +40,7 @@ def settings_of(command: str, words: Sequence[str], root: str) -> DictConfig:
             known = compose(command, with_search_path([], line.config_folders))
             chosen, problems = _sorted_out(command, overrides, known)
             cfg = compose(command, chosen)
+            _leave_out(cfg, absent)
             learn(OmegaConf.to_container(cfg))
             if problem := grown(cfg):
                 raise ConfigError([problem])
@@ -50,6 +52,14 @@ def settings_of(command: str, words: Sequence[str], root: str) -> DictConfig:
         raise ConfigError(list(found.values())[::-1])
     note_misspelt([cfg[root]], cfg.get("language"))
     return cfg
+
+
+def _leave_out(cfg: DictConfig, absent: Sequence[str]) -> None:
+    for key in absent:
+        group, _, name = key.rpartition(".")
+        node = OmegaConf.select(cfg, group)
+        if isinstance(node, DictConfig) and OmegaConf.is_missing(node, name):
+            node[name] = None
 
 
 def _sorted_out(command: str, overrides: Sequence[str], known: DictConfig) -> tuple[list[str], list[Problem]]:

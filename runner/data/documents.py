@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from runner.data.fields import Fields
 from runner.data.jsonl import read_jsonl
 from runner.data.problems import ProblemLog, why_empty
-from runner.errors import CorpusError
+from runner.errors import CorpusError, RunnerError
 from runner.records import Document
 
 KNOWN = frozenset({"id", "_id", "title", "text", "lang", "language"})
 
 
-def read_documents(paths: Iterable[str], key: str, log: ProblemLog) -> list[Document]:
-    """In file order. A bad line and a second document of the same id are errors and left out.
+Records = Callable[[str, str, ProblemLog, type[RunnerError]], Iterable[tuple[int | None, Mapping[str, Any]]]]
+
+
+def read_documents(paths: Iterable[str], key: str, log: ProblemLog, records: Records | None = None) -> list[Document]:
+    """In file order. A bad line and a second document of the same id are errors and left out. `records` reads a file
+    (default: JSON Lines).
 
     Raises CorpusError when a file cannot be read or holds no usable document.
     """
@@ -22,7 +27,7 @@ def read_documents(paths: Iterable[str], key: str, log: ProblemLog) -> list[Docu
     documents: list[Document] = []
     for path in paths:
         before = len(documents)
-        for line, data in read_jsonl(path, key, log, CorpusError):
+        for line, data in (records or read_jsonl)(path, key, log, CorpusError):
             fields = Fields(data, path, line, log)
             document = _document(fields)
             if document is not None and is_new(fields, document.id, seen):

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import gzip
+import io
+import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -13,19 +17,85 @@ from runner.errors import Problem, RunnerError
 BUFFER_BYTES = 1 << 20
 DEEPEST = 200  # lists and mappings in one another
 MOST_REPEATED = 100_000  # values that aliases of a YAML file may stand for
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+PACKED = (".gz", ".zst", ".zstd")  # endings of the names of such files
 
 
 def open_file(path: str, key: str, error: type[RunnerError]) -> IO[bytes]:
-    """For reading bytes. A path that is no readable file raises `error` with the configuration key."""
+    """For reading bytes, unpacked where they are of gzip or zstd, whatever the name. A path that is no readable file
+    raises `error` with the configuration key; damaged data raise OSError where they are read."""
     place = expanded(path)
     try:
-        return place.open("rb", buffering=BUFFER_BYTES)
+        return unpacked(place.open("rb", buffering=BUFFER_BYTES))
     except FileNotFoundError:
         raise error(f"{key}: file not found: {path}{_near(place)}") from None
     except IsADirectoryError:
         raise error(f"{key}: expected a file, found a folder: {path}") from None
     except (OSError, ValueError) as problem:
         raise error(f"{key}: cannot read {path}: {_reason(problem)}") from None
+
+
+def unpacked(file: IO[bytes]) -> IO[bytes]:
+    """The file itself, or what is packed in it."""
+    try:
+        start = file.peek(len(ZSTD)) if isinstance(file, io.BufferedReader) and file.seekable() else b""
+    except OSError:
+        file.close()
+        raise
+    kind = next((kind for kind in (GZIP, ZSTD) if start.startswith(kind)), None)
+    return file if kind is None else io.BufferedReader(_Unpacked(file, kind), BUFFER_BYTES)
+
+
+class _Unpacked(io.RawIOBase):
+    """A place may be sought; what lies before it is unpacked again."""
+
+    def __init__(self, file: IO[bytes], kind: bytes) -> None:
+        self._file, self._kind = file, kind
+        self._begin()
+
+    def _begin(self) -> None:
+        self._file.seek(0)
+        self._place = 0
+        if self._kind == GZIP:
+            self._source: Any = gzip.GzipFile(fileobj=self._file)
+            return
+        import pyarrow
+
+        self._source = pyarrow.CompressedInputStream(pyarrow.PythonFile(self._file, mode="r"), "zstd")
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._source.read(len(buffer))
+        except (EOFError, OSError, zlib.error):
+            name = "gzip" if self._kind == GZIP else "zstd"
+            raise OSError(errno.EIO, f"its {name} data are damaged or cut off") from None
+        buffer[: len(data)] = data
+        self._place += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        place = offset if whence == io.SEEK_SET else self._place + offset
+        if whence == io.SEEK_END:
+            raise io.UnsupportedOperation("from the end")
+        if place < self._place:
+            self._begin()
+        while self._place < place and self.read(min(place - self._place, BUFFER_BYTES)):
+            pass
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
 
 
 def missing_files(paths: Iterable[str], key: str, error: type[RunnerError]) -> list[Problem]:
@@ -50,16 +120,22 @@ def _problems(
     return problems
 
 
-def read_text(path: str, key: str, error: type[RunnerError]) -> str:
-    """A whole file as UTF-8, without its byte order mark, line ends as `\\n`."""
+def read_bytes(path: str, key: str, error: type[RunnerError]) -> bytes:
+    """A whole file, unpacked."""
     with open_file(path, key, error) as file:
         try:
-            text = file.read().decode("utf-8-sig")
-        except UnicodeDecodeError as problem:
-            byte = problem.object[problem.start]
-            raise error(f"{key}: {path} is not UTF-8: byte 0x{byte:02x} at offset {problem.start}") from None
+            return file.read()
         except OSError as problem:
             raise error(f"{key}: cannot read {path}: {problem.strerror}") from None
+
+
+def read_text(path: str, key: str, error: type[RunnerError]) -> str:
+    """A whole file as UTF-8, without its byte order mark, line ends as `\\n`."""
+    try:
+        text = read_bytes(path, key, error).decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        byte = problem.object[problem.start]
+        raise error(f"{key}: {path} is not UTF-8: byte 0x{byte:02x} at offset {problem.start}") from None
     return text.replace("\r\n", "\n")
 
 

@@ -10,18 +10,21 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 from typing import Any, NoReturn
 
 import jsonlines
 import orjson
 
-from runner.data.files import DEEPEST, is_deep, open_file
+from runner.data.files import DEEPEST, PACKED, is_deep, open_file, read_bytes
 from runner.data.problems import ProblemLog
 from runner.errors import RunnerError
 
 BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _SEPARATOR = b"\x1e"  # of JSON text sequences, which are no JSON Lines
+_TABLES = {b"PK\x03\x04": "an Excel file", b"PAR1": "a Parquet file"}
+_NAME = re.compile(r"[^\W\d][\w .()/-]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -39,8 +42,8 @@ def placed_jsonl(
     def lines(file: Iterable[bytes]) -> Iterator[bytes]:
         nonlocal number, line
         for number, line in enumerate(file, 1):
-            if number == 1 and line.startswith(_UTF16):
-                raise error(f"{key}: {path} is UTF-16; save it as UTF-8")
+            if number == 1 and (form := _other_form(path, line)):
+                raise error(f"{key}: {path} is {form}")
             yield b" " + line if line.startswith(_SEPARATOR) else line  # jsonlines would pass over it
 
     with open_file(path, key, error) as file:
@@ -57,6 +60,29 @@ def placed_jsonl(
             if record is not None:
                 yield number, offset, record
             offset += len(line)
+
+
+def _other_form(path: str, line: bytes) -> str | None:
+    """What a file is by its first line that is no JSON Lines, and what to do about it."""
+    if line.startswith(_UTF16):
+        return "UTF-16; save it as UTF-8"
+    name = PurePath(path.lower())
+    ending = (name.with_suffix("") if name.suffix in PACKED else name).suffix
+    table = next((form for start, form in _TABLES.items() if line.startswith(start)), None)
+    if table is None and not line.removeprefix(BOM).lstrip().startswith(b"{"):
+        table = "a CSV file" if ending in (".csv", ".tsv") or _is_header(line.removeprefix(BOM)) else None
+    hint = "dataset=csv reads it, and `python -m runner import` makes JSON Lines of questions and answers"
+    return table and f"{table}, not JSON Lines; {hint}"
+
+
+def _is_header(line: bytes) -> bool:
+    """Whether names of columns stand in a line, in UTF-8 or CP949."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        text = line.decode("cp949", "replace")
+    cells = max((text.strip().split(delimiter) for delimiter in ",\t;"), key=len)
+    return len(cells) > 1 and all(_NAME.fullmatch(cell.strip(' "')) for cell in cells)
 
 
 def _loaded(line: str | bytes) -> Any:
@@ -83,8 +109,7 @@ def parsed_line(line: bytes, path: str, number: int, log: ProblemLog) -> dict[st
 
 def read_json(path: str, key: str, log: ProblemLog, error: type[RunnerError]) -> Any:
     """A file that is one JSON value. `error` is raised where it cannot be read or is none."""
-    with open_file(path, key, error) as file:
-        content = file.read()
+    content = read_bytes(path, key, error)
     try:
         return _parsed(content, path, None, log)
     except ValueError as problem:

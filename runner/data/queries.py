@@ -2,8 +2,8 @@
 
     id, query           text
     answerable          true or false
-    expected_notes      list of document ids, or {id: grade}; needed when answerable, but where there is no corpus and
-                        answers are known
+    expected_notes      list of document ids, or {id: grade}; needed when answerable, unless there are answers, checks
+                        or what another system returned; without it no ranking is measured
     expected_chunks     list of chunk ids
     expected_spans      list of {"note" or "document", "start", "end"}, {"note", "text"} or texts
     answers             list of known answers
@@ -20,8 +20,8 @@ Other keys are free to stand there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from runner.data.documents import is_new
 from runner.data.fields import Fields, clean
@@ -31,35 +31,48 @@ from runner.errors import DataError
 from runner.records import Context, Given, Query, Span, Turn
 from runner.system.spool import Spool
 
+LineT = TypeVar("LineT", int, int | None)
+
 KNOWN = frozenset(
     {"id", "query", "answerable", "expected_notes", "expected_chunks", "expected_spans", "answers", "language", "lang"}
-    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain"}
+    | {"difficulty", "tags", "history", "ranking", "contexts", "answer", "created_at", "team", "domain", "checks"}
 )
+INSTEAD_OF_GOLD = ("answers", "checks", "answer", "contexts", "ranking")  # something that an answer is judged by
+NO_GOLD = "an answerable question needs a gold note, known answers or the answer of a system"
 MANY_NOTES = 2  # one gold note and one beside it; more make a question hard to score
 
 
-def read_queries(path: str, key: str, log: ProblemLog, *, has_corpus: bool = True) -> Sequence[tuple[int, Query]]:
+def read_queries(path: str, key: str, log: ProblemLog) -> Sequence[tuple[int, Query]]:
     """(line number, query) in file order. A bad line and a repeated id are errors and left out.
 
     Raises DataError when the file cannot be read or holds no usable query.
     """
-    queries = Spool(_numbered(path, key, log, has_corpus))
+    return queries_of(read_jsonl(path, key, log, DataError), path, key, log)
+
+
+def queries_of(
+    records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, key: str, log: ProblemLog
+) -> Sequence[tuple[LineT, Query]]:
+    """As `read_queries`, of lines that are read already."""
+    queries = Spool(_numbered(records, path, log))
     log.stop_if_strict()
     if not queries:
         raise DataError(f"{key}: no queries in {path}{why_empty(log, path)}")
     return queries
 
 
-def _numbered(path: str, key: str, log: ProblemLog, has_corpus: bool) -> Iterator[tuple[int, Query]]:
+def _numbered(
+    records: Iterable[tuple[LineT, Mapping[str, Any]]], path: str, log: ProblemLog
+) -> Iterator[tuple[LineT, Query]]:
     seen: dict[str, str] = {}
-    for line, data in read_jsonl(path, key, log, DataError):
+    for line, data in records:
         fields = Fields(data, path, line, log)
-        query = _query(fields, has_corpus)
+        query = _query(fields)
         if query is not None and is_new(fields, query.id, seen):
             yield line, query
 
 
-def _query(fields: Fields, has_corpus: bool) -> Query | None:
+def _query(fields: Fields) -> Query | None:
     fields.warn_of_misspellings(KNOWN)
     fields.time("created_at")
     query_id = fields.required_text("id")
@@ -81,15 +94,14 @@ def _query(fields: Fields, has_corpus: bool) -> Query | None:
         history=history_of(fields),
     )
     if not fields.failed:
-        _check_answerable(fields, query, has_corpus)
+        _check_answerable(fields, query)
     return None if fields.failed else query
 
 
-def _check_answerable(fields: Fields, query: Query, has_corpus: bool) -> None:
+def _check_answerable(fields: Fields, query: Query) -> None:
     gold = [document_id for document_id, grade in query.relevance.items() if grade > 0]
-    if query.answerable and not gold and (has_corpus or not query.answers):
-        instead = "" if has_corpus else ", or known answers"
-        fields.error("expected_notes", f"an answerable question needs at least one gold note{instead}, found none")
+    if query.answerable and not gold and not any(fields.data.get(name) is not None for name in INSTEAD_OF_GOLD):
+        fields.error("expected_notes", NO_GOLD)
     if not query.answerable and (gold or query.expected_chunks or query.expected_spans):
         field = next(name for name in ("expected_notes", "expected_chunks", "expected_spans") if fields.data.get(name))
         fields.error(field, "a question with answerable=false has no gold, found some")

@@ -20,11 +20,13 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, cast
 
+from runner.data.files import unpacked
 from runner.errors import DataError
 from runner.records import DataProblem
 
@@ -104,7 +106,8 @@ def read_run(path: Path) -> Run:
 def _opened(path: Path) -> Iterator[Iterable[bytes]]:
     """The lines of a file, without its byte order mark. Raises DataError where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with unpacked(path.open("rb")) as packed:
+            file = cast(BufferedReader, packed)
             if file.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
                 file.read(len(_BYTE_ORDER_MARK))
             yield file

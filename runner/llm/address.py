@@ -16,6 +16,7 @@ LONGEST_NAME = 64
 # Keys that could be names: by how they begin, or long, of small letters and digits.
 KEY = re.compile(r"(sk|gsk|hf|r8)_\w{16,}|(?=.*[a-z])(?=.*\d)\w{20,}")
 
+MISSING = "none is given"
 UNSEEN = "this one holds a space or a character that cannot be seen"
 PRIVATE = (
     "this one holds user:password@, ? or #, and it is kept with the results: put the key into an environment "
@@ -53,6 +54,8 @@ def variable_problem(name: str) -> str | None:
 
 
 def _fault(address: str) -> str | None:
+    if address == "???":
+        return MISSING
     if not address.isprintable() or " " in address:
         return UNSEEN
     if re.search(r"[@?#]", address):  # a password may hold a slash

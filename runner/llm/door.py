@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.llm.cache import ReplyCache
+from runner.llm.calls import CallLog
 from runner.llm.ledger import Cost, Ledger
 from runner.llm.messages import ChatReply
 from runner.llm.rehearsal import Rehearsal
@@ -29,6 +30,7 @@ class Door:
         self.limits_usd = budget.get("usd") is not None
         self.cell = "."
         self.rehearsal: Rehearsal | None = None
+        self.calls: CallLog | None = None
         self._folder, self._budget = folder, budget
         self._tasks: set[asyncio.Task[ChatReply]] = set()
         self._shared: dict[bytes, asyncio.Task[ChatReply]] = {}

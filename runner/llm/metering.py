@@ -78,9 +78,17 @@ def asking_for(owner: str) -> Iterator[None]:
         _owner.reset(token)
 
 
-def metered(function: Callable[..., T], *arguments: object) -> tuple[T, Meter]:
-    """The result of a call and what it asked, for a thread, to which no meter of another one reaches."""
-    with metering() as meter:
+def owner_of(text: str = "") -> str:
+    """On whose behalf a text is embedded, or something is asked; empty where nobody said."""
+    if owner := _owner.get():
+        return owner
+    return next((meter.owners[text] for meter in _running.get() if text in meter.owners), "")
+
+
+def metered(function: Callable[..., T], *arguments: object, owner: str = "") -> tuple[T, Meter]:
+    """The result of a call and what it asked, for a thread, to which no meter of another one reaches, nor on whose
+    behalf (`owner`) it asks."""
+    with metering() as meter, asking_for(owner):
         return function(*arguments), meter
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import orjson
 from runner.errors import ReplyError, StopRunError
 from runner.llm import metering
 from runner.llm.cache import Reply
+from runner.llm.calls import Asked, Embedded
 from runner.llm.door import Door
 from runner.llm.examples import example_of
 from runner.llm.ledger import Account, Cost
@@ -63,7 +65,14 @@ class Model:
         """Raises StopRunError and InputError for what is wrong for every request, EvaluationError for what is wrong
         with this one."""
         body = self.provider.body(self._own_name, request)
-        return replace(await self._answered(request, body), limit=_limit(body))
+        key = self._key(body, request)
+        if self._door.calls is None:
+            return replace(await self._answered(request, body, key), limit=_limit(body))
+        asked = Asked(self.role, self.name, body, key, request.repeat, request.attempt)
+        with self._door.calls.chat(asked) as answered:
+            reply = await self._answered(request, body, key)
+            answered(reply, self._cost(reply.usage))
+        return replace(reply, limit=_limit(body))
 
     @contextmanager
     def series(self) -> Iterator[Ask]:
@@ -82,9 +91,8 @@ class Model:
                 self._door.cache.mark_useless(keys)
             raise
 
-    async def _answered(self, request: ChatRequest, body: Mapping[str, Any]) -> ChatReply:
-        cache, key = self._door.cache, self._key(body, request)
-        rehearsal = self._door.rehearsal
+    async def _answered(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
+        cache, rehearsal = self._door.cache, self._door.rehearsal
         stored = cache.find(key, for_plan=rehearsal is not None)
         if rehearsal is not None:
             return self._rehearsed(rehearsal, request, body, key, stored)
@@ -106,8 +114,10 @@ class Model:
         with self.series() as ask:
             return await structured(ask, request, read)
 
-    async def embed(self, texts: Sequence[str], dimensions: int | None = None) -> Vectors:
-        """As the server sends them, by one request. Nothing is stored. Raises what `chat` does."""
+    async def embed(self, texts: Sequence[str], dimensions: int | None = None, *, prefix: str = "") -> Vectors:
+        """As the server sends them, by one request; the texts begin with `prefix`. Nothing is stored. Raises what
+        `chat` does."""
+        began = time.perf_counter()
         body = self.provider.embedding_body(self._own_name, texts, dimensions)
         tokens = sum(map(count_tokens, body["input"]))
         if (rehearsal := self._door.rehearsal) is not None:
@@ -126,11 +136,16 @@ class Model:
                 f"{dimensions}; dimensions=null takes them as they are"
             )
         stopwatch.note(waited_s=answered.waited_s, live=answered.attempts == 1)
+        self._note_embedded(
+            body, texts, Embedded(self._cost_of_texts, prefix, began, answered.attempts, max(lengths, default=0))
+        )
         return vectors
 
-    def note_stored(self, texts: Sequence[str]) -> None:
+    def note_stored(self, texts: Sequence[str], *, prefix: str = "") -> None:
         """One request to embed these texts was not made: their vectors are stored. In the event loop only."""
-        cost = self._cost(Usage(sum(count_tokens(sendable(text)) for text in texts)))
+        body = self.provider.embedding_body(self._own_name, texts, None)
+        self._note_embedded(body, texts, Embedded(self._cost_of_texts, prefix, time.perf_counter()))
+        cost = self._cost_of_texts(texts)
         if (rehearsal := self._door.rehearsal) is not None:
             expected = rehearsal.expected[self._account]
             expected.stored += 1
@@ -144,6 +159,13 @@ class Model:
         metering.note_texts(self.role, self.name, texts, lambda text: self._cost(Usage(count_tokens(sendable(text)))))
 
     # --- inside -----------------------------------------------------------------------------------
+
+    def _note_embedded(self, body: Mapping[str, Any], texts: Sequence[str], told: Embedded) -> None:
+        if self._door.calls is not None:
+            self._door.calls.embedded(Asked(self.role, self.name, body, self.name.encode()), texts, told)
+
+    def _cost_of_texts(self, texts: Sequence[str]) -> Cost:
+        return self._cost(Usage(sum(count_tokens(sendable(text)) for text in texts)))
 
     @property
     def _account(self) -> Account:
@@ -224,7 +246,7 @@ class Model:
         self._door.ledger.note_cached(self._account, cost)
         metering.note(self.role, key, cost)
         stopwatch.note(live=False)
-        return reply
+        return replace(reply, attempts=0)
 
     def _rehearsed(
         self, rehearsal: Rehearsal, request: ChatRequest, body: Mapping[str, Any], key: bytes, stored: Reply | None

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from runner.errors import ConfigError, Problem, StopRunError
 from runner.llm.address import server_of
+from runner.llm.calls import CallLog
 from runner.llm.door import Door
 from runner.llm.messages import Role
 from runner.llm.model import Model
@@ -105,9 +106,11 @@ class Models:
         return None if self._door.rehearsal is None else self._door.rehearsal.vectors
 
     @asynccontextmanager
-    async def opened(self, cell: str | None = None) -> AsyncIterator[None]:
-        """Around everything that asks a model, in the event loop that asks. `cell` names the run in the ledger."""
+    async def opened(self, cell: str | None = None, calls: CallLog | None = None) -> AsyncIterator[None]:
+        """Around everything that asks a model, in the event loop that asks. `cell` names the run in the ledger;
+        `calls` notes what is asked for its cases."""
         self._door.cell, self._loop = cell or self._door.cell, asyncio.get_running_loop()
+        self._door.calls = calls
         self._is_over = False
         async with AsyncExitStack() as closing:
             for service in self.services:
@@ -121,7 +124,7 @@ class Models:
             try:
                 yield
             finally:
-                self._is_over = True
+                self._is_over, self._door.calls = True, None
 
     def _get_ready(self) -> None:
         """What takes a second is no part of the first request."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
@@ -95,19 +95,32 @@ class Provider:
 
     def changes(self, model: str) -> Mapping[str, Any]:
         """What conf leaves out of requests to a model, and adds to them."""
-        left_out, added = self._left_out(model), self._added(model)
-        return {**({"leave_out": left_out} if left_out else {}), **({"add": added} if added else {})}
+        changes = {
+            "leave_out": self._left_out(model),
+            "rename": self._of_model("rename", model),
+            "response_format": self._format(model) if self.settings.get("response_format") else "",
+            "add": self._added(model),
+        }
+        return {name: change for name, change in changes.items() if change}
 
     def _left_out(self, model: str) -> list[str]:
         patterns = self.settings.get("leave_out") or {}
         return sorted({name for pattern, names in patterns.items() if fnmatchcase(model, pattern) for name in names})
 
     def _added(self, model: str) -> dict[str, Any]:
-        added: dict[str, Any] = {}
-        for pattern, fields in (self.settings.get("add") or {}).items():
+        return self._of_model("add", model)
+
+    def _of_model(self, setting: Literal["add", "rename"], model: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for pattern, fields in (self.settings.get(setting) or {}).items():
             if fnmatchcase(model, pattern):
-                added |= fields
-        return added
+                found |= fields
+        return found
+
+    def _format(self, model: str) -> str:
+        formats = self.settings.get("response_format") or {}
+        fitting = [pattern for pattern in formats if fnmatchcase(model, pattern)]
+        return formats[max(fitting, key=len)] if fitting else "json_schema"
 
     # --- an exchange ------------------------------------------------------------------------------
 
@@ -124,7 +137,8 @@ class Provider:
             body["seed"] = request.seed
         if request.schema is not None:
             schema = {"name": "answer", "strict": True, "schema": request.schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+            kind = self._format(model)
+            body["response_format"] = {"type": kind, **({"json_schema": schema} if kind == "json_schema" else {})}
         if request.functions:
             body["tools"] = [{"type": "function", "function": asdict(function)} for function in request.functions]
         return self._changed(model, body)
@@ -135,11 +149,13 @@ class Provider:
         return self._changed(model, body | ({} if dimensions is None else {"dimensions": dimensions}))
 
     def _changed(self, model: str, body: dict[str, Any]) -> dict[str, Any]:
-        """With what conf adds, without the parameters that it leaves out. `max_tokens` then goes by its newer name."""
-        left_out = self._left_out(model)
+        """With what conf adds, without the parameters that it leaves out, under the names that it gives. `max_tokens`
+        goes by its newer name where it is left out."""
+        left_out, names = self._left_out(model), self._of_model("rename", model)
         if "max_tokens" in left_out and "max_tokens" in body:
             body["max_completion_tokens"] = body["max_tokens"]
-        return {name: value for name, value in body.items() if name not in left_out} | self._added(model)
+        kept = {names.get(name, name): value for name, value in body.items() if name not in left_out}
+        return kept | self._added(model)
 
     def connect(self) -> AsyncOpenAI:
         """What takes long before the first exchange. Raises InputError where something is missing for it."""
@@ -155,10 +171,13 @@ class Provider:
         import httpx2
         from openai import AsyncOpenAI, DefaultAioHttpClient, Timeout
 
+        header = self.settings.get("key_header")
         try:
             return AsyncOpenAI(
                 api_key=self._key or "none",
                 base_url=self._url,
+                default_headers={header: self._key or "none"} if header else None,
+                default_query=self.settings.get("query") or None,
                 http_client=DefaultAioHttpClient(follow_redirects=False),  # the key and prompts are for this server
                 timeout=Timeout(self._timeout_s, connect=min(self._timeout_s / 2, CONNECT_S)),
                 max_retries=0,
@@ -170,11 +189,15 @@ class Provider:
         """The JSON object that comes back. Raises what the openai client raises, UnsendableError, TimeoutError and, of
         the answer, ValueError."""
         import httpx2
+        from openai import Omit
 
         client, content = self.connect(), orjson.dumps(body)
+        headers = {"Authorization": Omit()} if self.settings.get("key_header") else {}
         async with asyncio.timeout(self._timeout_s):  # the client's own is for each part of a slow answer
             try:
-                response = await client.post(path, content=content, cast_to=httpx2.Response)
+                response = await client.post(
+                    path, content=content, cast_to=httpx2.Response, options={"headers": headers}
+                )
             except ValueError as error:
                 raise UnsendableError from error
         found = loosely(self._keyless(response.content))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.llm.messages import ChatReply, FunctionCall, Usage
+from runner.llm.verdict import ToldError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,7 @@ def chat_reply(said: Mapping[str, Any]) -> tuple[ChatReply, Usage | None]:
     """Of a chat completion. Raises what reading something else raises."""
     _raise_error(said, "choices")
     choice = _first(said.get("choices"))
+    _raise_error(choice, "message" if choice.get("finish_reason") != "error" else "")
     message = _mapping(choice.get("message"), "choices.0.message")
     text, refusal, reason = message.get("content") or "", message.get("refusal"), choice.get("finish_reason")
     if isinstance(text, list):
@@ -56,7 +58,7 @@ def _mapping(said: Any, place: str) -> Mapping[str, Any]:
 def _raise_error(said: Mapping[str, Any], wanted: str) -> None:
     """Some tell with status 200 why there is no answer."""
     if wanted not in said and "error" in said:
-        raise ValueError(str(said["error"]))
+        raise ToldError(said["error"])
 
 
 def _call(said: Mapping[str, Any]) -> FunctionCall:
@@ -106,10 +108,12 @@ def _usage(said: Any, answer: str | None = None) -> Usage | None:
     if not isinstance(said, Mapping):
         return None
     details = said.get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else 0
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else said.get("prompt_cache_hit_tokens", 0)
     asked, answered = _count(said.get("prompt_tokens")), _count(said.get(answer) if answer else 0)
     if asked is None or answered is None:
         return None
+    if answer:  # some count what a model thinks in the sum alone, and it costs what an answer costs
+        answered = max(answered, (_count(said.get("total_tokens")) or 0) - asked)
     return Usage(asked, answered, min(asked, _count(cached) or 0))
 
 

@@ -107,7 +107,11 @@ class Retry:
                 ticket, "throttled" if verdict.kind == "throttled" else "failed", retry_after_s=self._bearable(verdict)
             )
             if verdict.kind != "drop":
-                await self._pause(verdict, tries, str(body["model"]))
+                try:
+                    await self._pause(verdict, tries, str(body["model"]))
+                except EvaluationError as error:
+                    error.attempts = tries.attempts
+                    raise
             elif not _learnt(refused, verdict.parameter, body, sent):
                 raise self._error(StopRunError, verdict, str(body["model"]))
 

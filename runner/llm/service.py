@@ -23,6 +23,7 @@ from runner.data.fields import clean
 from runner.errors import EvaluationError, Problem, ReplyError, StopRunError
 from runner.llm import metering
 from runner.llm.cache import Reply
+from runner.llm.calls import Asked
 from runner.llm.door import Door
 from runner.llm.endpoint import Received, expression_problem, found_by
 from runner.llm.ledger import Account, Cost
@@ -126,13 +127,20 @@ class Service:
         return marked_bytes(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS))
 
     async def _replied(self, asked: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
-        cache, key = self._door.cache, self._key(asked, repeat)
-        rehearsal = self._door.rehearsal
-        stored = cache.find(key, for_plan=rehearsal is not None)
+        key, rehearsal = self._key(asked, repeat), self._door.rehearsal
         if rehearsal is not None:
-            return self._rehearsed(rehearsal, key, stored, form)
-        if stored is not None:
-            return self._read(self._from_elsewhere(reply_of_stored(stored), key, form), key, form)
+            return self._rehearsed(rehearsal, key, self._door.cache.find(key, for_plan=True), form)
+        if self._door.calls is None:
+            return self._read(await self._answered(key, send, form), key, form)
+        with self._door.calls.chat(Asked(self.role, self.name, asked, key, repeat)) as answered:
+            reply = await self._answered(key, send, form)
+            answered(reply, form.cost(_content(reply)))
+        return self._read(reply, key, form)
+
+    async def _answered(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
+        cache = self._door.cache
+        if (stored := cache.find(key)) is not None:
+            return self._from_elsewhere(reply_of_stored(stored), key, form)
         if cache.mode == "replay":
             more = "" if self._is_shared else self._say("service.replay_shared", setting="system.cache")
             raise StopRunError(self._say("service.replay", name=self.name) + more)
@@ -141,10 +149,10 @@ class Service:
             key, lambda: self._door.fetched(label, key, lambda: self._fetch(key, send, form))
         )
         if is_shared or reply.cached:
-            return self._read(self._from_elsewhere(reply, key, form), key, form)
+            return self._from_elsewhere(reply, key, form)
         stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
         metering.note(self.role, key, form.cost(_content(reply)))
-        return self._read(reply, key, form)
+        return reply
 
     async def _fetch(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
         toll = Toll(self._door.ledger, self._account, Cost(Usage(), None))
@@ -166,7 +174,7 @@ class Service:
         self._door.ledger.note_cached(self._account, cost)
         metering.note(self.role, key, cost)
         stopwatch.note(live=False)
-        return reply
+        return replace(reply, attempts=0)
 
     def _read(self, reply: ChatReply, key: bytes, form: ReplyForm) -> SystemReply:
         """A reply that cannot be used is asked for anew by the next command."""

@@ -56,7 +56,11 @@ class ProviderSettings(TypedDict, total=False):
     requests_per_minute: Limit
     tokens_per_minute: Limit
     pinned: bool
+    key_header: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9-]*$")] | None
+    query: dict[str, str]
     leave_out: dict[str, list[str]]
+    rename: dict[str, dict[str, str]]
+    response_format: dict[str, Literal["json_schema", "json_object"]]
     add: dict[str, dict[str, Any]]
     prices: Prices
 

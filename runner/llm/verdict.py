@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Literal
@@ -22,6 +22,17 @@ UNSUPPORTED = re.compile(
 )
 
 Kind = Literal["again", "throttled", "drop", "stop", "fail"]
+
+
+class ToldError(ValueError):
+    """An error that came with status 200, as a router sends one of the server behind it. `status`: what it would have
+    been, 0 where it does not say."""
+
+    def __init__(self, error: object) -> None:
+        super().__init__(str(error))
+        self.said: Mapping[str, object] = error if isinstance(error, Mapping) else {"message": error}
+        code = self.said.get("code") or self.said.get("status")
+        self.status = code if isinstance(code, int) and 400 <= code < 600 else 0
 
 
 class UnsendableError(Exception):
@@ -47,6 +58,8 @@ def verdict_on(error: Exception, sent: Collection[str] = ()) -> Verdict:
     from aiohttp import ClientConnectorError, ConnectionTimeoutError, SocketTimeoutError
     from openai import APIConnectionError, APIStatusError
 
+    if isinstance(error, ToldError) and error.status >= 400:
+        return replace(_of_status(error.status, error.said, {}, sent), may_be_billed=True)
     if isinstance(error, APIStatusError):
         return _of_status(error.status_code, _said(error.body), error.response.headers, sent)
     causes = list(_causes(error))
@@ -92,14 +105,15 @@ def _of_status(status: int, said: Mapping[str, object], headers: Mapping[str, st
             f"the server redirects to {place or 'no address'}, which is not followed; base_url names the server to ask"
         )
         return Verdict("stop", told, status=status)
-    message = " ".join(re.sub(r"<[^<>]*>", " ", str(said.get("message") or said.get("detail") or "")).split())
+    message = " ".join(re.sub(r"<[^<>]*>", " ", _in_words(said.get("message") or said.get("detail") or "")).split())
     told = f"the server answers {status}: {message or 'no message'}"
     if status == 404 and "model" not in f"{message} {said.get('code')}".lower():
         told += " (is the path of the address right? Most end in /v1)"
     if status == 402 or not SPENT.isdisjoint({str(said.get("code")), str(said.get("type"))}):
         return Verdict("stop", told, status=status)
     if status == 429:
-        return Verdict("throttled", told, retry_after_s(headers), status=status)
+        after_s = retry_after_s(headers)
+        return Verdict("throttled", told, _retry_delay_s(said) if after_s is None else after_s, status=status)
     if status in TEMPORARY or status >= 500:
         return Verdict("again", told, retry_after_s(headers), status=status, may_be_billed=status in GATEWAY)
     if status in PERMANENT or said.get("param") == "model":
@@ -119,6 +133,24 @@ def _refused(message: str, named: str, sent: Collection[str]) -> str:
     if name not in sent or name in CONTENT or name == "model":
         return ""
     return "" if name in LENGTHS and not is_unsupported else name
+
+
+def _in_words(message: object) -> str:
+    """Where a server checks requests as FastAPI does, each field and what is wrong with it."""
+    faults = message.get("detail") if isinstance(message, Mapping) else message
+    if not isinstance(faults, list) or not all(isinstance(fault, Mapping) for fault in faults):
+        return str(message)
+    places = [".".join(map(str, fault.get("loc") or ())) for fault in faults]
+    return "; ".join(f"{place}: {fault.get('msg')}" for place, fault in zip(places, faults, strict=True))
+
+
+def _retry_delay_s(said: Mapping[str, object]) -> float | None:
+    """Seconds that an error of Google asks to wait, which stand in its details (`"retryDelay": "12s"`)."""
+    details = said.get("details")
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, Mapping) and isinstance(delay := detail.get("retryDelay"), str):
+            return _number(delay.removesuffix("s"))
+    return None
 
 
 def _said(body: object) -> Mapping[str, object]:

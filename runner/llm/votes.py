@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMappi
 from typing import Any
 
 from runner.errors import ComponentError, EvaluationError, InputError, StopRunError, unexpected
+from runner.llm.calls import judging_by
 from runner.llm.metering import metering, pass_on
 from runner.protocols import Completing, Judge
 from runner.records import KEPT_VOTES, Judgement
@@ -55,9 +56,10 @@ async def judge_missing(
 
 async def judged_by(judge: Judge, rubric: str, fields: Mapping[str, Any], earlier: Judgement | None) -> Judgement:
     """Of an earlier judgement, of which votes failed, only those are asked for, where the judge can."""
-    if earlier is None or not isinstance(judge, Completing):
-        return await judge.judge(rubric, fields)
-    return await judge.complete(rubric, fields, earlier)
+    with judging_by(rubric):
+        if earlier is None or not isinstance(judge, Completing):
+            return await judge.judge(rubric, fields)
+        return await judge.complete(rubric, fields, earlier)
 
 
 def kept_votes(earlier: Judgement | None) -> dict[str, Judgement]:

@@ -107,6 +107,22 @@ REFERENCE_METRICS = (
         shown=frozenset({"sweeps"}),
     ),
 )
+TRACE_METRICS = (
+    Metric(
+        name="task_completion",
+        better="higher",
+        label={"en": "Task Completion (judged)", "ko": "과제 완수도 (판정)"},
+        short={"en": "Task\nCompletion", "ko": "과제\n완수도"},
+        meaning={
+            "en": "How far a judge finds that the trace did what it was asked, by its steps and its result.",
+            "ko": "추적의 단계와 결과로 보아 맡은 과제를 어디까지 완수했다고 판정되었는지의 평균",
+        },
+        grades=Grades(),
+        depends=("tasks", "judge", "judge_prompt.task_completion"),
+        group="traces",
+        quality=None,
+    ),
+)
 MEMORY_METRICS = (
     Metric(
         name="memory_overall",

@@ -252,7 +252,7 @@ class Matrix:
 
 # How much of a text is shown where room is scarce: what was asked, what was answered, why a judge or a stage says so,
 # a chunk, what a judge left behind; `whole`: all of it.
-Size = Literal["question", "answer", "reason", "context", "detail", "whole"]
+Size = Literal["question", "answer", "reason", "context", "detail", "call", "whole"]
 
 
 @dataclass(frozen=True, slots=True)

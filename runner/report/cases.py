@@ -15,6 +15,7 @@ import orjson
 from runner.metrics.metric import Catalogue
 from runner.report import blocks, metric
 from runner.report.blocks import PAGE, CaseRow, Cell, Filter, Note, Section
+from runner.report.calls import fact_of, kept_calls
 from runner.report.case import facts_in
 from runner.report.document import Document
 from runner.report.page import clean, details, language_tag
@@ -27,6 +28,8 @@ QUESTION = 200  # characters in the table
 COLUMNS = 6  # metrics at most
 DETAIL_BYTES = 2_000_000  # for everything that is known of cases, as JSON
 DETAILED = 5_000  # cases at most
+CALL_BYTES = 1_000_000  # for what models were asked, as JSON
+CALLED = 100  # cases at most of which a page shows that
 SHOWN = 10  # rows for readers without scripts
 RIGHT = frozenset({"none", "ok", "True"})
 WORDS = ("range", "nothing", "no_details", "previous", "next")
@@ -280,32 +283,42 @@ def _store(document: Document, cases: Cases) -> Store:
     for number, row in cases.rows(wanted):
         if not store.add(number, details(facts_in(document, row))):
             break
+    _add_calls(document, cases, store, wanted[:CALLED])
     return store
 
 
+def _add_calls(document: Document, cases: Cases, store: Store, wanted: Sequence[int]) -> None:
+    """They come after everything else that is known of these cases, and have room of their own."""
+    store.left = CALL_BYTES
+    calls = kept_calls(document.folder, [cases.ids[number] for number in wanted if str(number) in store.documents])
+    for number in wanted:
+        if cases.ids[number] in calls:
+            store.add(number, details([fact_of(calls[cases.ids[number]], document.say)]))
+
+
 class Store:
-    """Details of cases by their places, as long as `limit` bytes of JSON are enough for them. All texts are stored as
+    """Details of cases by their places, as long as `left` bytes of JSON are enough for them. All texts are stored as
     their places in one list, so that a chunk that many cases were given is stored once."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, left: int) -> None:
         self.texts: list[str] = []
         self.documents: dict[str, Stored] = {}
-        self._left = limit
+        self.left = left
         self._numbers: dict[str, int] = {}
 
     def add(self, place: int, document: Sequence[Detail]) -> bool:
-        """False where there is no room for it."""
+        """Behind what is there of the same case. False where there is no room for it."""
         new = [text for text in dict.fromkeys(_texts(document)) if text not in self._numbers]
         numbers = {text: number for number, text in enumerate(new, start=len(self.texts))}
         known = ChainMap(numbers, self._numbers)
         stored = [[known[title], _stored(body, known)] for title, body in document]
         size = len(orjson.dumps(new)) + len(orjson.dumps(stored)) + len(str(place)) + 4
-        if size > self._left:
+        if size > self.left:
             return False
-        self._left -= size
+        self.left -= size
         self.texts += new
         self._numbers |= numbers
-        self.documents[str(place)] = stored
+        self.documents.setdefault(str(place), []).extend(stored)
         return True
 
 

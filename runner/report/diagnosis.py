@@ -107,8 +107,8 @@ def _failures(document: Document) -> Iterator[Note]:
     say, stages = document.say, stages_of(document)
     if not stages:
         return
-    if untrusted := failing(document.summary, _deciding(document)):
-        yield _withheld("diagnosis.undecided", untrusted, say)
+    if (untrusted := withheld(document)) is not None:
+        yield untrusted
         return
     stage, count = max(stages, key=lambda entry: entry[1])
     total = sum((document.counts.get("lost_at") or {}).values())
@@ -119,6 +119,12 @@ def _failures(document: Document) -> Iterator[Note]:
     key = "diagnosis.questions_more" if left > 0 else "diagnosis.questions"
     yield Note(say(key, ids=shown, left=left) if ids else "", media=EVERYWHERE)
     yield Note(say.texts.get(f"lost_meaning.{stage}", ""), media=EVERYWHERE)
+
+
+def withheld(document: Document) -> Note | None:
+    """In place of the stages, where a judge that fails its control items decided questions."""
+    untrusted = failing(document.summary, _deciding(document))
+    return _withheld("diagnosis.undecided", untrusted, document.say) if untrusted else None
 
 
 def _deciding(document: Document) -> list[str]:

@@ -35,7 +35,7 @@ _IN_SCRIPT = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}  # each stan
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,3}(-[a-zA-Z0-9]{2,8})*")
 # Characters of a text of a case, of the name of a document, items of one list.
 LIMITS: Mapping[Size, int] = {
-    "question": 3000, "answer": 3000, "whole": 3000, "context": 1500, "reason": 1000, "detail": 1000
+    "question": 3000, "answer": 3000, "whole": 3000, "context": 1500, "reason": 1000, "detail": 1000, "call": 12_000,
 }  # fmt: skip
 NAME, ITEMS = 200, 30
 

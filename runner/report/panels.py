@@ -26,27 +26,37 @@ WIDTH = 78
 def panels(run: RunFolder) -> list[RenderableType]:
     """Evaluation results, generation metrics (where there are any) and details, in the run's language."""
     document = Document.of(run)
-    say, k = document.say, document.k
-    title = say("panel.results") if k is None else say("panel.results_k", k=k)
-    reference = [Text(say(f"reference.{run.run['reference']}"), style="bold")] if run.run.get("reference") else []
-    generation = metrics.generation(document)
-    warned = list(_notes(document))
-    notes: list[Block] = [Warnings(warned, TERMINAL)] if warned else []
     sections = [each for each in report_of(document, TERMINAL) if each.id != NAME]  # which has a panel of its own
     details: list[Block] = [Facts(_facts(document), media=TERMINAL), *sections]
-    decided = right(document)
+    beside = [] if has_answers(document) else notes(document)
+    return [*panels_of_scores(document), panel(document.say("panel.details"), [*details, *beside])]
+
+
+def has_answers(document: Document) -> bool:
+    """Whether generation metrics have a panel, which says what speaks against them."""
+    return isinstance(metrics.generation(document), Table)
+
+
+def panels_of_scores(document: Document) -> list[RenderableType]:
+    """What was evaluated, and its metrics with their intervals."""
+    say, k = document.say, document.k
+    title = say("panel.results") if k is None else say("panel.results_k", k=k)
+    reference = (
+        [Text(say(f"reference.{document.run['reference']}"), style="bold")] if document.run.get("reference") else []
+    )
+    decided, generation = right(document), metrics.generation(document)
     shown: list[RenderableType] = [
         *(Text(line) for line in _head(document)),
         *reference,
-        *([_panel(decided.title, decided.blocks)] if decided is not None else []),
+        *([panel(decided.title, decided.blocks)] if decided is not None else []),
     ]
-    results, of_run = metrics.results(document), say("panel.run", id=run.run.get("id", ""))
+    results, of_run = metrics.results(document), say("panel.run", id=document.run.get("id", ""))
     has_results = isinstance(results, Table) or not isinstance(generation, Table)
     if has_results:
-        shown.append(_panel(title, [results], of_run))
+        shown.append(panel(title, [results], of_run))
     if isinstance(generation, Table):
-        shown.append(_panel(say("panel.generation"), [generation, *notes], "" if has_results else of_run))
-    return [*shown, _panel(say("panel.details"), details if generation else [*details, *notes])]
+        shown.append(panel(say("panel.generation"), [generation, *notes(document)], "" if has_results else of_run))
+    return shown
 
 
 def _head(document: Document) -> Iterator[str]:
@@ -61,7 +71,8 @@ def _head(document: Document) -> Iterator[str]:
         yield say("panel.dataset", dataset=dataset, total=case_counts(summary)["total"])
 
 
-def _panel(title: str, blocks: Sequence[Block], subtitle: str = "") -> Panel:
+def panel(title: str, blocks: Sequence[Block], subtitle: str = "") -> Panel:
+    """Blocks of the terminal in a frame."""
     return Panel(
         Group(*renderables(blocks)),
         title=Text(title, style="bold"),
@@ -70,25 +81,35 @@ def _panel(title: str, blocks: Sequence[Block], subtitle: str = "") -> Panel:
     )
 
 
-def _notes(document: Document) -> Iterator[Note]:
+def notes(document: Document) -> list[Block]:
     """What speaks against the scores."""
-    for warning in warnings(document.summary, document.say):
-        yield Note(warning, "alarm", TERMINAL)
-    baselines = (document.summary.get("facts") or {}).get("baselines")
-    if baselines:
-        yield Note(document.say("baselines", names=", ".join(baselines)), "quiet", TERMINAL)
+    found = [Note(warning, "alarm", TERMINAL) for warning in warnings(document.summary, document.say)]
+    if baselines := (document.summary.get("facts") or {}).get("baselines"):
+        found.append(Note(document.say("baselines", names=", ".join(baselines)), "quiet", TERMINAL))
+    return [Warnings(found, TERMINAL)] if found else []
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
-    say, run, summary = document.say, document.run, document.summary
+    return [*ending(document), *cost(document), *data_problems(document), *_latency(document)]
+
+
+def ending(document: Document) -> list[tuple[str, str]]:
+    """How the run ended, and how to resume it."""
+    say, run = document.say, document.run
     rows = [(say("ran.status"), say.name("status", str(run.get("status"))))]
     if run.get("error_message"):
         rows.append((say("worst.error"), str(run["error_message"])))
-    rows += [(say("panel.cases"), cases_line(summary, say)), *_next(document), *_cost(document)]
-    problems = summary.get("data_problems") or {}
-    if any(problems.values()):
-        rows.append((say("panel.data_problems"), say("data_problems.line", **problems)))
-    for stage, entry in latency_stages(summary):
+    return [*rows, (say("panel.cases"), cases_line(document.summary, say)), *_next(document)]
+
+
+def data_problems(document: Document) -> list[tuple[str, str]]:
+    say, problems = document.say, document.summary.get("data_problems") or {}
+    return [(say("panel.data_problems"), say("data_problems.line", **problems))] if any(problems.values()) else []
+
+
+def _latency(document: Document) -> list[tuple[str, str]]:
+    say, rows = document.say, list[tuple[str, str]]()
+    for stage, entry in latency_stages(document.summary):
         value = say("panel.latency_none")
         if entry.get("n"):
             value = say("panel.latency_value", p50=f"{entry['p50_ms']:.1f}", p95=f"{entry['p95_ms']:.1f}", n=entry["n"])
@@ -106,7 +127,7 @@ def _next(document: Document) -> list[tuple[str, str]]:
     return [(document.say("panel.next"), document.say(how))]
 
 
-def _cost(document: Document) -> list[tuple[str, str]]:
+def cost(document: Document) -> list[tuple[str, str]]:
     say, run, uses = document.say, document.run, usage.uses(document.summary)
     rows = [(say("ran.models"), models_line(run, say))] if usage.models(run) else []
     if uses:

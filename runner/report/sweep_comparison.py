@@ -69,6 +69,19 @@ def heading(sweep: Sweep, name: str) -> str:
 
 def warnings(sweep: Sweep) -> Iterator[str]:
     """What was not compared, and why."""
+    yield from obstacles(sweep)
+    say, names_compared = sweep.say, {entry["name"] for entry in (sweep.comparison or {})["metrics"]}
+    at_own_k = [name for name in sweep.metrics if say.catalogue.variant(name).is_own_k]
+    if sweep.k is None and at_own_k:
+        yield say("sweep.no_winner", metrics=", ".join(label(sweep, name) for name in at_own_k))
+    judged = judged_metrics(sweep)
+    beside = [name for name in sweep.metrics if name not in (*names_compared, *at_own_k, *judged)]
+    if beside:
+        yield say("sweep.beside", metrics=", ".join(label(sweep, name) for name in beside))
+
+
+def obstacles(sweep: Sweep) -> Iterator[str]:
+    """What keeps runs, or metrics that could be compared, from being compared as asked."""
     say, record = sweep.say, sweep.comparison or {}
     if record["baseline"] != record["baseline_given"]:
         given, used = (called(sweep, record[name]) for name in ("baseline_given", "baseline"))
@@ -77,16 +90,9 @@ def warnings(sweep: Sweep) -> Iterator[str]:
         yield say("sweep.only_common", runs=names(sweep, record["left_out"]))
     if record["apart"]:
         yield say("sweep.apart", runs=names(sweep, record["apart"]), baseline=called(sweep, record["baseline"]))
-    at_own_k = [name for name in sweep.metrics if say.catalogue.variant(name).is_own_k]
-    if sweep.k is None and at_own_k:
-        yield say("sweep.no_winner", metrics=", ".join(label(sweep, name) for name in at_own_k))
-    compared = {entry["name"] for entry in record["metrics"]}
-    judged = [name for name in judged_metrics(sweep) if name not in compared]
-    if judged:
+    found = {entry["name"] for entry in record["metrics"]}
+    if judged := [name for name in judged_metrics(sweep) if name not in found]:
         yield say("sweep.judged_apart", metrics=", ".join(label(sweep, name) for name in judged))
-    told = {*compared, *at_own_k, *judged}
-    if beside := [name for name in sweep.metrics if name not in told]:
-        yield say("sweep.beside", metrics=", ".join(label(sweep, name) for name in beside))
     for entry in record["metrics"]:
         together: dict[str, list[str]] = {}
         for folder, reasons in entry["not_comparable"].items():

@@ -36,7 +36,7 @@ from runner.report.page import FILE
 from runner.report.reporting import sections_of_sweep
 from runner.report.sweep import Cell as Run
 from runner.report.sweep import Sweep, View, read_sweep
-from runner.report.sweep_comparison import SHOWN, against, called, front, gap
+from runner.report.sweep_comparison import against, called, front, gap
 from runner.report.sweep_judges import judges
 from runner.report.terminal import renderables
 
@@ -119,8 +119,7 @@ def _in_short(sweep: Sweep, *, errors: bool, mark: str) -> Iterator[Note]:
     """What stands below the tables of the terminal."""
     yield from (Note(warning, "alarm", TERMINAL) for warning in sweep.warnings)
     name = mark or sweep.say("sweep.bold")
-    shown = sweep.metrics[:SHOWN]
-    legends = dict.fromkeys(sweep.legend(name, [view], shown) for view in sweep.views)
+    legends = dict.fromkeys(sweep.legend(name, [view], sweep.metrics) for view in sweep.views)
     lines = [*legends, *(note.text for note in _notes(sweep) if note.text not in sweep.warnings)]
     if errors:
         lines += [f"{called(sweep, run.folder)}: {run.error_message}" for run in sweep.runs if run.error_message]
@@ -135,7 +134,7 @@ def _view(sweep: Sweep, view: View, folder: Path, mark: str) -> Iterator[Block]:
     headers = [say("sweep.folder"), *params, say("sweep.status"), *(metric.label(name, sweep.k, say) for name in names)]
     start = 2 + len(params)
     left = [Stack(name, (place,)) for place, name in enumerate(params, start=1)] or [Stack(headers[0], (0,))]
-    short = [Stack(metric.short(name, sweep.k, say), (start + place,)) for place, name in enumerate(names[:SHOWN])]
+    short = [Stack(metric.short(name, sweep.k, say), (start + place,)) for place, name in enumerate(names)]
     fit = Fit([*left, *short], len(left))
     rows = [_row(sweep, view, cell, folder, mark) for cell in sweep.cells]
     media = EVERYWHERE if names else FILES

@@ -31,7 +31,7 @@ from runner.report.blocks import (
 )
 from runner.report.markdown import lines_of
 
-WIDTH = 80  # at most, however wide the terminal
+WIDTH = 200  # at most, however wide the terminal
 GAP = 2  # of each column of a table beside its text, those at the edges included
 NARROWEST = 12  # columns of text that wrap
 STYLES: dict[Mark, str] = {"": "", "strong": "bold", "alarm": "bold red", "quiet": "dim"}

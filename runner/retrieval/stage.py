@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -66,14 +66,10 @@ class Retrieved:
     the relevance of the best one where the retriever has no model of that; None when nothing was found."""
     has_texts: bool = True
     """Whether it is known what stands in what was found: ids alone, without a corpus, do not tell."""
-
+    is_known: bool = True
+    """Whether it is known what was found: of another system perhaps the answer alone is."""
     named: Named | None = None
     """What a running system says that it answered from; None: the retriever found it."""
-
-    @property
-    def is_ranked(self) -> bool:
-        """Whether it is known which documents were found."""
-        return self.named is None or self.named.is_ranked
 
     @property
     def message(self) -> str | None:
@@ -125,11 +121,8 @@ class Retrieval:
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         started = time.perf_counter()
-        index = await in_thread(self.retriever.index, self.corpus, workspace)
+        index = await self.index(workspace)
         indexed = time.perf_counter()
-        self._answer_model = answer_model(self.retriever)
-        if self._answer_model is not None:
-            self._terms = await in_thread(terms_of, self.corpus, workspace)
         self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()
@@ -155,11 +148,21 @@ class Retrieval:
         """What a running system says that it found, all of which it may have answered from."""
         named = self._naming.of(query, reply)
         found = documents(named.ranking, self.corpus)
-        return Retrieved(named.ranking, found, named.contexts, has_texts=named.has_texts, named=named)
+        return Retrieved(
+            named.ranking, found, named.contexts, has_texts=named.has_texts, is_known=named.is_ranked, named=named
+        )
 
     @cached_property
     def _naming(self) -> Naming:
         return Naming(self.corpus)
+
+    async def index(self, workspace: Workspace) -> Mapping[str, Any]:
+        """Everything that a search needs, once the corpus is loaded. Returns what the retriever tells of its index."""
+        facts = await in_thread(self.retriever.index, self.corpus, workspace)
+        self._answer_model = answer_model(self.retriever)
+        if self._answer_model is not None:
+            self._terms = await in_thread(terms_of, self.corpus, workspace)
+        return facts
 
     def _searcher(self) -> Searcher:
         return Searcher(
@@ -170,6 +173,12 @@ class Retrieval:
             seed=self.seed,
             warmup=self.warmup,
         )
+
+    async def look_up(self, query: Query) -> Retrieved:
+        """What is found for a query that nobody knew before the index stood: its ranking is not stored. Raises as
+        `retrieved`."""
+        ((_, entry),) = await in_thread(lambda: list(self._searcher().search_all([query])))
+        return self._read(query, Ranked(entry.ranking, entry.latency_ms, entry.error))
 
     def retrieved(self, query: Query) -> Retrieved:
         """Charges the case for what its ranking cost. Raises TimeoutError or EvaluationError where the query could not
@@ -184,15 +193,18 @@ class Retrieval:
 
     def found(self, query: Query) -> Retrieved:
         """As `retrieved`, without a charge: to look at it once more."""
-        entry = self._entry(query)
+        return self._read(query, self._entry(query))
+
+    def _read(self, query: Query, entry: Ranked) -> Retrieved:
         if entry.error is not None:
             raise TimeoutError(TIMED_OUT) if entry.error == "timeout" else EvaluationError(entry.error)
         timings = {"retrieval": Timing(entry.latency_ms, live=entry.latency_ms is not None)}
         found = documents(entry.ranking, self.corpus)
         contexts = self._contexts(query, entry.ranking)
         score = self._answer_score(query, entry.ranking, found)
-        has_texts = bool(contexts) or not entry.ranking.ids or query.given.contexts is not None
-        return Retrieved(entry.ranking, found, contexts, timings, score, has_texts)
+        is_known = bool(entry.ranking.ids) or not offered(self.retriever, "foreign_ids") or not _is_answer_alone(query)
+        has_texts = is_known and (bool(contexts) or not entry.ranking.ids or query.given.contexts is not None)
+        return Retrieved(entry.ranking, found, contexts, timings, score, has_texts, is_known)
 
     def ranking_values(self, query: Query) -> Mapping[str, float | None]:
         """Of what was found, whatever came of it; nothing where the query was not ranked."""
@@ -244,15 +256,12 @@ class Retrieval:
         `declined`: whether the delivered answer says that there is none. Then it alone decides, and what `min_score`
         would have said is counted beside it. None: no answer is delivered, and retrieval decides.
         """
-        values = self._at_cutoffs("", found.documents.ids, query.relevance if found.is_ranked else {})
-        if (chunks := relevant_chunks(query, self.corpus)) and self._has_chunks(found):
-            values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
-        for leg, ranking in found.ranking.legs.items():
-            values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
+        values = self._of_ranking(query, found) if found.is_known else {}
         label = diagnosis.answerability(self.gives_up(found) if declined is None else declined, query.answerable)
         values |= diagnosis.unanswerable_values(label)
         weights, labels = diagnosis.unanswerable_weights(label), {"answerability": str(label)}
-        if declined is not None and found.ranking.trajectory is None and found.named is None:
+        is_searched = found.is_known and found.named is None
+        if declined is not None and found.ranking.trajectory is None and is_searched:
             gate = diagnosis.answerability(self.gives_up(found), query.answerable)
             values |= diagnosis.unanswerable_values(gate, GATE)
             weights |= diagnosis.unanswerable_weights(gate, GATE)
@@ -267,6 +276,14 @@ class Retrieval:
         """A running system may name documents alone."""
         return found.named is None or not self.corpus.chunk_ids.isdisjoint(found.ranking.ids)
 
+    def _of_ranking(self, query: Query, found: Retrieved) -> dict[str, float | None]:
+        values = self._at_cutoffs("", found.documents.ids, query.relevance)
+        if (chunks := relevant_chunks(query, self.corpus)) and self._has_chunks(found):
+            values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
+        for leg, ranking in found.ranking.legs.items():
+            values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
+        return values
+
     def lost_at(
         self,
         query: Query,
@@ -278,23 +295,27 @@ class Retrieval:
         if declined is None and found.message is not None:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
-        gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
-        # what counts for an answer is what its generator saw
-        if gold_rank is not None and declined is not None and found.has_texts:
-            named = [context.id for context in found.contexts if not UNNAMED.fullmatch(context.id)]
-            if named or not found.contexts:
-                seen = any(self.corpus.document_of(id) in gold for id in named)
-                gold_rank = min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
-        if query.answerable and not (gold and found.is_ranked):
+        is_open = not gold or not found.is_known  # nobody can tell whether retrieval lost it
+        if is_open and query.answerable and found.named is not None:
             return _unexplained(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,
-            gold_in_corpus=not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
-            gold_rank=gold_rank,
+            gold_in_corpus=is_open or not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
+            gold_rank=1 if is_open else self._gold_rank(found, gold, is_answered=declined is not None),
             k=self.k,
             refused=self.gives_up(found) if declined is None and not query.answerable else declined,
             right=right,
         )
+
+    def _gold_rank(self, found: Retrieved, gold: Set[str], *, is_answered: bool) -> int | None:
+        """What counts for an answer is what its generator saw."""
+        gold_rank = next((rank for rank, id in enumerate(found.documents.ids, start=1) if id in gold), None)
+        if gold_rank is not None and is_answered and found.has_texts:
+            named = [context.id for context in found.contexts if not UNNAMED.fullmatch(context.id)]
+            if named or not found.contexts:
+                seen = any(self.corpus.document_of(id) in gold for id in named)
+                return min(gold_rank, self.k) if seen else max(gold_rank, self.k + 1)
+        return gold_rank
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """What agents did for all questions together, for summary.json."""
@@ -323,6 +344,11 @@ class Retrieval:
             if int(cutoff) in self.fixed:
                 values[f"{prefix}{measure}_at_{cutoff}"] = value
         return values
+
+
+def _is_answer_alone(query: Query) -> bool:
+    given = query.given
+    return given.answer is not None and given.ranking is None and given.contexts is None
 
 
 def _unexplained(declined: bool | None, right: bool | None) -> str:

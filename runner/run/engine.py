@@ -15,7 +15,7 @@ from typing import Any
 
 from runner.config.doors import kept_of
 from runner.errors import InputError, RunnerError, StopRunError, text_of, unexpected
-from runner.llm.metering import charge, metering
+from runner.llm.metering import asking_for, charge, metering
 from runner.protocols import Case, Evaluation, Rejudging
 from runner.records import Judgement, Judgements, RoleCost, Row, Scores, Status, Timing
 from runner.run.inflight import PATIENCE_S, Flight, Place, patient
@@ -128,7 +128,7 @@ async def run_case(
 ) -> Row:
     """One case to its row; `earlier`, of an earlier command, is gone on with. Only the end of the run passes through:
     cancellation, StopRunError, InputError."""
-    with metering() as meter:
+    with metering() as meter, asking_for(case.id):
         row = await _run_case(evaluation, case, timeout_s, place or Place(), earlier)
     return replace(row, cost=meter.by_role)
 

@@ -45,8 +45,8 @@ def summary_of(
 ) -> dict[str, Any]:
     ids = finished.ids
     numbers = aggregate(journal.rows(ids), declared_in(head), seed=options.seed, total=len(ids))
-    unused = [(key, name) for key, part in built.parts.items() for name in offered(part, "idle")]
-    idle = {f"{key}.{name}" for key, name in unused} | {name for key, name in unused if key == "evaluation"}
+    idle = {f"{key}.{name}" for key, part in built.parts.items() for name in offered(part, "idle")}
+    idle |= set(offered(built.root, "idle"))  # of an evaluation they are whole groups
     baselines = [
         f"{key.replace('.', '/')}={job.choices.get(key.replace('.', '/'), type(part).__name__)}"
         for key, part in built.parts.items()

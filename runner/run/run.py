@@ -26,6 +26,7 @@ from runner.errors import (
     did_you_mean,
     unexpected,
 )
+from runner.llm.calls import FILE as CALLS
 from runner.llm.models import models_among
 from runner.metrics.aggregate import aggregate
 from runner.metrics.catalogue import DECLARED, declared_by, declared_in
@@ -184,7 +185,9 @@ def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:
 def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     """One case, a seeded sample in file order, or all. Raises InputError when nothing is left."""
     if not cases:
-        raise InputError("the data set has no usable case; errors.jsonl lists what was wrong")
+        raise InputError(
+            "the data set has no usable case: no questions (dataset.queries), or none without a fault (errors.jsonl)"
+        )
     if options.case is not None:
         ids = [case.id for case in cases]
         found = [place for place, id in enumerate(ids) if id == options.case]
@@ -221,6 +224,8 @@ def _claim(job: Job, origin: Mapping[str, Any]) -> None:
         with Journal(journal, again=False) as rows:
             rows.take_back()
         journal.rename(aside)
+        if (calls := journal.with_name(CALLS)).exists():
+            calls.rename(aside.with_name(f"calls{aside.name.removeprefix('per_item')}.zst"))
         what = job.say("progress.and").join(job.say(f"progress.{name}") for name in _changed(before, origin))
         terminal.note(job.say("progress.starting_over", what=what, folder=job.folder, aside=aside.name))
     write_json(journal.with_name(PROVENANCE), origin)
@@ -297,10 +302,16 @@ def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> No
 
     if job.cfg.format != "json":
         report.write(job.folder)
+    run = RunFolder(job.folder, head, summary)
     if job.cfg.case is not None:
         terminal.show(report.case_view(job.folder))
-    terminal.show(*report.panels(RunFolder(job.folder, head, summary)), *report.comparison_view(job.folder, head))
-    terminal.note(job.say("progress.results", label=job.label, folder=job.folder))
+    if job.cfg.verbose:
+        terminal.show(*report.panels(run))
+    elif job.sweep_id is None and job.cfg.case is None:
+        terminal.show(*report.brief(run))
+    terminal.show(*report.comparison_view(job.folder, head))
+    if job.sweep_id is None or job.cfg.verbose:
+        terminal.note(job.say("progress.results", label=job.label, folder=job.folder))
 
 
 def _track(job: Job) -> None:

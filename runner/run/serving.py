@@ -7,7 +7,7 @@ import json
 import time
 from array import array
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,8 @@ from pathlib import Path
 from runner.config.components import Built
 from runner.config.options import RunOptions
 from runner.errors import InputError, StopRunError
+from runner.llm.calls import FILE as CALLS
+from runner.llm.calls import CallLog
 from runner.llm.models import Models
 from runner.protocols import Case, JudgeChecking, Opened
 from runner.records import Preparation, Row
@@ -103,14 +105,16 @@ async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparatio
             asyncio.timeout(None if limit_ms is None else limit_ms / 1000 - service.elapsed_s) as deadline,
             AsyncExitStack() as opened,
         ):
+            path, keep = service.job.folder / CALLS, service.options.calls
+            calls = opened.enter_context(closing(CallLog(path, keep, service.journal.__contains__)))
             for door in models:
-                await opened.enter_async_context(door.opened(service.job.cell))
+                await opened.enter_async_context(door.opened(service.job.cell, calls if keep != "none" else None))
             await opened.enter_async_context(opened_with(service.built.root))
             fresh = await _prepared(service, models, checks=kept is None)
             if kept is None:
                 preparation = fresh
                 keep_preparation(fresh, service.job.folder)
-            stop = await _run(service, models)
+            stop = await _run(service, models, calls)
     except asyncio.CancelledError:
         stop = INTERRUPTED
     except (StopRunError, InputError) as error:
@@ -148,7 +152,7 @@ async def _prepared(service: Service, models: Sequence[Models], *, checks: bool)
             return replace(preparation, facts={**preparation.facts, **checked})
 
 
-async def _run(service: Service, models: Sequence[Models]) -> Stop | None:
+async def _run(service: Service, models: Sequence[Models], calls: CallLog) -> Stop | None:
     say = service.job.say
 
     def spent() -> str:
@@ -157,8 +161,9 @@ async def _run(service: Service, models: Sequence[Models]) -> Stop | None:
     with progress(len(service.pending), service.job.title, spent, say) as shown:
 
         def record(row: Row) -> None:
-            service.journal.append(row)
             is_ok = row.status == "ok"
+            calls.end_case(row.id, is_whole=is_ok and all(each.is_whole for each in row.judgements.values()))
+            service.journal.append(row)
             shown.advance(failed=not is_ok, unscored=is_ok and bool(row.unscored))
 
         def tell(seconds: float, cases: str) -> None:

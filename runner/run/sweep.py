@@ -127,7 +127,8 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], t
     from runner import report
 
     report.write_sweep(folder, _compared(plan, folder, cells))
-    terminal.show(*report.sweep_panels(folder, errors=False))
+    shown = report.sweep_panels(folder, errors=False) if plan.cells[0].cfg.verbose else report.brief_sweep(folder)
+    terminal.show(*shown)
     say, names = LANGUAGES[plan.language], []
     for cell in cells:
         if cell["exit_code"]:

@@ -6,6 +6,7 @@ import json
 import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -35,12 +36,15 @@ def now() -> str:
 
 def versions() -> dict[str, str]:
     found = {"runner": __version__, "python": platform.python_version(), "platform": platform.platform()}
-    for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return found | {name: installed for name in LIBRARIES if (installed := _installed(name)) is not None}
+
+
+@cache
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def git_state() -> dict[str, Any] | None:

@@ -80,10 +80,11 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def show(*renderables: Any) -> None:
-    """Rich renderables or plain text, on stdout."""
+    """Rich renderables or plain text, on stdout. A Text with overflow="ignore" stays one line, to be copied."""
     out = console()
     for renderable in renderables:
-        out.print(harmless(renderable) if isinstance(renderable, str) else Harmless(renderable))
+        unbroken = getattr(renderable, "overflow", None) == "ignore"
+        out.print(harmless(renderable) if isinstance(renderable, str) else Harmless(renderable), soft_wrap=unbroken)
 
 
 def write(text: str) -> None:

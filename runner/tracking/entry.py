@@ -27,6 +27,7 @@ CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge"
 PASSING = ("error_message", "verdict", "baseline", "regression", "baseline_run")  # tags that a later upload may lack
 SCRATCH = (".lock", ".writing", ".compacting")
 NOT_FILES = ("multirun.yaml",)  # the launcher's own; the settings of the runs are in their run.json
+CALLS = "calls*.zst*"  # which are large, and shown as traces
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,8 @@ def draw(folder: Path, target: Path) -> list[Path]:
 def _files(folder: Path) -> list[Path]:
     """Every file of the folder itself but hidden ones and leftovers of writing."""
     paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
-    return sorted(path for path in paths if path.suffix not in SCRATCH and path.name not in NOT_FILES)
+    kept = (path for path in paths if path.name not in NOT_FILES and not path.match(CALLS))
+    return sorted(path for path in kept if path.suffix not in SCRATCH)
 
 
 def _run_name(folder: Path, run: Mapping[str, Any]) -> str:

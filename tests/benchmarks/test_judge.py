@@ -2,8 +2,6 @@
 
 import json
 
-from benchmarks.judge import sentences
-
 LINES = [
     {"texts": ["The tram stops at the mill."], "claim": "The tram stops at the mill.", "label": True},
     {
@@ -17,6 +15,8 @@ LINES = [
 
 
 def test_figures_of_a_file(tmp_path, capsys):
+    from benchmarks.judge import sentences  # takes a second to import, which every worker would wait for
+
     path = tmp_path / "mine.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in LINES), encoding="utf-8")
     sentences(path)

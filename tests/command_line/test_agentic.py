@@ -31,7 +31,7 @@ def summary(run: Path) -> dict[str, Any]:
 
 def test_two_collections_are_indexed_beside_the_whole(sweep: Path) -> None:
     index = summary(sweep / "1")["facts"]["index"]
-    assert (index["faq"]["n_documents"], index["guide"]["n_documents"], index["n_documents"]) == (24, 16, 40)
+    assert (index["faq"]["n_documents"], index["guide"]["n_documents"], index["n_documents"]) == (32, 30, 62)
     assert index["faq"]["n_chunks"] + index["guide"]["n_chunks"] == index["base"]["n_chunks"] == index["n_chunks"]
 
 

@@ -34,11 +34,15 @@ def test_retrievers_and_memories_side_by_side(capsys: pytest.CaptureFixture[str]
     assert found["agentic summary"]["unanswerable_recall"] == 1
     assert all(metrics["leakage"] == 0 for metrics in found.values())
     summary = read("s/3/summary.json")
-    assert summary["cases"]["total"] == summary["agent"]["n"] == 66
+    assert summary["cases"]["total"] == summary["agent"]["n"] == 90
     assert list(summary["memory"]["sections"]) == ["memory", "entities", "recent", "retrieved", "documents"]
     shown = Path("s/3/summary.md").read_text(encoding="utf-8")
     assert "| documents |" in shown and "## Memory" in shown
     assert "agentic" in capsys.readouterr().out
+    one, two, three = summary["agent"]["steps"]
+    assert one["recall"] < 1 and two["gain"] > 0.02 and three["gain"] > 0  # what one document says leads to the next
+    assert set(summary["agent"]["tools"]) == {"search_all", "search_by_metadata", "get_section"}
+    assert found["agentic summary"]["recall_at_k"] > found["hybrid summary"]["recall_at_k"]
 
 
 def test_what_is_remembered_answers_where_no_document_does() -> None:
@@ -70,7 +74,7 @@ def test_a_worse_copilot_is_a_regression(capsys: pytest.CaptureFixture[str]) -> 
         (["evaluation.fallback=never"], "evaluation.fallback: expected 'confidence' or 'unanswered', got 'never'"),
         (["evaluation.projection.turns_per_session=0"], "evaluation.projection.turns_per_session"),
         (["scenario.about=product"], "scenario.about: expected 'faq_guide' or 'demo', got 'product'"),
-        (["dataset=demo"], "scenario: none of the 20 documents that its questions name, such as 'ko-guide-02', is in"),
+        (["dataset=demo"], "scenario: none of the 44 documents that its questions name, such as 'ko-guide-02', is in"),
         (["scenario=file", "scenario.path=none.yaml"], "scenario.path: file not found: none.yaml"),
     ],
 )

@@ -41,6 +41,11 @@ TABLE = {
 }
 
 
+def fewest(*names: str) -> list[Any]:
+    """All experiments; those that are not named only in `make slow`: a file of their own holds most of it, too."""
+    return [name if name in names else pytest.param(name, marks=pytest.mark.slow) for name in TABLE]
+
+
 @pytest.fixture(autouse=True)
 def folder() -> None:
     """With traces of which every agent failed."""
@@ -62,7 +67,7 @@ def test_the_table_holds_every_experiment() -> None:
     assert {path.stem for path in (ROOT / "conf/experiment").glob("*.yaml")} == set(TABLE)
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", fewest("full_rag", "links", "trace_quality"))
 def test_a_run_is_sampled_told_compared_held_to_rules_and_gone_on_with(name: str, mlflow_store: str) -> None:
     usual = [f"+experiment={name}", *TABLE[name].usual]
     assert main([*usual, f"tracking.uri={mlflow_store}", f"tracking.experiment=every {name}", "out=a"]) == 0
@@ -98,7 +103,7 @@ def _is_tracked(uri: str, experiment: str) -> None:
     assert run.data.metrics and client.list_artifacts(run.info.run_id, "figures")
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", fewest("full_rag", "memory"))
 def test_what_is_asked_of_models_is_planned_and_capped(name: str, server: ModelsServer) -> None:
     words = [f"+experiment={name}", *TABLE[name].usual, *TABLE[name].asking, "tracking=none", "format=json"]
     words.append(f"provider.local.base_url={server.url}")

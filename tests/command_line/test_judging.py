@@ -75,7 +75,7 @@ def test_a_budget_that_the_controls_spend_is_told(
     assert json.loads(Path("o", "summary.json").read_text("utf-8"))["cases"]["ok"] == 8
 
 
-@pytest.mark.parametrize("budget", ["budget.requests=60", "budget.tokens=30000"])
+@pytest.mark.parametrize("budget", ["budget.requests=60", pytest.param("budget.tokens=30000", marks=pytest.mark.slow)])
 def test_the_end_of_a_sweep_tells_how_to_go_on(
     budget: str, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

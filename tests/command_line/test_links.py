@@ -35,7 +35,7 @@ def written(name: str, lines: Sequence[Any]) -> str:
 
 
 def test_all_suggesters_in_one_sweep_without_any_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, "suggester=lexical,semantic,hybrid", "out=s"]) == 0
+    assert main([*RUN, "suggester=lexical,semantic,hybrid", "verbose=true", "out=s"]) == 0
     names = [set(summary(f"s/{number}")["metrics"]) for number in range(3)]
     legs = [{name.split("/")[0] for name in found if "/" in name} for found in names]
     assert legs == [set(), {"no_graph"}, {"lexical", "text", "no_graph"}]
@@ -57,7 +57,7 @@ def test_without_graph_there_is_no_graph_anywhere() -> None:
 
 
 def test_what_is_cut_off_at_another_topk_is_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, "evaluation.topk=1,3", "evaluation.judge_reason=false", "out=t"]) == 0
+    assert main([*RUN, "evaluation.topk=1,3", "evaluation.judge_reason=false", "verbose=true", "out=t"]) == 0
     told = capsys.readouterr().out
     assert "Not compared: Recall@k, nDCG@k, MRR, because k differs between the runs" in told
     assert "Compared with evaluation.topk=1" not in told

@@ -60,7 +60,12 @@ def edited(edit: Edit, *, judgements: bool) -> Callable[[dict[str, Any]], Reply 
     return lambda body: Reply(body=edit(chat(body).body.decode()).encode()) if is_judged(body) == judgements else None
 
 
-@pytest.mark.parametrize("count", [str(2**53 + 1), str(2**63), "9" * 5000, "-7", "true", "NaN", "1e999", '"7"'])
+COUNTS = [str(2**53 + 1), str(2**63), "9" * 5000, "-7", "true", "NaN", "1e999", '"7"']  # as test_replies.py has them
+
+
+@pytest.mark.parametrize(
+    "count", [COUNTS[0], *(pytest.param(count, marks=pytest.mark.slow) for count in COUNTS[1:-1]), COUNTS[-1]]
+)
 def test_counts_of_tokens_that_cannot_be_are_estimated(
     count: str, words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,7 +111,7 @@ def test_an_answer_with_half_a_character_is_bought_once(words: list[str], server
     assert "27 days ? [1]" in {row["output"]["answer"] for row in rows("o").values()}
 
 
-@pytest.mark.parametrize("share", [0.05, 0.3])
+@pytest.mark.parametrize("share", [pytest.param(0.05, marks=pytest.mark.slow), 0.3])
 def test_a_server_that_breaks_replies_off_costs_no_case(share: float, words: list[str], server: ModelsServer) -> None:
     server.faults = Faults(cut_off=share, seed=3)
     assert main(words) == 0

@@ -12,9 +12,10 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
+import zstandard
 
 from runner.cli import main
-from tests.command_line.test_every_experiment import TABLE, folder  # noqa: F401
+from tests.command_line.test_every_experiment import TABLE, fewest, folder  # noqa: F401
 from tests.services.models_server import ModelsServer
 
 KEY = "sk-marked/Key+7f3aQ9=="
@@ -61,7 +62,9 @@ def texts(*folders: Path) -> Iterator[tuple[Path, bytes]]:
                 yield path, data
                 if data[:2] == b"\x1f\x8b":
                     yield path, gzip.decompress(data)
-                if data[:4] == b"\x28\xb5\x2f\xfd":
+                if path.suffix == ".zst":
+                    yield path, zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read()
+                elif data[:4] == b"\x28\xb5\x2f\xfd":
                     pytest.fail(f"{path} is compressed as this test cannot read")
 
 
@@ -80,7 +83,7 @@ def settings(server: ModelsServer) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", fewest("full_rag", "trace_quality"))
 def test_a_run_keeps_them(
     name: str, server: ModelsServer, mlflow_store: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

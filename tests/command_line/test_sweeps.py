@@ -21,7 +21,7 @@ def data(tmp_path: Path) -> list[str]:
 def test_a_sweep_is_compared_with_the_baseline_that_was_named(
     data: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    swept = ["generator.min_coverage=0,0.5,1", "baseline=generator.min_coverage=0.5"]
+    swept = ["generator.min_coverage=0,0.5,1", "baseline=generator.min_coverage=0.5", "verbose=true"]
     assert main([*data, *swept, "out=s"]) == 0
     found = read("s/summary.json")["comparison"]
     assert (found["baseline"], found["cells"], found["n_common"]) == ("1", ["0", "1", "2"], 8)
@@ -60,7 +60,7 @@ def outputs(folder: str) -> list[Any]:
 
 
 def test_references_are_run_beside_a_sweep_and_marked(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*data, "k=1,2", "baselines=auto", "out=s"]) == 0
+    assert main([*data, "k=1,2", "baselines=auto", "verbose=true", "out=s"]) == 0
     state = read("s/sweep.json")
     assert [cell["folder"] for cell in state["cells"]] == ["0", "1"]
     assert [(run["folder"], run["status"]) for run in state["references"]] == [

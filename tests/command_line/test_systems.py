@@ -114,7 +114,10 @@ def test_two_deployments_are_compared(service: RagService, capsys: pytest.Captur
         for n in (1, 2, 3)
     ]
     data = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={write_jsonl(Path('many.jsonl'), many)}"]
-    assert main([*data, *FULL, "system=http", f"system.url={service.url}/ask,{service.url}/old", "out=s"]) == 0
+    assert (
+        main([*data, *FULL, "system=http", f"system.url={service.url}/ask,{service.url}/old", "verbose=true", "out=s"])
+        == 0
+    )
     assert [summary(f"s/{cell}")["metrics"]["right"]["value"] for cell in (0, 1)] == [1.0, 0.25]
     shown = " ".join(capsys.readouterr().out.split())
     assert f"Compared with system.url={service.url}/ask" in shown

@@ -154,3 +154,14 @@ def test_a_retriever_by_vectors_wants_an_embedder(retriever: str, capsys: pytest
 def test_traces_are_no_questions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["+experiment=retrieval_only", "dataset=traces", "tracking=none"]) == 1
     assert "dataset=traces has no corpus and no questions" in capsys.readouterr().err
+
+
+def test_the_report_says_that_embedding_times_are_shares_of_batches(tmp_path: Path) -> None:
+    for embedder, is_told in (("none", False), ("lsa", True)):
+        out = tmp_path / embedder
+        words = ["+experiment=trace_quality", f"embedder={embedder}", f"out={out}", "tracking=none"]
+        assert main([*words, "sample=5"]) == 0
+        report, page = ((out / name).read_text("utf-8") for name in ("summary.md", "report.html"))
+        assert ("| embedding (share of batch) | " in report) is is_told
+        for text in (report, page):
+            assert ("The embedding time of a trace is an equal share of the time of its batch" in text) is is_told

@@ -298,7 +298,10 @@ VOTING = {
 }
 
 
-@pytest.mark.parametrize(("judge", "cache"), [("repeats", "use"), ("repeats", "none"), ("panel of repeats", "none")])
+@pytest.mark.parametrize(
+    ("judge", "cache"),
+    [("repeats", "use"), pytest.param("repeats", "none", marks=pytest.mark.slow), ("panel of repeats", "none")],
+)
 def test_the_same_command_asks_for_exactly_the_votes_that_failed(
     judge: str, cache: str, server: ModelsServer, tmp_path: Path
 ) -> None:

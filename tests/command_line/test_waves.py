@@ -15,7 +15,7 @@ from tests.small_data import small_data
 
 pytestmark = pytest.mark.usefixtures("spending")
 
-LIMITED = [*TWO, "budget.requests=1000"]  # far away: what spends the pretended budget is limit.txt
+LIMITED = [*TWO, "budget.requests=1000", "verbose=true"]  # far away: what spends the pretended budget is limit.txt
 
 
 def cells() -> list[tuple[str, int, str | None]]:

@@ -49,6 +49,10 @@ WORDS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "compare": (["run", "sweep/0"], ["--rules=", "--seed=", "--language=", "--out=", "--junit=", "--uri="]),
     "results": (["run"], ["--uri="]),
     "traces": (["logs.jsonl", "new.jsonl"], ["--domain=", "--confidence="]),
+    "import": (
+        ["queries.jsonl", "out=new.jsonl"],
+        ["out=", "question=", "answer=", "contexts=", "separator=", "encoding=", "sheet=", "language=", ""],
+    ),
     "links_dataset": (["notes", "new.jsonl"], ["--remove-ratio=", "--seed=", "--link-text=", "--context-chars="]),
     "freeze": (["run", "new"], ["--question="]),
     "reproduce": (["record", "dry_run=true"], ["k=", "out=", "cache_dir=", "retriever=", "cutoffs=", "x="]),

@@ -22,9 +22,12 @@ from plugins.generator.given import GivenGenerator
 from plugins.judge.lexical import LexicalJudge
 from plugins.retriever.given import GivenRetriever
 from runner.commands import score
+from runner.commands.traces import document
 from runner.data.problems import ProblemLog
 from runner.domains.traces import score_trace
 from runner.domains.traces.chat_logs import read_chat_logs
+from runner.domains.traces.mlflow_traces import read_mlflow
+from runner.domains.traces.otel_spans import read_otel
 from runner.metrics.aggregate import aggregate, latency
 from runner.metrics.catalogue import built_in
 from runner.records import DataSet, Row
@@ -182,3 +185,37 @@ def test_chat_logs(tmp_path: Path, content: bytes) -> None:
     read = refused(lambda: list(read_chat_logs(str(path), log, domain="default", confidence=0.5)), names=[str(path)])
     for trace in read or ():
         assert 0 <= score_trace(trace).score <= 1
+
+
+EXPORTS = Path(__file__).parents[1] / "runner" / "domains" / "traces" / "exports"
+
+
+def exports(name: str) -> list[Any]:
+    """What an instrumentation wrote, an object a line."""
+    return [orjson.loads(line) for line in (EXPORTS / name).read_text(encoding="utf-8").splitlines()[:4]]
+
+
+@inputs(25)
+@given(
+    content=files_of(exports("otel_pydantic_ai.jsonl"))
+    | files_of(exports("otel_events.jsonl"))
+    | files_of(exports("otel_openinference.jsonl"))
+)
+def test_spans(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "spans.jsonl"
+    path.write_bytes(content)
+    log = ProblemLog()
+    read = refused(lambda: list(read_otel(str(path), log, domain="default", confidence=0.5)), names=[str(path)])
+    for trace in read or ():
+        orjson.dumps(document(trace))
+
+
+@inputs(25)
+@given(content=files_of(exports("mlflow_2_22.jsonl")) | files_of(exports("mlflow_2_14_rows.jsonl")))
+def test_traces_of_mlflow(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_bytes(content)
+    log = ProblemLog()
+    read = refused(lambda: list(read_mlflow(str(path), log, domain="default", confidence=0.5)), names=[str(path)])
+    for trace in read or ():
+        orjson.dumps(document(trace))

@@ -79,6 +79,7 @@ class ModelsServer:
         self.counts = Counts()
         self.requests: deque[dict[str, Any]] = deque(maxlen=KEPT)
         self.headers: deque[Mapping[str, str]] = deque(maxlen=KEPT)
+        self.paths: deque[str] = deque(maxlen=KEPT)  # with what is asked of them
 
     @property
     def count(self) -> int:
@@ -112,6 +113,7 @@ class ModelsServer:
         if counts.first_s is None:
             counts.first_s = arrived
         data = await request.content.read()
+        self.paths.append(request.path_qs)
         reply, fault, key = self._reply(request.headers, data, counts)
         counts.bytes_in += len(data)
         wait = arrived + self.latency_s + reply.delay_s - time.perf_counter()

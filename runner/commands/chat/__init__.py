@@ -1,4 +1,5 @@
-"""Talk to a generator with a memory in a terminal; `/eval QUESTION` judges the memory."""
+"""Talk in a terminal to a generator with a memory, over documents where there are any; `/eval QUESTION` judges the
+memory."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.commands import Command
-from runner.errors import ConfigError, EvaluationError, StopRunError, did_you_mean
+from runner.errors import ConfigError, EvaluationError, Problem, StopRunError, did_you_mean
 from runner.system import terminal
 
 if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
     from runner.commands.chat.aside import Aside
     from runner.commands.chat.talk import Talk
     from runner.config.components import Built
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 CONFIG = "chat"
 COMMAND = Command(CONFIG, words="SETTING=VALUE", settings=CONFIG)
+QUESTIONS = "dataset.queries"  # of a data set, which a chat does not ask
+SEARCHING = ("retriever", "agent", "reranker", "k", "min_score", "follow_ups", "fallback")
+PROBLEMS = 3  # of the files of documents, that are shown
 PATIENCE_S = 1.0  # of waiting without saying why
 TOO_LATE = "no answer in time"
 PROMPT = "> "
@@ -38,7 +44,9 @@ def main(argv: Sequence[str]) -> int:
     from runner.run.preflight import announce
     from runner.system.store import Store
 
-    cfg = settings_of(CONFIG, words, CONFIG)
+    cfg = settings_of(CONFIG, words, CONFIG, absent=(QUESTIONS,))
+    if problem := _searches_nothing(words, cfg):
+        raise ConfigError([problem])
     built = build(cfg.chat)
     models = models_among(built.parts.values())
     _check(built, models)
@@ -49,6 +57,16 @@ def main(argv: Sequence[str]) -> int:
     finally:
         _tell_of_use(models)
     return 0
+
+
+def _searches_nothing(words: Sequence[str], cfg: DictConfig) -> Problem | None:
+    """What is set of a search, where there is nothing to search."""
+    keys = [word.lstrip("+").partition("=")[0] for word in words]
+    named = next((key for key in keys if key.partition(".")[0].partition("@")[0] in SEARCHING), None)
+    if named is None or not str(cfg.dataset.get("_target_")).endswith(".NoDataset"):
+        return None
+    own = "dataset=vault dataset.notes=FOLDER or dataset=jsonl dataset.corpus=FILE"
+    return Problem(named, f"there are no documents to search; choose {own} for your own, or dataset=faq_guide")
 
 
 def _check(built: Built, models: Models | None) -> None:
@@ -68,6 +86,7 @@ def converse(talk: Talk, models: Models | None, workspace: Workspace | None = No
 
     with Aside(lambda: talk.opened(models, workspace)) as aside:
         chat = _Chat(talk, aside, interactive)
+        _tell_of_documents(talk, interactive)
         if interactive:
             chat.show(say("begin", talk.language, tenant=talk.key.tenant, session=talk.key.session))
         for raw in lines(interactive):
@@ -75,6 +94,19 @@ def converse(talk: Talk, models: Models | None, workspace: Workspace | None = No
             if line is not None and not chat.took(line):
                 break
         chat.finish()
+
+
+def _tell_of_documents(talk: Talk, interactive: bool) -> None:
+    from runner.commands.chat.words import say
+
+    for problem in talk.problems[:PROBLEMS]:
+        terminal.note(f"{problem.severity}: {problem}")
+    if len(talk.problems) > PROBLEMS:
+        terminal.note(say("more_problems", talk.language, n=len(talk.problems) - PROBLEMS))
+    if interactive and talk.has_documents:
+        corpus = talk.retrieval.corpus
+        told = say("documents", talk.language, documents=len(corpus.documents), chunks=len(corpus.chunks))
+        terminal.note(told)
 
 
 class _Chat:
@@ -173,8 +205,8 @@ class _Chat:
     def _context(self, question: str) -> str:
         from runner.commands.chat.words import context_text
 
-        built = self.aside(self.talk.built(question)) if question else self.talk.last
-        return context_text(built, self.language)
+        shown = self.aside(self.talk.shown(question)) if question else self.talk.last
+        return context_text(shown, self.language)
 
     def _forget(self, _: str) -> str:
         self.aside(self.talk.forget())

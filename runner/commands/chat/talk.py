@@ -1,20 +1,24 @@
-"""One conversation of a generator with a memory."""
+"""One conversation of a generator with a memory, and with documents where there are any."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from runner.domains.memory.context import BuiltContext, ContextBuilder
+from runner.domains.memory.copilot import Stands, answered, search_text
 from runner.domains.memory.protocols import Memory, prepare
+from runner.domains.memory.recall import tells_something
 from runner.domains.memory.records import ChatTurn, SessionKey, SessionState
 from runner.llm.models import Models
-from runner.protocols import Generator, Judge, Workspace
-from runner.records import Answer, Judgement, Query
+from runner.protocols import Generator, Judge, Prompting, Workspace
+from runner.records import Answer, Context, DataProblem, Judgement, Query
+from runner.retrieval.stage import Retrieval, Retrieved
+from runner.system.threads import in_thread
 from runner.text.citations import without_citations
 from runner.text.language import Language, detect_language
 
@@ -25,14 +29,36 @@ Name = Annotated[str, Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """All that a generator gets for one message. `retrieved`: None where no documents were looked for. `searched`: what
+    they were looked for with. `messages`: role, text and tokens of what goes to a model; none where the generator asks
+    no model."""
+
+    query: Query
+    context: BuiltContext
+    retrieved: Retrieved | None = None
+    searched: str = ""
+    messages: tuple[tuple[str, str, int], ...] = ()
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """Those that citations count."""
+        return self.context.contexts if self.retrieved is None else self.context.documents
+
+
+@dataclass(frozen=True, slots=True)
 class Said:
     answer: Answer
-    context: BuiltContext
+    shown: Shown
 
 
 class Talk:
     """`language` is that of what the program says; answers are in the language of what was asked. Methods raise what
-    the memory, the generator and the judge raise."""
+    the memory, the retrieval, the generator and the judge raise.
+
+    Documents are looked for where there are any and a message asks for something, with the question behind the one
+    that it goes on with (`follow_ups`). `fallback`: whether a retriever's message in place of an answer always stands
+    (`confidence`), or only where what is remembered does not answer either (`unanswered`)."""
 
     def __init__(
         self,
@@ -41,44 +67,78 @@ class Talk:
         memory: Memory,
         judge: Judge,
         context: ContextBuilder,
+        retrieval: Retrieval,
+        follow_ups: bool = True,
+        fallback: Stands = "unanswered",
         tenant: Name = "default",
         session: Name = "default",
         language: Language = "en",
     ) -> None:
         self.generator, self.memory, self.judge_, self.context = generator, memory, judge, context
+        self.retrieval, self.follow_ups, self.fallback = retrieval, follow_ups, fallback
         self.key = SessionKey(tenant, session)
         self.language = language
-        self.last: BuiltContext | None = None
+        self.last: Shown | None = None
+        self.problems: Sequence[DataProblem] = ()  # of the files of documents
         self._failures = 0
 
     @asynccontextmanager
     async def opened(self, models: Models | None, workspace: Workspace | None = None) -> AsyncIterator[None]:
-        """`workspace`: where the memory keeps what is expensive; a memory that keeps nothing needs none."""
+        """`workspace`: where the memory and the index keep what is expensive; a memory that keeps nothing, without
+        documents beside it, needs none."""
         async with AsyncExitStack() as stack:
             if models is not None:
                 await stack.enter_async_context(models.opened(CELL))
             await stack.enter_async_context(self.memory.opened())
             if workspace is not None:
                 await prepare(self.memory, workspace)
+                self.problems = (await in_thread(self.retrieval.load)).problems
+            if workspace is not None and self.has_documents:
+                await self.retrieval.index(workspace)
             yield
+
+    @property
+    def has_documents(self) -> bool:
+        return len(self.retrieval.corpus.chunks) > 0
 
     async def answer(self, text: str) -> Said:
         """Nothing is remembered of it yet."""
-        built = self.last = await self.built(text)
-        query = Query("chat", text, True, {}, language=detect_language(text), from_memory=True)
-        return Said(await self.generator.generate(query, built.contexts), built)
+        shown = self.last = await self.shown(text)
+        if shown.retrieved is None:
+            return Said(await self.generator.generate(shown.query, shown.contexts), shown)
+        answer, _ = await answered(
+            shown.query, shown.retrieved, shown.context, self.retrieval, self.generator, self.fallback
+        )
+        return Said(answer, shown)
 
     async def remember(self, text: str, answer: Answer) -> None:
         """Without citations, whose numbers mean nothing later. The summary is brought up to date in the background."""
         await self.memory.append(self.key, ChatTurn(text, without_citations(answer.text)), detect_language(text))
 
-    async def built(self, question: str) -> BuiltContext:
-        return self.context.build(await self.memory.read(self.key, question), question)
+    async def shown(self, text: str) -> Shown:
+        """What the generator gets. Documents are searched for it, by an agent perhaps; the generator is not asked."""
+        remembered = await self.memory.read(self.key, text)
+        query = Query("chat", text, True, {}, language=detect_language(text), from_memory=True)
+        if not self.has_documents or tells_something(text):
+            context = self.context.build(remembered, text)
+            return Shown(query, context, messages=self._messages(query, context.contexts))
+        searched = search_text(text, remembered) if self.follow_ups else text
+        query = replace(query, from_memory=False)
+        retrieved = await self.retrieval.look_up(replace(query, text=searched))
+        context = self.context.build(remembered, text, documents=retrieved.contexts)
+        query, retrieved = replace(query, remembered=context.contexts), replace(retrieved, contexts=context.documents)
+        return Shown(query, context, retrieved, searched, self._messages(query, context.documents))
+
+    def _messages(self, query: Query, contexts: Sequence[Context]) -> tuple[tuple[str, str, int], ...]:
+        if not isinstance(self.generator, Prompting):
+            return ()
+        sent = self.generator.messages(query, contexts)
+        return tuple((role, text, self.context.count(text)) for role, text in sent)
 
     async def judgement(self, question: str) -> Judgement:
         """Of what the memory gives for the question, once it is up to date."""
         await self.memory.update(self.key)
-        built = await self.built(question)
+        built = self.context.build(await self.memory.read(self.key, question), question)
         fields: Mapping[str, Any] = {
             "question": question,
             "memory": built.memory_text,

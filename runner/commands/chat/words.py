@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runner.commands.chat.talk import Said
-from runner.domains.memory.context import BuiltContext, rendered
+from runner.commands.chat.talk import Said, Shown
+from runner.domains.agent.report import case_facts
+from runner.domains.memory.context import rendered
 from runner.domains.memory.records import SessionState
-from runner.records import Context, Judgement
+from runner.records import Context, Judgement, trajectory_record
 from runner.text.language import Language
 from runner.words.wording import wording
 
@@ -48,16 +49,45 @@ def entities_text(state: SessionState, language: Language) -> str:
     return "\n".join(told) or say("no_entities", language)
 
 
-def context_text(built: BuiltContext | None, language: Language) -> str:
-    if built is None:
+def context_text(shown: Shown | None, language: Language) -> str:
+    """What the generator gets: the system text of its model, the sections with their budgets; then what the search for
+    documents did, and what all of it comes to with what fences it in the messages to the model."""
+    if shown is None:
         return say("nothing_asked", language)
+    tokens, built = say("tokens", language), shown.context
     lines = []
+    for role, text, n in shown.messages:
+        if role == "system":
+            lines += [f"[system] {n:,} {tokens}", *_indented(text)]
     for section in built.sections:
         budget = say("no_budget", language) if section.budget is None else f"{section.budget:,}"
         cut = f"; {say('cut', language, cut=section.cut)}" if section.cut else ""
         lines.append(f"[{section.name}] {section.tokens:,} / {budget} {say('tokens', language)}{cut}")
-        lines += _indented(section.text)
-    return "\n".join([*lines, f"{say('total', language)}: {built.tokens:,} {say('tokens', language)}"])
+        lines += _chunks(built.documents) if section.name == "documents" else _indented(section.text)
+    lines += [f"{say('total', language)}: {built.tokens:,} {tokens}", *_search(shown, language)]
+    if shown.messages:
+        sent = f"{sum(n for *_, n in shown.messages):,}"
+        lines.append(say("sent", language, n=len(shown.messages), tokens=sent))
+    return "\n".join(lines)
+
+
+def _chunks(documents: Sequence[Context]) -> Iterator[str]:
+    """With the numbers that answers cite."""
+    for number, chunk in enumerate(documents, 1):
+        yield f"  [{number}] {f'{chunk.id}, {chunk.title}' if chunk.title else chunk.id}"
+        yield from _indented(chunk.text, 6)
+
+
+def _search(shown: Shown, language: Language) -> Iterator[str]:
+    """What was searched for, and each call of an agent with what came of it."""
+    if shown.retrieved is None:
+        return
+    yield say("searched", language, query=shown.searched)
+    if (trajectory := shown.retrieved.ranking.trajectory) is None:
+        return
+    row = {"output": {"trajectory": trajectory_record(trajectory)}}
+    for fact in case_facts(row, wording(language, "agent")):
+        yield from (" ".join(filter(None, ("  " + item.lead, item.name, item.text))) for item in fact.items)
 
 
 def judgement_text(judgement: Judgement, language: Language) -> str:
@@ -80,7 +110,7 @@ def _score(name: str, told: Mapping[str, Any], language: Language) -> str:
 
 def sources(said: Said) -> list[str]:
     """A line for each piece that the answer cites."""
-    contexts = said.context.contexts
+    contexts = said.shown.contexts
     cited = [number for number in said.answer.citations if 0 < number <= len(contexts)]
     return [f"  [{number}] {_short(contexts[number - 1])}" for number in cited]
 

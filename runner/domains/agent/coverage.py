@@ -120,6 +120,11 @@ def _read(text: str) -> _Read:
     return _Read(text)
 
 
+def forms_in(text: str) -> frozenset[str]:
+    """Of the content words of a text."""
+    return _read(text).forms
+
+
 class _Read:
     """A text, taken apart once for all questions."""
 

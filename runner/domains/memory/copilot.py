@@ -7,8 +7,8 @@ import re
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, Literal
 
 from runner.domains.memory.context import BuiltContext
 from runner.domains.memory.probing import ProbeCase
@@ -17,11 +17,16 @@ from runner.domains.memory.recall import asked_words, tells_something
 from runner.domains.memory.records import Conversation, Remembered
 from runner.domains.memory.replay import Moment, Replay
 from runner.errors import ComponentError, EvaluationError, RunnerError, StopRunError
-from runner.records import Answer, Query, Turn
+from runner.protocols import Generator
+from runner.records import Answer, Query, Timing, Turn
+from runner.retrieval.stage import Retrieval, Retrieved
+from runner.system.stopwatch import stopwatch
 from runner.system.threads import together
+from runner.text.refusals import delivered
 
 EARLIER = 5  # turns before a question that a judge reads to understand it
 TOGETHER = 16  # conversations that are said side by side
+Stands = Literal["confidence", "unanswered"]  # when a retriever's message takes the place of an answer
 Moments = Mapping[str, Moment | RunnerError | TimeoutError]
 SHORT = 1  # a question with so many words to look for, or fewer, says too little alone
 _POINTS_BACK = re.compile(
@@ -90,6 +95,27 @@ def words_of(conversation: Conversation) -> list[Any]:
     """All that is said in a conversation, and by whom."""
     turns = [asdict(turn) for turn in conversation.turns]
     return [conversation.id, conversation.tenant, conversation.language, turns]
+
+
+async def answered(
+    query: Query,
+    retrieved: Retrieved,
+    context: BuiltContext,
+    retrieval: Retrieval,
+    generator: Generator,
+    stands: Stands,
+) -> tuple[Answer, Timing | None]:
+    """From what is remembered and what was found. A message of the retriever in place of an answer, or a refusal for
+    want of a hit, stands (no timing: nobody was asked), or with `unanswered` only where the generator finds nothing in
+    what is remembered either."""
+    message = retrieval.refusal(query, retrieved, generator)
+    if message is not None and stands == "confidence":
+        return message, None
+    query = replace(query, remembered=context.contexts)
+    with stopwatch() as watch:
+        answer = await generator.generate(query, context.documents if message is None else ())
+    answer = delivered(answer, query.text)
+    return (message if message is not None and answer.refused else answer), watch.timing
 
 
 async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:

@@ -11,7 +11,7 @@ from functools import reduce
 from runner.domains.memory.protocols import Memory
 from runner.domains.memory.records import ChatTurn, Conversation, Probe, Remembered, SessionKey, Upkeep
 from runner.errors import StopRunError
-from runner.llm.metering import metering, together
+from runner.llm.metering import asking_for, metering, together
 from runner.records import RoleCost, Timing
 from runner.system.stopwatch import stopwatch
 
@@ -89,6 +89,7 @@ class Replay:
         self._memory, self._conversation, self._left = memory, conversation, len(asked)
         due = sorted(asked, key=lambda probe: probe.after_turn)
         before = (0, *(probe.after_turn for probe in due))
+        self._due = [(probe.after_turn, f"{conversation.id}/{probe.id}") for probe in due]
         self._before = {probe.id: turn for probe, turn in zip(due, before, strict=False)}
         self._turn = asyncio.Lock()
         self._progress: _Progress | None = None
@@ -125,7 +126,9 @@ class Replay:
             self._progress = _Progress(SessionKey(self._conversation.tenant, name))
         progress = self._progress
         for spoken in self._conversation.turns[progress.said : turn]:
-            with metering(alone=True) as meter:  # whichever case comes first, the turn is no request of its own
+            owner = next(case for after, case in self._due if after > progress.said)  # who is told what the turn cost
+            # Whichever case comes first, the turn is no request of its own.
+            with metering(alone=True) as meter, asking_for(owner):
                 await self._memory.append(progress.key, spoken, self._conversation.language)
                 progress.generation = progress.generation or await self._generation(progress)
                 await self._memory.update(progress.key)

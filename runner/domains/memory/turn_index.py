@@ -6,6 +6,7 @@ import math
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from runner.domains.memory.records import ChatTurn, SessionKey, SessionState, session_of
 from runner.errors import Problem, StopRunError
-from runner.llm.metering import Meter, metered, pass_on
+from runner.llm.metering import Meter, metered, owner_of, pass_on
 from runner.protocols import Embedder, Workspace, offered
 from runner.retrieval.fusion import BALANCED, POOL, convex_values, fused
 from runner.system.threads import in_thread
@@ -127,7 +128,9 @@ class TurnVectors:
             passages = self._embedder.embed(texts, "passage") if texts else np.empty((0, 0), dtype=np.float32)
             return passages, self._embedder.embed([question], "query")[0]
 
-        answered: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], Meter] = await in_thread(metered, embed)
+        answered: tuple[tuple[NDArray[np.float32], NDArray[np.float32]], Meter] = await in_thread(
+            partial(metered, embed, owner=owner_of())
+        )
         pass_on(answered[1])
         return answered[0]
 

@@ -71,7 +71,7 @@ def _trace(record: Mapping[str, Any], number: int, domain: str, confidence: floa
     steps, answer = steps_of(messages[places[0] + 1 :])
     if not steps:
         raise FieldError("messages", "the assistant does nothing after the first message of the user")
-    told = _told(record)
+    told = told_of(record)
     created, expected_tools = _created(told), told.pop("expected_tools", None)
     assumed = [name for name in ("task_domain", "confidence") if name not in told]
     ended = None if ended_well else False
@@ -170,7 +170,7 @@ def _messages(record: Mapping[str, Any]) -> tuple[list[Message], bool]:
     return messages, reason not in CUT_OFF and not messages[-1].refused
 
 
-def _told(record: Mapping[str, Any]) -> dict[str, Any]:
+def told_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Of KNOWN what a line tells, checked. The metadata of stored completions are texts: `"true"`, `"0.8"`."""
     metadata = _mapping(record, "metadata")
     told: dict[str, Any] = {}

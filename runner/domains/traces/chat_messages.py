@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from runner.data.files import is_deep
 from runner.data.jsonl import described
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
@@ -65,7 +65,7 @@ def messages_of(value: Any, field: str) -> Sequence[Message]:
     if isinstance(content, list) and any(isinstance(block, dict) and _is_block(block) for block in content):
         if value.get("role") not in ("user", "assistant"):
             raise FieldError(f"{field}.role", f"expected user or assistant, found {described(value.get('role'))}")
-        return _of_blocks(value["role"], content, f"{field}.content")
+        return of_blocks(value["role"], content, f"{field}.content")
     return [message_of(value, field)]
 
 
@@ -130,7 +130,8 @@ def _is_result(block: Mapping[str, Any]) -> bool:
     return str(block.get("type")).endswith("tool_result")
 
 
-def _of_blocks(role: str, blocks: Sequence[Any], field: str) -> Sequence[Message]:
+def of_blocks(role: str, blocks: Sequence[Any], field: str) -> Sequence[Message]:
+    """Messages of one turn: what is said and called at once, and each result of a tool. Raises FieldError."""
     messages: list[Message] = []
     beside: list[Mapping[str, Any]] = []  # blocks between two results
     first = 0
@@ -215,16 +216,31 @@ def _function(value: Any, field: str) -> Call:
     if not isinstance(name, str) or not name.strip():
         raise FieldError(f"{field}.name", f"expected the name of a tool, found {described(name)}")
     arguments = value.get("arguments", value.get("input"))
-    if isinstance(arguments, str):
-        with suppress(orjson.JSONDecodeError):  # models write broken JSON too
-            arguments = orjson.loads(arguments) if arguments.strip() else {}
+    if isinstance(arguments, str):  # models write broken JSON too
+        arguments = decoded(arguments) if arguments.strip() else {}
     return Call("", name, {} if arguments is None else arguments)
+
+
+def decoded(value: Any) -> Any:
+    """A text of JSON as what it holds; any other value, and what is too deep to be written again, as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        held = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+    return value if is_deep(held) else held
 
 
 def _is_error(value: Mapping[str, Any], text: str) -> bool:
     """Whether a tool says that it failed."""
     if isinstance(value.get("is_error"), bool):
         return bool(value["is_error"])
+    return is_error_text(text)
+
+
+def is_error_text(text: str) -> bool:
+    """Whether what a tool returned reads as an error."""
     try:
         result = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -1,5 +1,6 @@
-"""Traces of MLflow as reasoning traces: `Trace.to_json()` in a file of its own, one a line, or rows of
-`mlflow.search_traces()` in JSON Lines, which hold the trace as a text under `trace`.
+"""Traces of MLflow 2 and 3 as reasoning traces: `Trace.to_json()` in a file of its own, one a line, or rows of
+`mlflow.search_traces()` in JSON Lines, which hold the trace as a text under `trace` (3.x) or its spans under `spans`
+(2.x).
 
     inputs of the root span            the objective
     a span of type TOOL or RETRIEVER   a tool call (or a recovery from an error) and an observation
@@ -9,21 +10,25 @@
                                        success; feedback that disagrees tells nothing
     expectation expected_tools         the expected tools
 
-That a trace or a span ended without an exception (`state`, `status`) says nothing of success. Spans that hold others
-only hold them together; any other span, and any other assessment, is left out with a warning.
+That a trace ended without an exception (`state`, in 2.x `status`) says nothing of success. One that ended with an
+exception had none, unless feedback says so. Spans that hold others only hold them together; any other span, and any
+other assessment, is left out with a warning.
+
+MLflow 2 numbers spans of one name (`search_1`, `search_2`): the tool is `search`.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
-from runner.data.files import open_file
+from runner.data.files import is_deep, open_file
 from runner.data.jsonl import described, read_json, read_jsonl
 from runner.data.problems import ProblemLog
 from runner.domains.traces.chat_logs import steps_of
@@ -36,7 +41,12 @@ from runner.text.language import detect_language
 
 SUCCESS = ("success", "task_success", "correct", "correctness")
 TOOLS, MODELS = ("TOOL", "RETRIEVER"), ("CHAT_MODEL", "LLM")
+INFO = ("state", "status", "trace_metadata", "request_metadata", "tags")  # of it, what is kept
+IDS = ("trace_id", "request_id")  # of MLflow 3, of MLflow 2
 ASKED = ("question", "query", "input", "prompt", "request")  # inputs that say what is asked for
+
+_YES, _NO = ("yes", "true", "pass", "passed", "1", "1.0"), ("no", "false", "fail", "failed", "0", "0.0")
+_NUMBERED = re.compile(r"_\d+$")
 
 Span = Mapping[str, Any]
 LeftOut = list[tuple[str, str]]  # field, what is left out
@@ -97,20 +107,24 @@ def _is_export(value: Any) -> bool:
         return bool(value) and _is_export(value[0])
     if not isinstance(value, dict):
         return False
-    return {"info", "data"} <= set(value) or {"trace_id", "trace"} <= set(value)
+    return {"info", "data"} <= set(value) or ("trace" in value and any(name in value for name in IDS))
 
 
 def _export(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`info` and `data` of a trace. What rows of MLflow 2 hold under `trace` is no JSON: their columns tell both."""
     value = record.get("trace", record)
     value = _decoded(value) if isinstance(value, str) else value
-    if not isinstance(value, dict):
-        raise FieldError("trace", f"expected a trace as JSON, found {described(record.get('trace'))}")
-    return value
+    if isinstance(value, dict):
+        return value
+    if isinstance(record.get("spans"), list):
+        return {"info": record, "data": record}
+    expected = "expected a trace as JSON, or its spans under `spans`"
+    raise FieldError("trace", f"{expected}, found {described(record.get('trace'))}")
 
 
 def _trace(export: Mapping[str, Any], domain: str, confidence: float, left_out: LeftOut) -> Trace:
     info, spans = _object(export, "info", "info"), _spans(export)
-    id = info.get("trace_id") or info.get("request_id")
+    id = next((info[name] for name in IDS if info.get(name)), None)
     if not isinstance(id, str):
         raise FieldError("info.trace_id", f"expected a text, found {described(id)}")
     root = next((span for span in spans if not span.get("parent_id") and not span.get("parent_span_id")), spans[0])
@@ -125,9 +139,11 @@ def _trace(export: Mapping[str, Any], domain: str, confidence: float, left_out: 
         raise FieldError("data.spans", "no span is a call of a tool or of a model, and there is no answer")
     domain_told = (_object(info, "tags", "info.tags") if info.get("tags") else {}).get("task_domain")
     success, expected_tools = _assessed(info, left_out)
+    if success is None and "ERROR" in str(info.get("state", info.get("status"))).upper():
+        success = False
     created = _created(info)
     metadata = {
-        **{name: info[name] for name in ("state", "trace_metadata", "tags") if name in info},
+        **{name: info[name] for name in INFO if name in info},
         **({} if created is None else {"created_at": created.isoformat()}),
         "assumed": [*([] if domain_told else ["task_domain"]), "confidence"],
     }
@@ -148,13 +164,14 @@ def _trace(export: Mapping[str, Any], domain: str, confidence: float, left_out: 
 
 def _messages(spans: Sequence[Span], root: Span, left_out: LeftOut) -> list[Message]:
     """What the spans amount to, in the order in which they began."""
-    tools = {str(span.get("name")) for span in spans if _type(span) in TOOLS}
-    parents = {span.get("parent_span_id") or span.get("parent_id") for span in spans}
+    names = _tool_names(spans)
+    tools = set(names.values())
+    parents = {str(span.get("parent_span_id") or span.get("parent_id") or "") for span in spans}
     messages: list[Message] = []
     for place, span in sorted(enumerate(spans), key=lambda each: _began(each[1])):
         field, kind = f"data.spans[{place}]", _type(span)
         if kind in TOOLS:
-            messages += _called(span)
+            messages += _called(span, names[place])
         elif kind in MODELS:
             messages += _modelled(span, field, tools, left_out)
         elif span is not root and _span_id(span) not in parents:
@@ -162,14 +179,25 @@ def _messages(spans: Sequence[Span], root: Span, left_out: LeftOut) -> list[Mess
     return messages
 
 
-def _called(span: Span) -> Sequence[Message]:
+def _tool_names(spans: Sequence[Span]) -> dict[int, str]:
+    """By place of a span of a tool, without the number that MLflow 2 puts after names that occur several times."""
+    names = {place: str(span.get("name")) for place, span in enumerate(spans) if _type(span) in TOOLS}
+    known = set(names.values())
+    for place, name in names.items():
+        base, function = _NUMBERED.sub("", name), _attribute(spans[place], "spanFunctionName")
+        if function == base or (function is None and {f"{base}_1", f"{base}_2"} <= known):
+            names[place] = base
+    return names
+
+
+def _called(span: Span, name: str) -> Sequence[Message]:
     status = span.get("status")
     status = status if isinstance(status, dict) else {"code": status, "message": ""}
     is_error = "ERROR" in str(status.get("code") or status.get("status_code") or span.get("status_code")).upper()
     outputs = _attribute(span, "spanOutputs")
-    text = _text(outputs) if outputs is not None else str(status.get("message") or "")
+    text = _text(outputs) if outputs is not None else str(status.get("message") or span.get("status_message") or "")
     arguments = _attribute(span, "spanInputs")
-    call = Call(_span_id(span), str(span.get("name")), {} if arguments is None else arguments)
+    call = Call(_span_id(span), name, {} if arguments is None else arguments)
     return Message("assistant", "", (call,)), Message("tool", text, call_id=call.id, is_error=is_error)
 
 
@@ -228,7 +256,7 @@ def _assessed(info: Mapping[str, Any], left_out: LeftOut) -> tuple[bool | None, 
         if not isinstance(assessment, dict):
             raise FieldError(field, f"expected an object, found {described(assessment)}")
         name, feedback = str(assessment.get("assessment_name")), assessment.get("feedback")
-        verdict = _verdict(feedback.get("value")) if isinstance(feedback, dict) else None
+        verdict = verdict_of(feedback.get("value")) if isinstance(feedback, dict) else None
         if assessment.get("valid") is False:
             left_out.append((field, f"the assessment '{name}' is left out: it is not valid any more"))
         elif name == "expected_tools" and isinstance(assessment.get("expectation"), dict):
@@ -242,10 +270,10 @@ def _assessed(info: Mapping[str, Any], left_out: LeftOut) -> tuple[bool | None, 
     return (verdicts.pop() if len(verdicts) == 1 else None), expected
 
 
-def _verdict(value: Any) -> bool | None:
-    if isinstance(value, bool):
-        return value
-    return {"yes": True, "true": True, "no": False, "false": False}.get(str(value).strip().lower())
+def verdict_of(value: Any) -> bool | None:
+    """Of feedback; None where it is neither yes nor no."""
+    text = str(value).strip().lower()
+    return True if text in _YES else False if text in _NO else None
 
 
 def _expected(expectation: Mapping[str, Any], field: str) -> tuple[ToolUse, ...] | None:
@@ -260,13 +288,15 @@ def _expected(expectation: Mapping[str, Any], field: str) -> tuple[ToolUse, ...]
 
 
 def _created(info: Mapping[str, Any]) -> datetime | None:
-    value = info.get("request_time")
-    if not isinstance(value, str):
+    name = "request_time" if info.get("request_time") is not None else "timestamp_ms"
+    value = info.get(name)
+    if value is None:
         return None
     try:
-        return datetime.fromisoformat(value)
-    except ValueError:
-        raise FieldError("info.request_time", f"expected a time in ISO 8601, found {described(value)}") from None
+        return datetime.fromisoformat(value) if isinstance(value, str) else datetime.fromtimestamp(value / 1000, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        expected = "expected a time in ISO 8601 or in ms since 1970"
+        raise FieldError(f"info.{name}", f"{expected}, found {described(value)}") from None
 
 
 def _spans(export: Mapping[str, Any]) -> Sequence[Span]:
@@ -315,8 +345,9 @@ def _text(value: Any) -> str:
 
 
 def _decoded(text: str | bytes) -> Any:
-    """None where it is no JSON."""
+    """None where it is no JSON, or too deep to be written again."""
     try:
-        return orjson.loads(text)
+        value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
+    return None if is_deep(value) else value

@@ -1,10 +1,14 @@
-"""Which traces come before which, and the vectors that they are compared by."""
+"""Which traces come before which, and the vectors that they are compared by.
+
+Texts are embedded BATCH at a time: a model needs a third of the time for a text in a batch that it needs for one alone
+(benchmarks/trace.py --e5). What one trace took of that is not measured: it gets an equal share of its batch.
+"""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Literal
@@ -14,12 +18,15 @@ from numpy.typing import NDArray
 
 from runner.domains.traces.records import Trace
 from runner.errors import DataError, Problem
-from runner.protocols import Embedder, Workspace, offered
+from runner.protocols import CachedEmbedder, Embedder, Workspace, offered
+from runner.records import Timing
 from runner.system.spool import Lazy
+from runner.system.stopwatch import stopwatch
 from runner.system.threads import in_thread
 
 Order = Literal["file", "time"]
 BATCH = 64  # texts embedded at a time
+STORED = Timing(None, live=False)
 START = datetime(1970, 1, 1, tzinfo=UTC)
 Vector = NDArray[np.float32]
 
@@ -31,12 +38,15 @@ def moment_ms(trace: Trace) -> float:
 @dataclass(frozen=True, slots=True)
 class Past:
     """`order`: that of the file, or of `metadata.created_at` (those of one moment in the order of the file). The
-    `max_elements` traces before a trace are what it is held against; `dimensions` of a vector, at most."""
+    `max_elements` traces before a trace are what it is held against; `dimensions` of a vector, at most. `shares`: by id
+    of a wanted trace, the embedding time of its batch divided by the texts that were embedded in it; not live for a
+    vector that was stored."""
 
     embedder: Embedder
     order: Order
     max_elements: int
     dimensions: int
+    shares: dict[str, Timing] = field(default_factory=dict, compare=False)
 
     def problems(self, ttl_ms: int | None) -> list[Problem]:
         if ttl_ms is None or self.order == "time":
@@ -56,11 +66,38 @@ class Past:
         ordered = self.ordered(traces)
         await in_thread(self.embedder.prepare, _Texts(traces, ordered), workspace)
         is_rehearsed = offered(self.embedder, "is_rehearsed")
+        is_loaded = False
         places = iter(self._needed(traces, ordered, wanted))
         while batch := [traces[place] for place in islice(places, BATCH)]:
-            rows = await in_thread(self.embedder.embed, [trace.text for trace in batch], "passage")
+            stored = await in_thread(self._stored, batch)
+            if not is_loaded and not all(stored):  # what is loaded once is no time of a batch
+                is_loaded = True
+                await in_thread(self._load)
+            rows = await in_thread(self._embedded, batch, stored, wanted)
             for trace, row in zip(batch, rows[:, : self.dimensions] if is_rehearsed else rows, strict=True):
                 yield trace, row
+
+    def _stored(self, batch: Sequence[Trace]) -> Sequence[bool]:
+        """Which vectors of a batch need no computing."""
+        if isinstance(self.embedder, CachedEmbedder):
+            return self.embedder.is_cached([trace.text for trace in batch], "passage")
+        return [False] * len(batch)
+
+    def _load(self) -> None:
+        if isinstance(self.embedder, CachedEmbedder):
+            self.embedder.warm_up()
+
+    def _embedded(self, batch: Sequence[Trace], stored: Sequence[bool], wanted: Collection[str]) -> NDArray[np.float32]:
+        """float32 [n_traces, dim]. Notes what the wanted traces took."""
+        texts = [trace.text for trace in batch]
+        n_computed = len({text for text, is_stored in zip(texts, stored, strict=True) if not is_stored})
+        with stopwatch() as watch:
+            rows = self.embedder.embed(texts, "passage")
+        share = Timing(watch.ms / n_computed, watch.live) if n_computed else STORED
+        for trace, is_stored in zip(batch, stored, strict=True):
+            if trace.id in wanted:
+                self.shares[trace.id] = STORED if is_stored else share
+        return rows
 
     def ordered(self, traces: Sequence[Trace]) -> Sequence[int]:
         """Places in `traces`. Raises DataError for traces without a time that need one."""

@@ -10,11 +10,13 @@ from typing import Any
 from runner.report.blocks import EVERYWHERE, FILES, Cell, Chart, Fact, Matrix, Note, Section, Table, section
 from runner.report.document import Document
 from runner.report.metric import Value, four, interval, label
+from runner.report.reporting import Pipeline
 from runner.report.sweep import Sweep
 from runner.system.folder import identities
 from runner.words.wording import Wording
 
 SPREAD = ("mean", "p10", "p50", "p90")
+PIPELINE = Pipeline(("dataset", "embedder"))  # with the judge, where it was asked: run_facts
 OUTLIERS = 20  # named at most
 
 Traces = Mapping[str, Any]  # `trace` of summary.json
@@ -25,14 +27,19 @@ def sections(document: Document) -> Iterator[Section | None]:
     if not traces:
         return
     unknown = _unknown(traces, say)
+    not_judged = Note(say("trace.not_judged"), "quiet") if traces.get("completion_not_judged") else None
+    latency = (document.summary.get("timing") or {}).get("latency") or {}
+    shared = Note(say("trace.embedding_share"), "quiet") if "embedding_share" in latency else None
     if not traces.get("domains"):
-        yield section("traces", say("trace.title"), unknown)
+        yield section("traces", say("trace.title"), unknown, not_judged, shared)
         return
     least = _least_alike(traces, say)
     yield section(
         "traces",
         say("trace.title"),
         unknown,
+        not_judged,
+        shared,
         section("", say("trace.domains"), _domains(traces, say), _chart({"": traces}, say)),
         section("", say("trace.shares"), _shares(traces, say), Note(say("trace.shares_explain"), "quiet"), media=FILES),
         section("", say("trace.rules"), _rules(traces, say)),
@@ -50,12 +57,15 @@ def _unknown(traces: Traces, say: Wording) -> Note | None:
 
 
 def run_facts(run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The profile that scores are weighed by, and how novelty is measured, with the order of traces it depends on."""
+    """The profile that scores are weighed by, how novelty is measured, with the order of traces it depends on, and the
+    judge, where it was asked."""
     choices, settings = run.get("choices") or {}, (run.get("config") or {}).get("novelty") or {}
     if choices.get("profile") and "trace_weights" in identities(run)[0]:
         yield "profile", choices["profile"]
     if novelty := choices.get("novelty"):
         yield "novelty", f"{novelty} (order={settings.get('order')})" if settings else novelty
+    if choices.get("judge") and "judge" in (run.get("identity") or {}):
+        yield "judge", choices["judge"]
 
 
 def sweep_sections(sweep: Sweep) -> Iterator[Section | None]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from plugins.agent.scripted import ScriptedAgent
+from plugins.agent.scripted import ScriptedAgent, kind_named
 from plugins.reranker.none import NoReranker
 from runner.errors import ReplyError
 from runner.records import Assessment, Trajectory
@@ -128,3 +129,34 @@ def test_a_reranker_that_fails_each_time_ends_in_an_answer_from_what_is_there(qu
 
 def test_the_same_question_is_answered_the_same() -> None:
     assert run("alerts wizardry", NoReranker()) == run("alerts wizardry", NoReranker())
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Which FAQ entries speak of mail?", {"doc_type": "faq"}),
+        ("자주 묻는 질문에 메일이 있나요?", {"doc_type": "faq"}),
+        ("내보내기 오류 해결 가이드가 있나요?", {"guide_type": "troubleshooting"}),
+        ("Is there a troubleshooting guide?", {"guide_type": "troubleshooting"}),
+        ("예산 가이드를 찾아 줘", {"doc_type": "guide"}),
+        ("개발 가이드라인은?", {}),
+        ("Who is misguided?", {}),
+    ],
+)
+def test_kinds_of_documents_that_a_question_names(question: str, expected: dict[str, str]) -> None:
+    assert kind_named(question) == expected
+
+
+def test_a_kind_that_is_named_is_searched_for_and_comes_first() -> None:
+    corpus = sectioned(a=[("", "mail of a budget")], b=[("", "mail arrives")], c=[("", "mail by post")])
+    kinds = {"a": "guide", "b": "faq", "c": "guide"}
+    documents = [replace(each, metadata={"doc_type": kinds[each.id]}) for each in corpus.documents]
+    found = run("FAQ about mail", NoReranker(), corpus=replace(corpus, documents=documents))
+    assert steps(found)[:2] == [("search_all", "FAQ about mail"), ("search_by_metadata", "FAQ about mail", "faq")]
+    assert found.calls[1].said.ranked[0] == "b#0"
+
+
+def test_a_kind_that_the_corpus_lacks_is_not_searched_for() -> None:
+    assert "search_by_metadata" not in [
+        call.tool for call in run("A troubleshooting guide about mail?", NoReranker()).calls
+    ]

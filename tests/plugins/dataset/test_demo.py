@@ -4,8 +4,11 @@ from typing import Any
 import pytest
 import yaml
 
+from plugins.dataset.beir import BeirDataset
+from plugins.dataset.csv import CsvDataset
 from plugins.dataset.demo import DemoDataset
 from plugins.dataset.faq_guide import STEPS, FaqGuideDataset
+from plugins.dataset.hf import HfDataset
 from plugins.dataset.jsonl import JsonlDataset
 from plugins.dataset.links import LinksDataset
 from plugins.dataset.squad import SquadDataset
@@ -15,7 +18,18 @@ from runner.text.chunking import AT_HEADINGS, PLAIN
 
 CONF = Path(__file__).parents[3] / "conf" / "dataset"
 CLASSES: list[Any] = [
-    *(DemoDataset, FaqGuideDataset, JsonlDataset, LinksDataset, SquadDataset, TrecDataset, VaultDataset)
+    *(
+        BeirDataset,
+        CsvDataset,
+        DemoDataset,
+        FaqGuideDataset,
+        HfDataset,
+        JsonlDataset,
+        LinksDataset,
+        SquadDataset,
+        TrecDataset,
+        VaultDataset,
+    )
 ]
 
 

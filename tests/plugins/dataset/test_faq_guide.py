@@ -31,7 +31,7 @@ def built_in() -> DataSet:
 def test_what_comes_with_the_program_is_without_fault(built_in: DataSet) -> None:
     assert built_in.problems == ()
     kinds = Counter((document.metadata["doc_type"], document.language) for document in built_in.corpus.documents)
-    assert kinds == {("faq", "ko"): 12, ("guide", "ko"): 8, ("faq", "en"): 12, ("guide", "en"): 8}
+    assert kinds == {("faq", "ko"): 16, ("guide", "ko"): 15, ("faq", "en"): 16, ("guide", "en"): 15}
     asked = Counter((query.language, query.answerable) for query in built_in.queries)
     assert asked == {("ko", True): 32, ("ko", False): 6, ("en", True): 32, ("en", False): 6}
     for query in built_in.queries:
@@ -89,6 +89,14 @@ def test_all_files_or_none(tmp_path: Path) -> None:
     problems = FaqGuideDataset(faq=faq, guide=absent, queries=absent).preflight()
     assert [(each.key, each.exit_code) for each in problems] == [("dataset.guide", 2), ("dataset.queries", 1)]
     assert FaqGuideDataset().preflight() == []
+
+
+def test_documents_without_questions(tmp_path: Path) -> None:
+    files = {name: lines(tmp_path / f"{name}.jsonl", [{"id": name, "text": "text"}]) for name in ("faq", "guide")}
+    dataset = FaqGuideDataset(**files)
+    assert dataset.preflight() == []
+    data = dataset.load()
+    assert ([document.id for document in data.corpus.documents], list(data.queries)) == (["faq", "guide"], [])
 
 
 def test_an_id_in_both_collections_or_both_files_of_questions(tmp_path: Path) -> None:

@@ -37,6 +37,13 @@ def test_a_corpus_and_its_queries(tmp_path: Path) -> None:
     assert data.problems == ()
 
 
+def test_documents_without_questions(tmp_path: Path) -> None:
+    without = dataset(tmp_path, queries=None)
+    assert without.preflight() == []
+    data = without.load()
+    assert ([document.id for document in data.corpus.documents], list(data.queries)) == (["a", "b"], [])
+
+
 def test_documents_are_cut_as_the_settings_say(tmp_path: Path) -> None:
     data = dataset(tmp_path, chunker=Cutter(max_chars=20)).load()
     assert [chunk.text for chunk in data.corpus.chunks] == [

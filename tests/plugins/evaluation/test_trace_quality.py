@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from plugins.embedder.lsa import LsaEmbedder
 from plugins.embedder.none import NoEmbedder
 from plugins.evaluation.trace_quality import NAMES, TOOL_NAMES, TraceQuality
+from plugins.judge.lexical import LexicalJudge
 from plugins.novelty.local import LocalNovelty
 from runner.domains.traces.records import Trace
 from runner.errors import ConfigError
 from runner.metrics.profile import AutoProfile, ProfileChoice, named, shipped
 from runner.metrics.tool_use import ToolUse
-from runner.protocols import Embedder, Workspace
-from runner.records import DataProblem
+from runner.protocols import Embedder, Judge, Workspace
+from runner.records import DataProblem, Judgement
 from runner.system.store import Store
 from tests.runner.domains.traces.examples import finance, recovering, trace
 
@@ -48,13 +49,20 @@ class Counts:
 
 
 def evaluation(
-    *traces: Trace, profile: ProfileChoice | None = None, embedder: Embedder | None = None, **novelty: Any
+    *traces: Trace,
+    profile: ProfileChoice | None = None,
+    embedder: Embedder | None = None,
+    judge: Judge | None = None,
+    judge_completion: bool = True,
+    **novelty: Any,
 ) -> TraceQuality:
     return TraceQuality(
         dataset=Given(traces),
         profile=profile or AutoProfile(),
         profiles=dict(shipped()),
         novelty=LocalNovelty(embedder=embedder or NoEmbedder(), **novelty),
+        judge=judge or LexicalJudge(),
+        judge_completion=judge_completion,
     )
 
 
@@ -200,8 +208,77 @@ def test_language_is_told_or_found(tmp_path: Path) -> None:
 
 
 def test_what_it_cannot_do_without() -> None:
-    parts: dict[str, Any] = {"profile": AutoProfile(), "novelty": LocalNovelty(embedder=NoEmbedder())}
+    novelty = LocalNovelty(embedder=NoEmbedder())
+    parts: dict[str, Any] = {"profile": AutoProfile(), "novelty": novelty, "judge": LexicalJudge()}
     with pytest.raises(ConfigError, match="dataset: holds no traces; dataset=traces does"):
         TraceQuality(dataset=object(), profiles=dict(shipped()), **parts)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"evaluation\.profiles: the profile 'default' is missing"):
         TraceQuality(dataset=Given([]), profiles={}, **parts)
+
+
+# --- whether the task was done ----------------------------------------------------------------------
+
+
+class Says:
+    """A judge of one answer."""
+
+    on_failure: Literal["zero", "exclude"] = "zero"
+
+    def __init__(self, said: Judgement, on_failure: Literal["zero", "exclude"] = "zero") -> None:
+        self.said, self.on_failure = said, on_failure
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
+        self.asked.append((rubric, fields))
+        return self.said
+
+
+def test_a_judge_is_shown_the_task_the_steps_and_the_result_and_nothing_that_tells_success(tmp_path: Path) -> None:
+    judge = Says(Judgement(0.75, "Almost."))
+    row = rows_of(evaluation(finance(), judge=judge), tmp_path)["finance-1"]
+    assert row["metrics"]["task_completion"] == 0.75
+    ((rubric, fields),) = judge.asked
+    assert rubric == "task_completion"
+    assert fields == {
+        "objective": "Analyze TSMC Q4 earnings",
+        "steps": [f"{step.type}: {' '.join(filter(None, (step.tool, step.content)))}" for step in finance().steps],
+        "result": finance().summary,
+        "language": "en",
+    }
+
+
+@pytest.mark.parametrize(("on_failure", "value"), [("zero", 0.0), ("exclude", None)])
+def test_a_failed_judgement_counts_as_the_judge_says(
+    on_failure: Literal["zero", "exclude"], value: float | None, tmp_path: Path
+) -> None:
+    subject = evaluation(finance(), judge=Says(Judgement(None, "", "no score"), on_failure))
+    assert rows_of(subject, tmp_path)["finance-1"]["metrics"]["task_completion"] == value
+    case = subject.load().cases[0]
+    output = asyncio.run(subject.run(case))
+    failed = {"task_completion": Judgement(None, "", "no score")}
+    assert subject.score(case, output, failed).unscored == ("task_completion",)
+    assert subject.score(case, None, {}).unscored == (*NAMES, "task_completion")
+
+
+@pytest.mark.parametrize("others", [{}, {"judge": Says(Judgement(1.0)), "judge_completion": False}])
+def test_a_judge_of_words_is_not_asked_and_no_judge_where_nobody_wants_it(tmp_path: Path, others: Any) -> None:
+    subject = evaluation(finance(), **others)
+    assert "task_completion" not in rows_of(subject, tmp_path)["finance-1"]["metrics"]
+    assert asyncio.run(subject.check_judge()) == {}
+    assert subject.idle == ("judge",)
+    assert "judge" not in subject.load().identity
+    assert subject.sums([]) == ({} if others else {"trace": {"completion_not_judged": True}})
+
+
+# --- time -------------------------------------------------------------------------------------------
+
+
+def test_embedding_is_told_as_a_share_of_a_batch_where_anything_is_embedded(tmp_path: Path) -> None:
+    def timings(subject: TraceQuality) -> dict[str, Any]:
+        rows_of(subject, tmp_path)
+        return dict(asyncio.run(subject.run(subject.load().cases[0])).timings)
+
+    assert timings(evaluation(finance())) == {}
+    told = timings(evaluation(finance(), embedder=Counts()))
+    assert list(told) == ["embedding_share", "scoring"]
+    assert all(timing.ms > 0 and timing.live for timing in told.values())

@@ -62,3 +62,50 @@ def test_nothing_of_use() -> None:
 def test_titles_and_sections_count() -> None:
     chunk = Candidate("x#0", "Press save.", "Budget", {"section": "Alerts"})
     assert assessed("How do budget alerts arrive?", chunk).missing == ("arrive",)
+
+
+# --- what one document says leads to the next -----------------------------------------------------
+
+GUIDES = {
+    "gpu": ("GPU costs", "To split GPU costs by job, the meter collector has to be there."),
+    "meter": ("Meter collector", "Open [Integrations] and copy the command. Your tablets are not supported."),
+    "links": ("Integrations", "Only technical leads see this page."),
+    "other": ("Budgets", "A budget sends mail. Some tablets can be chosen."),
+    "more": ("Reports", "Reports of a budget come by mail."),
+}
+QUESTION = "Can GPU costs be split on tablets?"
+
+
+def led(asked: list[str], *names: str, question: str = QUESTION) -> Assessment:
+    documents = {name: f"# {title}\n\n{text}" for name, (title, text) in GUIDES.items()}
+    reranker = LexicalReranker()
+    with TemporaryDirectory() as folder:
+        corpus = corpus_of(documents, titles={name: title for name, (title, _) in GUIDES.items()})
+        reranker.prepare(corpus, workspace(Path(folder)))
+    candidates = [Candidate(f"{name}#0", GUIDES[name][1], GUIDES[name][0]) for name in names]
+    return reranker.rerank(Query("q", question, True, {}), candidates, [question, *asked])
+
+
+def test_a_word_that_is_missing_is_searched_for_with_what_leads_on() -> None:
+    said = led([], "gpu")
+    assert (said.sufficient, said.next_action) == (False, "search_again")
+    assert said.refined_query == "tablets meter collector"
+
+
+def test_what_it_leads_to_stands_behind_the_first_three() -> None:
+    before = led(["something else"], "gpu", "other", "links", "more", "meter")
+    assert before.refined_query == "tablets meter collector"
+    said = led(["tablets meter collector"], "gpu", "other", "links", "more", "meter")
+    assert said.ranked[:2] == before.ranked[:2] == ("gpu#0", "other#0")
+    assert "meter#0" in said.ranked[2:4]
+
+
+def test_what_holds_one_word_of_a_lead_is_not_what_it_leads_to() -> None:
+    said = led(["tablets meter collector"], "gpu", "other", "more")
+    assert said.ranked[0] == "gpu#0"
+    assert said.next_action is None
+
+
+def test_nothing_is_searched_for_that_no_other_chunk_holds() -> None:
+    said = led([], "gpu", question="Can GPU costs be split on zebras?")
+    assert said.next_action is None

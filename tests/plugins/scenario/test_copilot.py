@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,13 +15,14 @@ from plugins.scenario.copilot import CopilotScenarios
 from runner.domains.memory.copilot import search_text
 from runner.domains.memory.records import Conversation, Remembered
 from runner.text.language import detect_language
+from runner.text.words import all_forms, content_words
 
 ROOT = Path(__file__).resolve().parents[3]
 About = Literal["faq_guide", "demo"]
 DATA: Mapping[About, Any] = {"faq_guide": FaqGuideDataset, "demo": DemoDataset}
-TALKS = {"faq_guide": ("cost", "setup", "billing"), "demo": ("team", "usage", "security")}
+TALKS = {"faq_guide": ("cost", "setup", "billing", "hops"), "demo": ("team", "usage", "security")}
 CATEGORIES = {
-    "faq_guide": {"document", "follow_up", "recall", "mixed", "unanswerable"},
+    "faq_guide": {"document", "follow_up", "multi_hop", "recall", "mixed", "unanswerable"},
     "demo": {"document", "follow_up", "by_plan", "recall", "mixed", "unanswerable"},
 }
 both = pytest.mark.parametrize("about", list(DATA))
@@ -56,7 +58,7 @@ def test_every_question_is_a_turn_and_what_is_known_of_it_fits_its_category(abou
             assert probe.question == talk.turns[probe.after_turn].user
             assert detect_language(probe.question) == talk.language
             if probe.category != "follow_up":  # with another question of either kind
-                assert bool(probe.notes) == (probe.category in ("document", "by_plan", "mixed")), probe.id
+                assert bool(probe.notes) == (probe.category in ("document", "by_plan", "multi_hop", "mixed")), probe.id
             assert probe.answerable == (probe.category != "unanswerable")
             assert probe.expected or probe.category not in ("recall", "mixed")
 
@@ -65,7 +67,7 @@ def test_every_question_is_a_turn_and_what_is_known_of_it_fits_its_category(abou
 @pytest.mark.parametrize("language", ["ko", "en"])
 def test_both_languages_have_all_categories(about: About, language: str) -> None:
     counts = Counter(probe.category for talk in talks(about) if talk.language == language for probe in talk.probes)
-    assert set(counts) == CATEGORIES[about] and sum(counts.values()) == 33
+    assert set(counts) == CATEGORIES[about] and sum(counts.values()) == {"faq_guide": 45, "demo": 33}[about]
 
 
 @both
@@ -94,12 +96,41 @@ def test_questions_that_go_on_are_searched_behind_the_one_before_and_others_are_
     for talk in talks(about):
         for probe in talk.probes:
             text = found[f"{talk.id}/{probe.id}"]
-            if probe.category in ("document", "mixed"):
+            if probe.category in ("document", "multi_hop", "mixed"):
                 assert text == probe.question
     follow_ups = [id for talk in talks(about) for probe in talk.probes if probe.category == "follow_up"
                   if found[id := f"{talk.id}/{probe.id}"] == probe.question]  # fmt: skip
     left = {"faq_guide": [], "demo": ["ko-security/grace", "ko-security/how-far", "en-security/grace"]}
     assert follow_ups == left[about]  # nothing in their words shows that they go on
+
+
+def hops() -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Question, gold documents in the order in which one leads to the next, and known answers."""
+    return [
+        (probe.question, probe.notes, probe.answers)
+        for talk in talks("faq_guide")
+        for probe in talk.probes
+        if probe.category == "multi_hop" and probe.answers
+    ]
+
+
+def test_what_needs_several_searches_is_answered_by_the_last_document_alone() -> None:
+    texts = {document.id: document.text for document in FaqGuideDataset().load().corpus.documents}
+    assert len(hops()) == 20
+    for question, notes, (answer,) in hops():
+        assert answer in texts[notes[-1]], question
+        assert all(answer not in texts[note] for note in notes[:-1]), question
+
+
+def test_a_document_names_what_leads_to_the_next() -> None:
+    """A word that the question lacks, and that few other documents hold."""
+    documents = FaqGuideDataset().load().corpus.documents
+    forms = {each.id: all_forms(content_words(f"{each.title} {each.text}")) for each in documents}
+    for question, notes, _ in hops():
+        asked = all_forms(content_words(question))
+        for one, other in pairwise(notes):
+            shared = (forms[one] & forms[other]) - asked
+            assert any(sum(form in held for held in forms.values()) <= 4 for form in shared), (question, one, other)
 
 
 def test_the_example_of_the_design() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import asdict
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -13,41 +14,52 @@ import pytest
 
 from plugins.scenario.synthetic import FOLDER, SyntheticScenarios
 from runner.domains.memory.phrases import Phrases, Slot
-from runner.domains.memory.records import Conversation
+from runner.domains.memory.records import Conversation, Probe
 from runner.domains.memory.timeline import current_facts, said
 from runner.text.shown import shows, shows_inside
 
-CONVERSATIONS, PROBLEMS = SyntheticScenarios(conversations=80).load()
-PROBES = [(conversation, probe) for conversation in CONVERSATIONS for probe in conversation.probes]
-DIGEST = "import tests.plugins.scenario.test_synthetic as t; print(t.digest(t.SyntheticScenarios().load()[0]))"
+DIGEST = "import tests.plugins.scenario.test_synthetic as t; print(t.digest(t.few()))"
 
 
-def digest(conversations: list[Conversation]) -> str:
-    text = json.dumps([asdict(each) for each in conversations], ensure_ascii=False, sort_keys=True)
+@cache
+def conversations() -> list[Conversation]:
+    return SyntheticScenarios(conversations=80).load()[0]
+
+
+def probes() -> list[tuple[Conversation, Probe]]:
+    return [(conversation, probe) for conversation in conversations() for probe in conversation.probes]
+
+
+def digest(made: list[Conversation]) -> str:
+    text = json.dumps([asdict(each) for each in made], ensure_ascii=False, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def few(seed: int = 42) -> list[Conversation]:
+    return SyntheticScenarios(conversations=8, seed=seed).load()[0]
 
 
 def test_the_same_seed_makes_the_same_bytes_in_every_process() -> None:
     env = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(sys.path)}
     other = subprocess.run([sys.executable, "-c", DIGEST], env=env, capture_output=True, text=True, check=True)
-    assert digest(SyntheticScenarios().load()[0]) == other.stdout.strip()
-    assert digest(SyntheticScenarios(seed=43).load()[0]) != other.stdout.strip()
+    assert digest(few()) == other.stdout.strip()
+    assert digest(few(43)) != other.stdout.strip()
 
 
 def test_more_conversations_leave_the_first_ones_as_they_are() -> None:
-    assert SyntheticScenarios(conversations=7).load()[0] == CONVERSATIONS[:7]
+    assert SyntheticScenarios(conversations=7).load()[0] == conversations()[:7]
 
 
 def test_lengths_languages_and_tenants_are_spread() -> None:
-    lengths = [len(each.turns) for each in CONVERSATIONS]
+    lengths = [len(each.turns) for each in conversations()]
     assert 10 <= min(lengths) < 20
     assert 150 < max(lengths) <= 200
-    assert Counter(each.language for each in CONVERSATIONS) == {"ko": 40, "en": 40}
-    assert Counter((each.language, each.tenant) for each in CONVERSATIONS) == {
+    assert Counter(each.language for each in conversations()) == {"ko": 40, "en": 40}
+    assert Counter((each.language, each.tenant) for each in conversations()) == {
         (language, f"tenant-{n}"): 10 for language in ("ko", "en") for n in (1, 2, 3, 4)
     }
-    assert len({each.id for each in CONVERSATIONS}) == 80
-    assert PROBLEMS == ()
+    assert len({each.id for each in conversations()}) == 80
+    assert SyntheticScenarios(conversations=7).load()[1] == ()
 
 
 def test_settings_are_kept() -> None:
@@ -62,12 +74,12 @@ def test_settings_are_kept() -> None:
 
 
 def test_shares_come_out_as_they_were_set() -> None:
-    without = sum(not probe.answerable for _, probe in PROBES) / len(PROBES)
+    without = sum(not probe.answerable for _, probe in probes()) / len(probes())
     assert 0.10 < without < 0.20
     many, _ = SyntheticScenarios(conversations=40, updates=0.9, unanswerable=0.5).load()
     asked = [probe for each in many for probe in each.probes]
     assert 0.4 < sum(not probe.answerable for probe in asked) / len(asked) < 0.6
-    assert _changed(many) > 1.5 * _changed(CONVERSATIONS)
+    assert _changed(many) > 1.5 * _changed(conversations())
 
 
 def _changed(conversations: list[Conversation]) -> float:
@@ -77,21 +89,21 @@ def _changed(conversations: list[Conversation]) -> float:
 
 
 def test_a_value_is_said_in_its_turn_and_in_no_other() -> None:
-    for conversation in CONVERSATIONS:
+    for conversation in conversations():
         texts = {turn.number: said(turn) for turn in conversation.turns}
         for fact in conversation.facts.values():
             assert [number for number, text in texts.items() if shows(text, fact.forms)] == [fact.turn], fact
 
 
 def test_every_statement_names_its_key() -> None:
-    for conversation in CONVERSATIONS:
+    for conversation in conversations():
         for fact in conversation.facts.values():
             user = conversation.turns[fact.turn - 1].user
             assert all(word in user for word in fact.key.split()), (fact, user)
 
 
 def test_probes_expect_what_is_true_and_forbid_what_was() -> None:
-    for conversation, probe in PROBES:
+    for conversation, probe in probes():
         current = current_facts(conversation.facts.values(), probe.after_turn)
         expected = [conversation.facts[id] for id in probe.expected]
         assert all(current[fact.key] is fact for fact in expected)
@@ -110,7 +122,7 @@ def test_probes_expect_what_is_true_and_forbid_what_was() -> None:
 
 def test_what_cannot_be_answered_was_never_told() -> None:
     keys = {language: [slot.key for slot in slots_of(language)] for language in ("ko", "en")}
-    for conversation, probe in PROBES:
+    for conversation, probe in probes():
         if not probe.answerable:
             asked = [key for key in keys[str(conversation.language)] if re.search(rf"(?<!\w){key}", probe.question)]
             assert asked
@@ -118,7 +130,7 @@ def test_what_cannot_be_answered_was_never_told() -> None:
 
 
 def test_ages_of_what_is_asked_for_are_spread_evenly() -> None:
-    long = [each for each in CONVERSATIONS if len(each.turns) >= 120]
+    long = [each for each in conversations() if len(each.turns) >= 120]
     ages = Counter(
         sum(probe.after_turn - each.facts[probe.expected[0]].turn >= edge for edge in (5, 10, 20, 50, 100))
         for each in long
@@ -130,7 +142,7 @@ def test_ages_of_what_is_asked_for_are_spread_evenly() -> None:
 
 
 def test_probes_are_asked_in_order_at_checkpoints() -> None:
-    for conversation in CONVERSATIONS:
+    for conversation in conversations():
         turns = [probe.after_turn for probe in conversation.probes]
         assert turns == sorted(turns)
         assert all(turn % 5 == 0 or turn == len(conversation.turns) for turn in turns)
@@ -139,10 +151,10 @@ def test_probes_are_asked_in_order_at_checkpoints() -> None:
 
 
 def test_the_code_of_a_tenant_is_told_to_it_alone() -> None:
-    codes = {canary for _, probe in PROBES for canary in probe.canaries}
+    codes = {canary for _, probe in probes() for canary in probe.canaries}
     assert len(codes) == 4
     own = {}
-    for conversation in CONVERSATIONS:
+    for conversation in conversations():
         everything = "\n".join(map(said, conversation.turns))
         (own[conversation.tenant],) = told = {code for code in codes if shows_inside(everything, [code])}
         assert all(set(probe.canaries) == codes - told for probe in conversation.probes)
@@ -155,7 +167,7 @@ AFTER_VOWEL = {"는", "를", "가", "로", "예요", "와", "군요"}
 
 def test_korean_particles_fit() -> None:
     seen: Counter[str] = Counter()
-    for conversation in CONVERSATIONS:
+    for conversation in conversations():
         for fact in conversation.facts.values() if conversation.language == "ko" else ():
             text = said(conversation.turns[fact.turn - 1])
             assert not re.search(r"[\[\]{}]", text)

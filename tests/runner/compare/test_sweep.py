@@ -98,17 +98,19 @@ def test_the_lead_of_the_best_is_adjusted_over_all_pairs_of_runs(tmp_path: Path)
     assert third["p_holm"] >= first["p_holm"]
 
 
-def test_runs_that_are_equal_are_all_near_the_best_seldom_otherwise() -> None:
-    """Over all pairs, the chance that any of four equal runs is taken for worse than the best stays below 5 %."""
+@pytest.mark.parametrize(("trials", "most"), [(50, 0.12), pytest.param(300, 0.08, marks=pytest.mark.slow)])
+def test_runs_that_are_equal_are_all_near_the_best_seldom_otherwise(trials: int, most: float) -> None:
+    """Over all pairs, the chance that any of four equal runs is taken for worse than the best stays below 5 %: `most`
+    are 2.4 standard errors more."""
     drawn, wrong = np.random.default_rng(7), 0
-    for trial in range(300):
+    for trial in range(trials):
         values = drawn.normal(0, 1, (60, 4))
         best = int(values.mean(axis=0).argmax())
         others = [column for column in range(4) if column != best]
         found = paired.compare_means(np.repeat(values[:, [best]], 3, axis=1), values[:, others], seed=trial)
         p = adjusted_over_pairs({str(n): one for n, one in zip(others, found, strict=True)}, 4)
         wrong += any(value < 0.05 for value in p.values())
-    assert wrong / 300 <= 0.08  # 5 % and 2.4 standard errors
+    assert wrong / trials <= most
 
 
 def test_the_best_of_fifty_runs_is_told_from_those_that_are_worse(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
+from hydra.errors import MissingConfigException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from yaml import YAMLError
@@ -200,6 +202,29 @@ def test_files_of_the_program_are_parsed_again_only_when_they_change(
     assert len(loads) == len(set(loads)) > 0
     (package / "config.yaml").write_text("a: 1000\n")
     assert composed() == {"a": 1000}
+
+
+def test_folders_of_the_program_are_listed_again_only_when_they_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = tmp_path / "listed_conf" / "group"
+    group.mkdir(parents=True)
+    (group.parent / "__init__.py").write_text("")
+    (group / "one.yaml").write_text("a: 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def listed() -> list[str]:
+        with initialize_config_module("listed_conf", version_base="1.3"):
+            hydra_internals.remember_files()
+            files = hydra_internals.repository(GlobalHydra.instance().config_loader(), [])
+            assert files.get_group_options("", ObjectType.GROUP) == ["group", "hydra"]
+            with pytest.raises(MissingConfigException, match="nothing"):
+                compose("nothing")
+            return list(files.get_group_options("group", ObjectType.CONFIG))
+
+    assert listed() == listed() == ["one"]
+    (group / "other.yaml").write_text("a: 2\n")
+    assert listed() == ["one", "other"]
 
 
 def test_yaml_is_written_as_by_omegaconf() -> None:

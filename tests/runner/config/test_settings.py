@@ -20,12 +20,13 @@ def test_choices_settings_and_nested_choices() -> None:
 
 def test_everything_that_is_wrong_at_once() -> None:
     found = problems(
-        "memroy=window", "memory=windw", "memory/store=rediss", "retriever=keyword", "context.tokens=1", "session="
+        "memroy=window", "memory=windw", "memory/store=rediss", "suggester=hybrid", "context.tokens=1", "session="
     )
     assert found[:3] == [
         "memory: no choice 'windw'; did you mean 'window'?",
         "memory/store: no choice 'rediss'; did you mean 'redis'?",
-        "retriever: chat has no retriever; it uses embedder, generator, judge, memory, provider",
+        "suggester: chat has no suggester; it uses agent, dataset, embedder, generator, judge, memory, provider, "
+        "reranker, retriever, tokenizer",
     ]
     assert "memroy: unknown setting; did you mean 'memory'?" in found
     assert any(problem.startswith("context.tokens: unknown setting") for problem in found)

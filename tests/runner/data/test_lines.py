@@ -127,3 +127,26 @@ def test_a_utf16_file_is_named_as_such(tmp_path: Path, encoding: str) -> None:
 )
 def test_values_in_messages(value: object, text: str) -> None:
     assert described(value) == text
+
+
+HINT = "not JSON Lines; dataset=csv reads it, and `python -m runner import` makes JSON Lines of questions and answers"
+
+
+@pytest.mark.parametrize(
+    ("content", "form"),
+    [
+        ("id,query,답변\n1,2,3\n".encode(), "a CSV file"),
+        ("질문;답변\n1;2\n".encode("cp949"), "a CSV file"),
+        (b'\xef\xbb\xbf"id"\t"query"\n', "a CSV file"),
+        (b"PK\x03\x04\x14\x00", "an Excel file"),
+        (b"PAR1\x15\x04", "a Parquet file"),
+    ],
+)
+def test_a_table_is_named_as_one(tmp_path: Path, content: bytes, form: str) -> None:
+    with pytest.raises(DataError) as raised:
+        read(tmp_path, content)
+    assert str(raised.value) == f"dataset.queries: {tmp_path}/x.jsonl is {form}, {HINT}"
+
+
+def test_a_bad_first_line_is_no_table(tmp_path: Path) -> None:
+    assert read(tmp_path, b'nonsense, of "a": kind\n{"a":1}\n')[0] == [(2, {"a": 1})]

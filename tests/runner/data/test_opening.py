@@ -1,10 +1,12 @@
 """Files and folders that the configuration names and that are not there, or are something else."""
 
+import gzip
 import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 from runner.data.files import missing_files, missing_folder, open_file, open_folder, read_text
@@ -102,3 +104,34 @@ def test_what_is_missing_is_known_before_it_is_read(tmp_path: Path) -> None:
         2,
         1,
     )
+
+
+PACKING = {
+    "gzip": gzip.compress,
+    "zstd": lambda data: pyarrow.compress(data, codec="zstd", asbytes=True),
+}
+
+
+@pytest.mark.parametrize("kind", PACKING)
+def test_packed_files_are_read_as_what_is_in_them(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "x.jsonl"
+    lines = [b'{"n":%d}\n' % number for number in range(300_000)]
+    path.write_bytes(PACKING[kind](b"".join(lines)))
+    with open_file(str(path), "dataset.queries", DataError) as file:
+        assert file.readline() == lines[0]
+        file.seek(len(lines[0]) + len(lines[1]))
+        assert file.readline() == lines[2]
+        file.seek(0)
+        assert file.read() == b"".join(lines)
+    assert len(list(read_jsonl(str(path), "dataset.queries", ProblemLog(strict=True), DataError))) == 300_000
+
+
+@pytest.mark.parametrize("kind", PACKING)
+def test_packed_files_that_are_cut_off(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(PACKING[kind](b'{"n":1}\n' * 1000)[:-5])
+    expected = f"dataset.queries: cannot read {path}: its {kind} data are damaged or cut off"
+    assert message(read_text, path) == expected
+    with pytest.raises(DataError) as raised:
+        list(read_jsonl(str(path), "dataset.queries", ProblemLog(), DataError))
+    assert str(raised.value) == expected

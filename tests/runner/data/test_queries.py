@@ -121,10 +121,13 @@ def test_ids_and_texts_become_nfc(tmp_path: Path) -> None:
             {"expected_notes": {"a": 1.5}},
             "expected_notes: expected a whole number as the grade of 'a', found number 1.5",
         ),
-        ({"expected_notes": []}, "expected_notes: an answerable question needs at least one gold note, found none"),
+        (
+            {"expected_notes": []},
+            "expected_notes: an answerable question needs a gold note, known answers or the answer of a system",
+        ),
         (
             {"expected_notes": {"a": 0}},
-            "expected_notes: an answerable question needs at least one gold note, found none",
+            "expected_notes: an answerable question needs a gold note, known answers or the answer of a system",
         ),
         ({"answerable": False}, "expected_notes: a question with answerable=false has no gold, found some"),
         (
@@ -180,7 +183,7 @@ def test_missing_fields(tmp_path: Path, field: str) -> None:
     _, problems = read(tmp_path, line, GOOD | {"id": "good"})
     found = {"answerable": "expected true or false, found nothing"}.get(field, "expected text, found nothing")
     if field == "expected_notes":
-        found = "an answerable question needs at least one gold note, found none"
+        found = "an answerable question needs a gold note, known answers or the answer of a system"
     assert problems == [f"q.jsonl:1: {field}: {found}"]
 
 

@@ -112,6 +112,14 @@ def test_a_request_beyond_the_tokens_of_a_minute_goes_alone() -> None:
     assert virtual_time.run(main()) == pytest.approx([0, 61, 122])
 
 
+def test_tokens_of_a_minute_that_is_over_count_no_more() -> None:
+    async def main() -> list[float]:
+        asked = [Asked(1.0, tokens=60), Asked(1.0, tokens=60), Asked(1.0, tokens=30)]
+        return [one.at for one in await sent(limiter(tokens_per_minute=100), asked)]
+
+    assert virtual_time.run(main()) == pytest.approx([0, 61, 61])
+
+
 def test_who_gives_up_does_not_wait_for_the_minute_to_pass() -> None:
     async def main() -> list[float]:
         one, loop = limiter(requests_per_minute=1), asyncio.get_running_loop()
@@ -270,6 +278,8 @@ def test_one_limiter_for_a_server_and_a_key() -> None:
     assert shared(key) is shared(key)
     assert shared(key) is not shared(f"{key}-other")
     assert shared(key) is not shared(key, requests_per_minute=10)
+    limits = {"ceiling": 8, "requests_per_minute": None, "tokens_per_minute": None}
+    assert shared(key) is not limiter_of("http://127.0.0.1:2/v1", key, **limits)  # type: ignore[arg-type]
 
 
 def test_a_run_with_another_ceiling_goes_on_with_what_was_learnt() -> None:

@@ -66,6 +66,7 @@ def test_the_rubrics_and_what_they_see() -> None:
         ("faithfulness", "claims"): ["history", "question", "contexts", "claims"],
         ("link_reason", "score"): ["anchor", "context", "target", "reason"],
         ("memory", "graded"): ["question", "memory", "entities", "reference", "stale"],
+        ("task_completion", "score"): ["objective", "steps", "result"],
     }
 
 

@@ -149,7 +149,7 @@ async def test_what_is_wrong_with_one_request_fails_it(message: str, param: str 
     [
         ("<html>\n<h1>502 Bad Gateway</h1><hr>nginx</html>", "502 Bad Gateway nginx"),
         ('{"detail": "Not now"}', "Not now"),
-        ('{"detail": [{"loc": ["body"], "msg": "x"}]}', "[{'loc': ['body'], 'msg': 'x'}]"),
+        ('{"detail": [{"loc": ["body"], "msg": "x"}]}', "body: x"),
         ('{"error": "plain"}', "plain"),
         ('[{"error": {"message": "listed", "code": 400}}]', "listed"),
         ('{"message": "old vLLM", "code": {"odd": 1}}', "old vLLM"),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 
-import krippendorff
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from sklearn.metrics import cohen_kappa_score
 
 from runner.metrics.agreement import (
     Confusion,
@@ -65,6 +63,8 @@ def test_alpha_against_krippendorff(seed):
     random = np.random.default_rng(seed)
     votes = np.clip(random.random((30, 1)) + random.normal(0, 0.3, (30, 5)), 0, 1).round(int(random.integers(1, 9)))
     votes[random.random(votes.shape) < 0.4] = NO
+    import krippendorff
+
     expected = krippendorff.alpha(votes.T, level_of_measurement="interval")
     assert krippendorff_alpha(votes) == pytest.approx(expected, abs=1e-12)
 
@@ -129,6 +129,8 @@ def test_kappa_against_scikit_learn(seed, weights):
     random = np.random.default_rng(seed)
     first = random.integers(0, 4, 40)
     second = np.where(random.random(40) < 0.5, first, random.integers(0, 4, 40))
+    from sklearn.metrics import cohen_kappa_score  # here, for it takes a second to import
+
     expected = cohen_kappa_score(first, second, labels=range(4), weights=None if weights == "equal" else weights)
     assert cohen_kappa(first, second, 4, weights) == pytest.approx(expected)
 

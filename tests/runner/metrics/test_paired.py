@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,6 +57,26 @@ def test_the_interval_leaves_out_zero_where_mcnemar_has_p_below_5_percent(lost: 
         pairs = [(1.0, 0.0)] * lost + [(0.0, 1.0)] * won + [(1.0, 1.0)] * 20
         found = of_one(*zip(*pairs, strict=True), range=(0.0, 1.0))  # type: ignore[arg-type]
         assert found.leaves_out_zero == (mcnemar_p(lost, won) < 0.05), won
+
+
+def test_an_interval_that_ends_at_zero_does_not_leave_it_out_and_one_that_ends_at_the_margin_is_within() -> None:
+    found = replace(of_one([0.0, 0.0, 1.0], [1.0, 0.0, 1.0]), low=0.0, high=0.05)
+    assert not found.leaves_out_zero and found.is_within(0.05)
+    turned = replace(found, low=-0.05, high=0.0)
+    assert not turned.leaves_out_zero and turned.is_within(0.05)
+    assert not replace(found, high=0.0501).is_within(0.05) and not replace(turned, low=-0.0501).is_within(0.05)
+    assert replace(found, low=1e-12).leaves_out_zero and replace(turned, high=-1e-12).leaves_out_zero
+
+
+def test_a_range_that_begins_above_zero_is_as_wide_as_from_end_to_end() -> None:
+    same = of_one([3.0] * 10, [3.0] * 10, range=(1.0, 5.0))
+    assert same.high == pytest.approx(4 * (1 - 0.025 ** (1 / 10)), abs=1e-9)
+
+
+def test_sums_of_the_same_numbers_in_another_order_are_as_far_from_zero() -> None:
+    """Of 50 metrics of which all cases gain, only the two swaps of all or none go as far."""
+    gains = np.random.default_rng(3).random((12, 50))
+    assert swap_p(gains, seed=1).tolist() == [2 / 2**12] * 50
 
 
 def test_an_interval_of_a_difference_lies_within_what_a_metric_can_reach() -> None:

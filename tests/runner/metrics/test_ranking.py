@@ -69,6 +69,8 @@ def test_recall_and_map_divide_by_all_relevant_documents_even_beyond_k():
 
 def test_a_document_listed_twice_counts_once_at_its_best_rank():
     assert metrics(["a", "x", "a", "b"], {"a": 1, "b": 1}, 3) == metrics(["a", "x", "b"], {"a": 1, "b": 1}, 3)
+    assert metrics(["a", "a", "b"], {"a": 1, "b": 1}, 2) == metrics(["a", "b"], {"a": 1, "b": 1}, 2)
+    assert metrics(["a", "a", "x"], {"a": 1, "b": 1}, 2)["recall@2"] == 0.5
 
 
 def test_negative_grades_are_no_gain_and_no_loss():

@@ -28,10 +28,10 @@ def fail_second(folder: Path) -> Path:
 def test_the_table_shows_what_differs_and_the_main_metrics(tmp_path: Path) -> None:
     text = [" ".join(line.split()) for line in shown(write_sweep_folder(tmp_path / "s", (3, 5, 10)))]
     assert text[0] == "Sweep s"
-    assert "k Recall@k nDCG@k MRR Faithfulness Relevancy" in text
-    start = text.index("3 0.3000 0.7800 0.7200 0.8250 0.5800")
-    assert text[start + 1] == "[.25 .35] [.73 .83] [.67 .77] [.78 .88] [.53 .63]"
-    assert text[start + 4] == "10 *1.0000 0.7800 0.7200 0.8250 0.5800"
+    assert "k Recall@k nDCG@k MRR Faithfulness Relevancy Unanswerable F1" in text
+    start = text.index("3 0.3000 0.7800 0.7200 0.8250 0.5800 0.8000")
+    assert text[start + 1] == "[.25 .35] [.73 .83] [.67 .77] [.78 .88] [.53 .63] [.75 .85]"
+    assert text[start + 4] == "10 *1.0000 0.7800 0.7200 0.8250 0.5800 0.8000"
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])

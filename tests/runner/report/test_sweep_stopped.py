@@ -15,8 +15,8 @@ def test_runs_that_stopped_are_compared_over_the_cases_that_all_have_finished(tm
     report.write_sweep(folder)
     text = [" ".join(line.split()) for line in shown(folder)]
     assert "The runs have not finished the same cases (k=3: 4 of 10, k=5: 3 of 10)" in " ".join(text)
-    assert "3 0.2333 – – 1.0000 1.0000" in text  # (.1 + .2 + .4) / 3
-    assert "5 *0.4667 – – 1.0000 1.0000" in text
+    assert "3 0.2333 – – 1.0000 1.0000 –" in text  # (.1 + .2 + .4) / 3
+    assert "5 *0.4667 – – 1.0000 1.0000 –" in text
     assert sum(line.startswith("k Recall@k") for line in text) == 1
     assert any(line.startswith("Run the same command again to resume") for line in text)
     written = (folder / "summary.md").read_text(encoding="utf-8")
@@ -32,8 +32,11 @@ def test_completed_runs_keep_their_own_means_beside_a_run_that_stopped(tmp_path:
     folder = write_stopped_sweep(tmp_path / "s", {3: range(10), 5: range(10), 10: [1, 2]})
     report.write_sweep(folder)
     text = [" ".join(line.split()) for line in shown(folder)]
-    first, second = text.index("5 *0.5000 0.7800 0.7200 0.8250 0.5800"), text.index("5 *0.3000 – – 1.0000 1.0000")
-    assert first < text.index("10 partial") < second < text.index("10 0.1500 – – 1.0000 1.0000")
+    first, second = (
+        text.index("5 *0.5000 0.7800 0.7200 0.8250 0.5800 0.8000"),
+        text.index("5 *0.3000 – – 1.0000 1.0000 –"),
+    )
+    assert first < text.index("10 partial") < second < text.index("10 0.1500 – – 1.0000 1.0000 –")
     written = (folder / "summary.md").read_text(encoding="utf-8")
     assert "| 2 | 10 | partial | – |" in written
     assert "| 2 | 10 | partial | 0.15 [0.02, 0.87] (2) |" in written

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.records import Query, Ranking
+from runner.records import DataSet, Query, Ranking
 from runner.retrieval.rankings import documents
-from tests.corpora import corpus_of, question
+from tests.corpora import corpus_of, question, workspace
+from tests.plugins.evaluation.small_retrieval import retrieval
 from tests.runner.scripted_retrievers import Scripted, rank
 
 # --- depth is in documents ------------------------------------------------------------------------
@@ -48,6 +49,23 @@ def test_legs_too_are_searched_to_the_depth(tmp_path: Path) -> None:
 
     ranked = rank(Fused(crowded), [question("nothing")], tmp_path, corpus=crowded, depth=2)["q"].ranking
     assert documents(ranked.legs["keyword"], crowded).ids == ("z", "b")
+
+
+async def test_a_ranking_has_a_hundred_documents_whatever_k_is(tmp_path: Path) -> None:
+    """So that all k of a sweep share it, and deep cutoffs can be told later."""
+    wide = corpus_of({f"{number:03}": "x" for number in range(120)})
+
+    class Data:
+        def load(self) -> DataSet:
+            return DataSet(wide, (question("nothing"),))
+
+    for k, cutoffs, depth in ((2, [1], 100), (2, [1, 110], 110), (105, [1], 105)):
+        stage = retrieval(Data(), Scripted(wide), k=k, cutoffs=cutoffs)
+        cases = stage.load().cases
+        preparation = await stage.prepare(cases, workspace(tmp_path, stage.retriever))
+        assert preparation.facts["ranking_depth"] == depth
+        assert stage.rankings is not None
+        assert len(stage.rankings["q"].ranking.ids) == depth
 
 
 # --- documents ------------------------------------------------------------------------------------

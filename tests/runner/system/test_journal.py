@@ -56,11 +56,12 @@ FAILED = Judgement(None, error="refused")
 
 def test_reopening_keeps_finished_rows_and_lets_others_wait(tmp_path: Path) -> None:
     judged = row("d", judgements={"faithfulness": Judgement(0.5), "answer_relevancy": FAILED})
-    path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"), judged)
+    counted = row("e", judgements={"faithfulness": Judgement(0.0, error="refused")})  # a failure that counts as 0
+    path = write(tmp_path / "per_item.jsonl", row("a"), row("b", "failed"), row("c", "timeout"), judged, counted)
     with Journal(path) as again:
-        assert [id in again for id in "abcd"] == [True, False, False, False]
-        waiting = [again.earlier(id) for id in "abcd"]
-        assert [each and each["status"] for each in waiting] == [None, "failed", "timeout", "ok"]
+        assert [id in again for id in "abcde"] == [True, False, False, False, False]
+        waiting = [again.earlier(id) for id in "abcde"]
+        assert [each and each["status"] for each in waiting] == [None, "failed", "timeout", "ok", "ok"]
         again.append(row("b"))
         assert again.earlier("b") is None
     assert [json.loads(line)["id"] for line in path.read_bytes().splitlines()] == ["a", "b"]

@@ -22,6 +22,7 @@ OTHER_ROOMS = (
     "chat",
     "commands",
     "records",
+    "import",
     "plan",
     "projection",
 )  # read alone, or with reports

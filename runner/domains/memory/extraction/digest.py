@@ -9,34 +9,24 @@ from functools import lru_cache
 
 from runner.domains.memory.bounds import is_within
 from runner.domains.memory.entities import normalised
-from runner.domains.memory.extraction.facts import Fact, identity, kind, same_thing, stem
-from runner.domains.memory.extraction.moods import Mood, mood
-from runner.domains.memory.extraction.said import facts_of, stated_by_assistant, stated_by_user, without_denied
+from runner.domains.memory.extraction import grammar
+from runner.domains.memory.extraction.grammar import Fact, facts_of, has, identity, kind, mood, same_thing, words_in
 from runner.domains.memory.records import Bounds, ChatTurn, Entity, Summary
+from runner.text.courtesies import is_courtesy
 from runner.text.names import names
 from runner.text.numbers import quantities
+from runner.text.own_words import own_words
 from runner.text.sentences import split_sentences
 from runner.text.shown import shows
-from runner.text.words import all_forms, content_words
+from runner.text.words import content_words
 
-SIMILAR = 0.45  # words that two statements share, of all their words, from which the newer one takes the place
-LEAST_WORDS = 5
+SIMILAR, LEAST_WORDS = 0.45, 5  # two statements with so many words, such a share of them in both, say the same anew
+MOST, LONGEST = 20_000, 400  # characters that are read: of a turn, of a sentence
+LATEST = 3  # lines back to which a correction without a word of what it corrects may go
 ASSISTANTS = {"en": "Assistant", "ko": "어시스턴트"}
-_SPEAKER = re.compile(r"^\[([^\[\]\n]{1,60})\] ")
-# What comes with the value that no longer holds.
-_OLD_VALUE = (
-    r"\s*,?\s*\b(?:from|instead of|rather than|and not|not)\s+{0}(?:,?\s+but)?(?!\w)"
-    r"|(?<!\w){0}(?:에서는?|부터|\s?대신에?|\s?말고|[이가은는]?\s?아니[라고]|[이가]\s아닌)\s"
-)
-_OLD_BEFORE = (
-    r"|(?<!\w){0}[이가은는을를도]?\s?(?:아님|아니에요|아닙니다|관두고|그만두고|해지하고|보류하고|취소하고)"
-    r"|\s[-–—,]\s?not\s+{0}(?!\w)|\bquit\s+{0},?|^not\s+{0},|(?<!\w){0}\sisn['’]t[\w\s]*,|\bput {0} on hold,?"
-)
-_WEEKDAY = re.compile(
-    r"\b(?:mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|ur)?(?:days?)?\b|[월화수목금토일]요일", re.IGNORECASE
-)
-_VERSION = re.compile(r"\bv\d+\.\d", re.IGNORECASE)
-_ENDED = re.compile(r"[.!?。…]['\"”’)]*$")
+_SPEAKER, _ENDED = re.compile(r"^\[([^\[\]\n]{1,60})\] "), re.compile(r"[.!?。…]['\"”’)]*$")
+_ADDRESSED = re.compile(r"^(?:to|dear)\s[^:,]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
+_SORRY = re.compile(r"^(?:so |i['’]m )?(?:sorry|apologies|죄송해요|죄송합니다|미안\S*)[,.!]?\s+(?=\S)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +35,8 @@ class _Line:
 
     text: str
     speaker: str
-    facts: tuple[Fact, ...]
-    mood: Mood = "statement"
+    facts: tuple[Fact, ...] = ()
+    mood: grammar.Mood = "statement"
     turn: int = 0
 
     @property
@@ -76,31 +66,54 @@ def digest(
     return Summary(_within(digested.lines, bounds), tuple(digested.changes.items()))
 
 
+# --- what a turn states -----------------------------------------------------------------------------
+
+
 def _lines_of(turn: ChatTurn, assistant: str) -> Iterator[_Line]:
+    """Of the user what says something: no questions, wishes, courtesies and small talk, a request only where it is to
+    hold from now on or changes something. Of the assistant what tells a number or a name, without an if or a may."""
     speaker = " ".join(turn.speaker.replace("[", "").replace("]", "").split())[:60]
-    opens_correction = False  # I misread it. It's $1,300.
-    for text, facts in stated_by_user(turn.user):
-        line = _Line(text, speaker, _owned(facts, speaker), mood(text), turn.number)
-        if opens_correction and line.mood == "statement":
-            line = replace(line, mood="correction")
-        opens_correction = line.mood == "correction" and not facts and not _kinds(text) and not names(text)
-        yield line
-    for text, facts in stated_by_assistant(turn.assistant):
-        yield _Line(text, assistant, facts)
+    was_wrong = False  # I misread it. It's $1,300.
+    for text in _sentences(turn.user):
+        how = "correction" if was_wrong and mood(text) in ("statement", "chatter", "newly") else mood(text)
+        was_wrong = how == "correction" and not _values(text)
+        is_bare = was_wrong and not words_in(grammar.without(text, "correction")) and not re.search(r"\d", text)
+        if (how in grammar.UNREAL and not grammar.is_standing(text)) or text.endswith("?") or is_bare:
+            continue
+        facts = () if how == "hearsay" else facts_of(text)
+        tells = bool(facts or _values(text))
+        if grammar.is_request(text) and how not in ("correction", "changed", "cancellation"):
+            facts = tuple(fact for fact in facts if not fact.is_loose)
+            tells = bool(facts) or grammar.is_standing(text)
+        elif how != "chatter":
+            tells = tells or len(words_in(text)) > (not has(text, "first_person"))
+        if tells and not (how == "chatter" and has(text, "weather") and not facts):
+            yield _Line(text, speaker, _owned(facts, speaker), how, turn.number)
+    for text in _sentences(turn.assistant):
+        facts = tuple(fact for fact in facts_of(text) if re.search(r"\d", fact.value) or names(f"is {fact.value}"))
+        if facts and not has(text, "unsure") and not grammar.is_request(text):
+            yield _Line(text, assistant, facts)
+
+
+def _sentences(text: str) -> list[str]:
+    found = (each for each in split_sentences(own_words(text[:MOST])) if len(each) <= LONGEST)
+    return [each for each in found if not is_courtesy(_SORRY.sub("", each)) and not _ADDRESSED.match(each)]
 
 
 def _owned(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:
     """Of two people, each has a dog."""
-    if not speaker:
-        return tuple(facts)
-    return tuple(replace(fact, key=f"{speaker} {fact.key}" if fact.key else "") for fact in facts)
+    return tuple(replace(fact, key=f"{speaker} {fact.key}" if fact.key and speaker else fact.key) for fact in facts)
+
+
+# --- what holds no longer ---------------------------------------------------------------------------
 
 
 class _Digest:
     """`lines`: oldest first. `changes`: entities to set, by their key."""
 
     def __init__(self, memory: str, entities: Sequence[Entity]) -> None:
-        self.lines = [_read(line) for line in reversed(_sentences(memory))]
+        sentences = [sentence for line in memory.splitlines() for sentence in split_sentences(line)]
+        self.lines = [_read(sentence) for sentence in reversed(sentences)]
         self.changes: dict[str, str] = {}
         self._entities = {entity.key: entity.value for entity in entities}
 
@@ -110,69 +123,74 @@ class _Digest:
             facts = tuple(fact for fact in facts if fact.key and not self._is_known(fact))
             if not facts:
                 return
-        stale: list[tuple[Fact, str]] = []
-        for fact in facts:
-            stale += ((fact, value) for value in self._replaced(fact))
-        kept = [line for old in self.lines for line in _still_true(old, facts, stale)]
+        known = [fact for old in self.lines for fact in old.facts if fact.key]
+        known += (Fact(key, value) for key, value in self._entities.items())
+        stale = [(fact, value) for fact in facts for value in self._replaced(fact, known)]
+        kept = [left for old in self.lines for left in _still_true(old, facts, stale)]
         before = [old for old in kept if not _says_anew(line, old)]
-        if not stale and len(before) == len(self.lines) and (overtaken := _overtaken(line, before)) is not None:
-            before = [each for old in before for each in (_rest(old, line) if old is overtaken else [old])]
-            self._end(overtaken, line)
-            line = replace(line, text=_without_old(line.text, overtaken.text))
-        if not line.is_assistant:
-            line = replace(line, text=without_denied(line.text))
-        self.lines = [*before, *_without(replace(line, facts=facts), stale)]
-
-    def _end(self, overtaken: _Line, line: _Line) -> None:
-        """Gives the entities of a line that holds no longer the value that took its place."""
-        for fact in overtaken.facts:
-            key = normalised(fact.key)
-            if self._entities.get(key) == fact.value and fact not in [*_others(overtaken, line)]:
-                value = _new_value(line.text, kind(fact.value)) or _without_old(line.text, overtaken.text)
-                self.changes.pop(key, None)
-                self.changes[key] = self._entities[key] = value
+        ended = [old for old in kept if old not in before]
+        if not ended and not any(_is_replaced(fact, other) for fact in facts for other in known):
+            ended = _overtaken(line, before)
+            before = [each for old in before for each in (_rest(old, line) if old in ended else [old])]
+        for old in ended:
+            self._end(old, line)
+            stale += [(Fact("", line.text), value) for value in _words_of(old.text)]
+        self.lines = [*before, *_without_old(replace(line, facts=facts), stale)]
 
     def _is_known(self, fact: Fact) -> bool:
         """Of an assistant counts what nobody has said: it repeats, and may be made to say anything."""
         said = [line for line in self.lines if not line.is_assistant]
+        parts = [quantity.text for quantity in quantities(fact.value)] or [fact.value]
         return (
             any(same_thing(fact, other) for line in said for other in line.facts)
-            or all(any(shows(line.text, [part]) for line in said) for part in _parts(fact.value))
+            or all(any(shows(line.text, [part]) for line in said) for part in parts)
             or any(normalised(value) == normalised(fact.value) for value in self._entities.values())
         )
 
-    def _replaced(self, fact: Fact) -> list[str]:
+    def _replaced(self, fact: Fact, known: Sequence[Fact]) -> list[str]:
         """Takes in a fact; the values that it takes the place of."""
-        known = [other for line in self.lines for other in line.facts if other.key]
-        known += (Fact(key, value) for key, value in self._entities.items())
         same = [other for other in known if _is_replaced(fact, other)]
         keys = [key for key in self._entities if any(normalised(other.key) == key for other in same)]
-        if fact.key or keys:
-            for key in keys or [normalised(fact.key)]:
-                self.changes.pop(key, None)
-                self.changes[key] = self._entities[key] = fact.value
+        for key in keys or ([normalised(fact.key)] if fact.key else []):
+            self._set(key, fact.value)
         values = [other.value for other in same] + ([fact.old] if fact.old else [])
         return [value for value in dict.fromkeys(values) if normalised(value) != normalised(fact.value)]
+
+    def _set(self, key: str, value: str) -> None:
+        self.changes.pop(key, None)
+        self.changes[key] = self._entities[key] = value
+
+    def _end(self, old: _Line, line: _Line) -> None:
+        """Gives the entities of a line that holds no longer what took its place."""
+        for fact in old.facts:
+            if self._entities.get(normalised(fact.key)) == fact.value and fact not in _others(old, line):
+                values = [value for value in _values(line.text) if kind(value) == kind(fact.value)]
+                self._set(normalised(fact.key), values[-1] if values else line.text)
 
 
 def _is_replaced(fact: Fact, other: Fact) -> bool:
     if fact.key and same_thing(fact, other):
         return True
-    if not fact.old or normalised(fact.old) != normalised(other.value):
-        return False
-    return not fact.key or bool(identity(fact.key) & identity(other.key))
+    is_old = bool(fact.old) and normalised(fact.old) == normalised(other.value)
+    return is_old and (not fact.key or bool(identity(fact.key) & identity(other.key)))
 
 
 def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, str]]) -> Iterator[_Line]:
     """The line, or what is left of it: the facts in it that nothing has taken the place of."""
-    left = tuple(other for other in line.facts if not any(_is_replaced(fact, other) for fact in facts))
-    is_stale = any(_mentions(line, fact, value) for fact, value in stale)
-    if len(left) == len(line.facts) and not is_stale:
+    left = [other for other in line.facts if not any(_is_replaced(fact, other) for fact in facts)]
+    values = [value for fact, value in stale if _mentions(line, fact, value)]
+    if len(left) == len(line.facts) and not values:
         yield line
-        return
-    for other in left:
-        if other.key and not any(shows(other.value, [value]) for _, value in stale if is_stale):
-            yield _told(other, line.speaker)
+    else:
+        yield from (_told(other, line.speaker) for other in left if other.key and not shows(other.value, values))
+
+
+def _mentions(line: _Line, fact: Fact, value: str) -> bool:
+    """Whether a line speaks of a value as that of the thing which has another one now."""
+    others = [other for other in line.facts if normalised(other.value) == normalised(value)]
+    is_of_it = not line.facts or line.is_assistant or kind(value) != "text" or identity(line.text) & identity(fact.key)
+    is_free = all(same_thing(fact, other) for other in others)  # another thing may have that value, too
+    return bool(is_of_it) and is_free and shows(line.text, [value], besides=[fact.value])
 
 
 def _says_anew(line: _Line, old: _Line) -> bool:
@@ -184,122 +202,107 @@ def _says_anew(line: _Line, old: _Line) -> bool:
     return len(one | other) >= LEAST_WORDS and len(one & other) >= SIMILAR * len(one | other)
 
 
-# --- what is corrected or ended without being named -------------------------------------------------
-
-_ABOUT = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"살[아았고고]|살$|삼$|거주|이사|자취|본가|\b(?:live|lived|living|moved? to|moving to|i['’]m in"
-        r"|based in|stay(?:ing)? in"
-        r"|first night)\b",
-        r"직업|일하|근무|소속|발령|전직|이직|회사|\b(?:work(?:s|ing)?|job|careers?|transferred|office)\b"
-        r"|\bi['’]?m (?:an? |in )",
-        r"[써쓴쓰씁씀]|사용|갈아|바꿨|\b(?:use[sd]?|using|run|on|switched|got|have|went with|traded|bank)\b",
-        r"좋아|최애|1등|\b(?:favou?rite|love|prefer)\b",
-        r"출퇴근|지하철|자전거|\b(?:subway|bike|bus|commute|drive)\b",
-        r"다[니녀닙]|관두|시작했|\b(?:class|quit|doing|signed up)\b",
-        r"담당|팀장|대표|PM|\b(?:manager|boss|lead|CEO|contact|took over)\b",
-        r"이름|개명|\bname\b",
-    )
-)
-_DENIED_VALUE = re.compile(
-    r"(\S+?)(?:[이가은는을를도])?\s?(?:아니라|아니고|아님|아니에요|말고|대신|접고|그만뒀|관뒀|관두|그만두|해지"
-    r"|취소|보류|환불|파기)"
-    r"|\b(?:not|isn['’]t|instead of|quit|cancel(?:l?ed)?|no more|scrapped|put|than)\s+(?:the |my |our |an? )?(\w+)",
-    re.IGNORECASE,
-)
-_DEIXIS = re.compile(
-    r"^(?:그건|그거|이건|이거|아(?!\s?그리고)\s|앗|아니다?|it|that|had to|wait|sorry|oops|actually|make|typo"
-    r"|[*]|my bad)|맞아요|^\S+(?:으로"
-    r"|로)\s(?:갈아|바꿨|옮겼|승진)",
-    re.IGNORECASE,
-)
-_IT = frozenset(["it", "that", "this", "them", "그거", "이거"])
-LATEST = 3  # lines back to which a correction without a word of what it corrects may go
-
-
-def _overtaken(line: _Line, lines: Sequence[_Line]) -> _Line | None:
-    """The line that a correction or an end is about: the one with the value that it denies, else the newest that
-    speaks of the same, else of two that follow each other the former."""
-    if line.mood not in ("correction", "cancellation"):
-        return None
+def _overtaken(line: _Line, lines: Sequence[_Line]) -> list[_Line]:
+    """The line that a correction, a change or an end is about: the one with the value that it denies, else the newest
+    of those that speak most of the same, else the last one, where the sentence is about nothing else."""
     own = [old for old in reversed(lines) if old.speaker == line.speaker]
-    best = max(enumerate(own), key=lambda old: (_nearness(line, old[1], old[0]), -old[0]), default=None)
-    return best[1] if best is not None and _nearness(line, best[1], best[0]) > 0 else None
+    near = [(_nearness(line, old, back), -back, old) for back, old in enumerate(own)]
+    best = max(near, key=lambda each: each[:2], default=(0, 0, line))
+    return [best[2]] if best[0] > 0 else []
 
 
 def _nearness(line: _Line, old: _Line, back: int) -> float:
-    denied = {word.lower() for match in _DENIED_VALUE.finditer(line.text) for word in match.groups() if word}
-    said, before = all_forms(content_words(line.text)), all_forms(content_words(old.text))
-    if any(word and word in old.text.lower() for word in denied):
-        return 4
-    if line.turn and line.turn == old.turn:
+    if line.mood not in ("correction", "cancellation", "changed", "newly"):
         return 0
-    if _keys(line) and _keys(old):  # what has a name of its own, and another one
-        return 3 * any(_is_part(one, other) for one in line.facts for other in old.facts)
-    if _kinds(line.text) & _kinds(old.text) and (back < LATEST or said & before):
-        return 2 + len(said & before)
-    about = sum(bool(pattern.search(line.text) and pattern.search(old.text)) for pattern in _ABOUT)
-    is_new = line.mood == "cancellation" or line.facts or _kinds(line.text) or names(line.text)
-    near = about + len(said & before) if about or is_new else 0
-    is_short = len(line.text.split()) <= 2 * LEAST_WORDS
-    is_deictic = _DEIXIS.search(line.text) is not None or (line.mood == "cancellation" and denied <= _IT)
-    return near or (0.5 if back == 0 and is_short and is_deictic else 0)
+    denied, before = words_in(line.text, "denied"), frozenset().union(*words_in(old.text))
+    if any(forms & before for forms in denied):
+        return 4 + sum(bool(forms & before) for forms in denied)
+    shared = sum(
+        _shares(forms, old.text, before) for forms in words_in(grammar.without(line.text, "correction", "changed"))
+    )
+    topics, kinds, others = _topics(line.text) & _topics(old.text), _kinds(line.text), _kinds(old.text)
+    same_kind = bool(kinds & others or (kinds and others and "number" in kinds | others))
+    is_other = (line.turn and line.turn == old.turn) or _people(line.text) - _people(old.text)
+    if is_other or (not shared and _is_of_another(line.facts, old.facts)):
+        return 0
+    near = shared + len(topics)
+    if line.mood == "cancellation":
+        is_of_it = back == 0 and (has(line.text, "refers") or not denied)
+        return near if shared else (near + 0.5) * is_of_it
+    if same_kind and (back < LATEST or near):
+        return 2 + near
+    if line.mood == "newly" or any(_are_siblings(one, other) for one in line.facts for other in old.facts):
+        return near * bool(topics) * (line.mood == "newly")
+    if near or back or len(line.text.split()) > 2 * LEAST_WORDS or has(line.text, "vague"):
+        return near
+    is_of_other = (_topics(line.text) and _topics(old.text)) or (kinds and not same_kind)
+    return 0.5 * (has(line.text, "refers") if line.mood == "correction" else not is_of_other)
 
 
-def _is_part(one: Fact, other: Fact) -> bool:
-    """Whether two facts are of one thing that one of them says more of: PM, project PM."""
+def _shares(forms: frozenset[str], text: str, before: frozenset[str]) -> bool:
+    """Whether a word stands there, too, be it as part of a longer one: 신문, 종이신문."""
+    full = {form for form in forms if len(form) > 1}  # not 님 of 이하은 님으로
+    is_part = any(form[0] >= "가" and form in text.replace(" ", "") for form in full)
+    return not forms & frozenset(grammar.table("ko")["copulas"]) and (is_part or bool(full & before))
+
+
+def _are_siblings(one: Fact, other: Fact) -> bool:
+    """Whether two facts are of things that share a name and have one of their own: the sales and the travel budget."""
     first, second = identity(one.key), identity(other.key)
-    return bool(one.key and other.key) and kind(one.value) == kind(other.value) and (first <= second or second <= first)
+    return bool(first & second and first - second and second - first)
+
+
+def _is_of_another(facts: Sequence[Fact], others: Sequence[Fact]) -> bool:
+    """Whether both name what they are about, and nothing that they share."""
+    keys = [identity(fact.key) for fact in facts if fact.key and not has(fact.key, "refers")]
+    return bool(keys and others) and not any(key & identity(other.key) for key in keys for other in others)
+
+
+@lru_cache(maxsize=4096)
+def _topics(text: str) -> frozenset[str]:
+    return frozenset(name for name in grammar.table(grammar.language_of(text))["topics"] if has(text, "topics", name))
+
+
+def _people(text: str) -> set[str]:
+    return set(re.findall(grammar.any_of(grammar.table(grammar.language_of(text))["people"]), text.lower()))
+
+
+def _values(text: str) -> list[str]:
+    values = [quantity.text for quantity in quantities(text)] + names(text)
+    return values + [match[0] for pattern in (grammar.WEEKDAY, grammar.VERSION) for match in pattern.finditer(text)]
+
+
+def _words_of(text: str) -> list[str]:
+    """Its values and words, the longest first, without particles."""
+    said = {form for word in content_words(text) for form in (word.text, *word.forms)}
+    return sorted({*said, *_values(text), *text.split()}, key=len, reverse=True)
 
 
 def _kinds(text: str) -> set[str]:
-    kinds = {kind(quantity.text) for quantity in quantities(text)} - {"number"}
-    kinds |= {"version"} if _VERSION.search(text) else set()
-    return kinds | ({"weekday"} if _WEEKDAY.search(text) else set()) | ({"number"} if quantities(text) else set())
+    """What kinds of values a text holds, names apart."""
+    kinds = {kind(quantity.text) for quantity in quantities(text)}
+    return kinds | {
+        name for name, pattern in (("version", grammar.VERSION), ("weekday", grammar.WEEKDAY)) if pattern.search(text)
+    }
 
 
-def _new_value(text: str, of: str) -> str:
-    values = [quantity.text for quantity in quantities(text)]
-    values += [match[0] for match in _WEEKDAY.finditer(text)]
-    return next((value for value in reversed(values) if kind(value) == of), "")
-
-
-def _others(old: _Line, line: _Line) -> Iterator[Fact]:
+def _others(old: _Line, line: _Line) -> list[Fact]:
     """The facts of a line that a correction is not about: those with values of another kind."""
-    if len(old.facts) > 1:
-        kinds = _kinds(line.text) or {"text"}
-        yield from (fact for fact in old.facts if kind(fact.value) not in kinds)
+    kinds = _kinds(line.text) or {"text"}
+    return [fact for fact in old.facts if kind(fact.value) not in kinds] if len(old.facts) > 1 else []
 
 
 def _rest(old: _Line, line: _Line) -> Iterator[_Line]:
-    for match in _DENIED_VALUE.finditer(line.text):  # one of a list
-        value = re.escape(match[1] or match[2])
-        text = re.sub(
-            rf"\b{value} and |(?:,| and) {value}\b|(?<!\S){value}(?:이?랑|하고|과|와)\s"
-            rf"|(?:이?랑|하고|과|와)\s{value}(?=[을를도은는]?(?:\s|$))",
-            "",
-            old.text,
-        )
-        if text != old.text and line.mood == "cancellation":
+    """What is left of a line: of a list the other items, of several facts those that nothing is said of."""
+    if line.mood != "cancellation":
+        yield from (_told(fact, old.speaker) for fact in _others(old, line))
+        return
+    for form in frozenset().union(*words_in(line.text)):
+        item, joint = rf"(?<!\w){form}", r"(?:이?랑|하고|과|와|,| and)\s"
+        text = re.sub(rf"{item}{joint}|{joint}{form}(?=[을를도은는]?(?:[\s.]|$))", "", old.text, flags=re.IGNORECASE)
+        if text != old.text:
             yield replace(old, text=text, facts=())
             return
-    if line.mood == "correction":
-        yield from (_told(fact, old.speaker) for fact in _others(old, line))
-
-
-def _without_old(text: str, old: str) -> str:
-    """Without what it says of the value before."""
-    values = [match[0] or match[1] for match in re.findall(_DENIED_VALUE, text)]
-    for value in [*values, *(quantity.text for quantity in quantities(old)), *names(old)]:
-        if value.lower() in old.lower():
-            text = re.sub(
-                _OLD_VALUE.format(re.escape(value)) + _OLD_BEFORE.format(re.escape(value)),
-                " ",
-                text,
-                flags=re.IGNORECASE,
-            )
-    return " ".join(text.split())
 
 
 def _keys(line: _Line) -> bool:
@@ -308,59 +311,35 @@ def _keys(line: _Line) -> bool:
 
 @lru_cache(maxsize=4096)
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word.text) for word in content_words(text))
+    return frozenset(grammar.stem(word.text) for word in content_words(text))
 
 
-def _without(line: _Line, stale: Sequence[tuple[Fact, str]]) -> Iterator[_Line]:
+def _without_old(line: _Line, stale: Sequence[tuple[Fact, str]]) -> Iterator[_Line]:
     """A line that says what has changed, without what it was before."""
-    text = line.text
-    for _, value in stale:
-        text = re.sub(_OLD_VALUE.format(re.escape(value)), " ", text, flags=re.IGNORECASE)
-    plain = _Line(" ".join(text.split()), line.speaker, line.facts)
-    if any(shows(plain.text, [value], besides=[fact.value]) for fact, value in stale):
+    text, denied = line.text, grammar.any_of(grammar.table(grammar.language_of(line.text))["denied"])
+    for _, value in stale if line.mood != "cancellation" else ():
+        pattern = rf"\s*,?\s*{denied}".replace(r"\{\}", re.escape(value))
+        text = re.sub(pattern, " ", text, flags=re.IGNORECASE)
+    plain = replace(line, text=" ".join(text.split()).rstrip(" -–—,"))
+    if any(fact.key and shows(plain.text, [value], besides=[fact.value]) for fact, value in stale):
         yield from (_told(fact, line.speaker) for fact in line.facts)
     else:
         yield plain
 
 
-def _mentions(line: _Line, fact: Fact, value: str) -> bool:
-    """Whether a line speaks of a value as that of the thing which has another one now."""
-    if not shows(line.text, [value], besides=[fact.value]):
-        return False
-    if any(normalised(other.value) == normalised(value) and not same_thing(fact, other) for other in line.facts):
-        return False  # another thing has that value, too
-    return line.is_assistant or not line.facts or kind(value) != "text" or _speaks_of(line.text, fact.key)
-
-
-def _speaks_of(text: str, key: str) -> bool:
-    return bool(identity(text) & identity(key))
-
-
-def _parts(value: str) -> list[str]:
-    """The numbers of a value, or all of it."""
-    return [quantity.text for quantity in quantities(value)] or [value]
-
-
 def _told(fact: Fact, speaker: str) -> _Line:
-    key = fact.key.removeprefix(f"{speaker} ") if speaker else fact.key
-    key = key or ("현재" if re.search("[가-힣]", fact.value) else "now")
+    key = fact.key.removeprefix(f"{speaker} ") or ("현재" if grammar.language_of(fact.value) == "ko" else "now")
     return _Line(f"{key}: {fact.value}", speaker, (fact,))
 
 
 # --- as text ----------------------------------------------------------------------------------------
 
 
-def _sentences(memory: str) -> list[str]:
-    return [sentence for line in memory.splitlines() for sentence in split_sentences(line)]
-
-
 def _read(text: str) -> _Line:
     """A line as `shown` has written it, or a sentence that somebody else wrote."""
     match = _SPEAKER.match(text)
-    speaker = match[1] if match else ""
-    plain = text[match.end() :] if match else text
-    is_assistant = speaker in ASSISTANTS.values()
-    return _Line(plain, speaker, facts_of(plain) if is_assistant else _owned(facts_of(plain), speaker))
+    speaker, plain = (match[1], text[match.end() :]) if match else ("", text)
+    return _Line(plain, speaker, _owned(facts_of(plain), "" if speaker in ASSISTANTS.values() else speaker))
 
 
 def _within(lines: Sequence[_Line], bounds: Bounds) -> str:

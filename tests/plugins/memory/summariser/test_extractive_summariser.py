@@ -73,6 +73,9 @@ def check(conversation: Conversation, state: SessionState) -> int:
     return n_checked
 
 
+WRITERS = 10
+
+
 @pytest.mark.parametrize("store", [LocalStore(), EmbeddedStore()], ids=["local", "embedded"])
 async def test_writers_at_once_lose_nothing(store: MemoryStore) -> None:
     memory = CombinedMemory(store=store, summariser=ExtractiveSummariser(), n=1000, tokens="word")
@@ -82,18 +85,18 @@ async def test_writers_at_once_lose_nothing(store: MemoryStore) -> None:
             await memory.append(KEY, ChatTurn(f"tea: the count of writer {writer} is {number}."), "en")
 
     async with memory.opened():
-        await asyncio.gather(*map(write, range(20)))
+        await asyncio.gather(*map(write, range(WRITERS)))
         await memory.update(KEY)
         shown = await memory.read(KEY, "tea")
         state = await memory.inspect(KEY)
-    assert [turn.number for turn in state.turns] == list(range(1, 201))
-    assert [turn.number for turn in shown.recent] == list(range(state.last_turn + 1, 201))
+    assert [turn.number for turn in state.turns] == list(range(1, 10 * WRITERS + 1))
+    assert [turn.number for turn in shown.recent] == list(range(state.last_turn + 1, 10 * WRITERS + 1))
     assert 5 <= len(shown.recent) < 10
-    latest = {f"tea: the count of writer {writer}": "" for writer in range(20)}
+    latest = {f"tea: the count of writer {writer}": "" for writer in range(WRITERS)}
     for turn in state.turns[: state.last_turn]:
         latest[turn.user.rpartition(" is ")[0]] = turn.user.rpartition(" is ")[2].rstrip(".")
     assert {entity.value for entity in state.entities} == set(latest.values())
-    assert len(state.entities) == 20
+    assert len(state.entities) == WRITERS
 
 
 async def test_what_was_said_is_still_there_when_a_session_is_read_again() -> None:

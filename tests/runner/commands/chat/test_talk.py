@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from plugins.dataset.none import NoDataset
 from plugins.generator.extractive import ExtractiveGenerator
 from plugins.judge.lexical import LexicalJudge
 from plugins.memory.combined import CombinedMemory
@@ -13,18 +14,29 @@ from plugins.memory.store.embedded import EmbeddedStore
 from plugins.memory.store.local import LocalStore
 from plugins.memory.summariser.extractive import ExtractiveSummariser
 from plugins.memory.window import WindowMemory
+from plugins.retriever.oracle import OracleRetriever
 from runner.commands.chat.talk import Talk
 from runner.domains.memory.context import ContextBuilder
 from runner.domains.memory.protocols import Memory
 from runner.domains.memory.records import ChatTurn
 from runner.records import Answer
+from tests.plugins.evaluation.small_retrieval import retrieval
 from tests.plugins.memory.summarisers import ListingSummariser
+
+NO_DOCUMENTS = retrieval(NoDataset(), OracleRetriever(mode="none", seed=1))
 
 
 @asynccontextmanager
 async def talking(store: LocalStore, **key: str) -> AsyncIterator[Talk]:
     memory = WindowMemory(store=store, summariser=ExtractiveSummariser(), window=2)
-    talk = Talk(generator=ExtractiveGenerator(), memory=memory, judge=LexicalJudge(), context=ContextBuilder(), **key)
+    talk = Talk(
+        generator=ExtractiveGenerator(),
+        memory=memory,
+        judge=LexicalJudge(),
+        context=ContextBuilder(),
+        retrieval=NO_DOCUMENTS,
+        **key,
+    )
     async with talk.opened(None):
         yield talk
 
@@ -32,12 +44,12 @@ async def talking(store: LocalStore, **key: str) -> AsyncIterator[Talk]:
 async def test_a_turn_is_what_was_said_and_answered_without_citations() -> None:
     async with talking(LocalStore()) as talk:
         first = await talk.answer("예산은 1억이에요")
-        assert (first.answer, first.context.contexts) == (Answer("알겠습니다."), ())
+        assert (first.answer, first.shown.contexts) == (Answer("알겠습니다."), ())
         assert (await talk.state()).turns == ()  # nothing before it is remembered
         await talk.remember("예산은 1억이에요", first.answer)
         second = await talk.answer("예산은?")
         assert second.answer == Answer("예산은 1억이에요 [1]", citations=(1,))
-        assert talk.last is second.context
+        assert talk.last is second.shown
         await talk.remember("예산은?", second.answer)
         assert (await talk.state()).turns == (
             ChatTurn("예산은 1억이에요", "알겠습니다.", number=1),
@@ -73,12 +85,18 @@ async def test_what_was_forgotten_during_an_update_is_not_judged(memory: Callabl
     summariser = ListingSummariser()
     summariser.gate = asyncio.Event()
     kept = memory(store=EmbeddedStore(), summariser=summariser)
-    talk = Talk(generator=ExtractiveGenerator(), memory=kept, judge=LexicalJudge(), context=ContextBuilder())
+    talk = Talk(
+        generator=ExtractiveGenerator(),
+        memory=kept,
+        judge=LexicalJudge(),
+        context=ContextBuilder(),
+        retrieval=NO_DOCUMENTS,
+    )
     async with talk.opened(None):
         for number in range(10):
             await talk.remember(f"예산은 {number}억이에요", Answer("알겠습니다."))
         await asyncio.sleep(0.05)
-        assert (await talk.built("예산이 얼마야?")).contexts
+        assert (await talk.shown("예산이 얼마야?")).contexts
         await talk.forget()
         summariser.gate.set()
         for _ in range(2):

@@ -147,7 +147,10 @@ def test_calls_of_a_model_that_no_span_tells_are_kept(path: Path) -> None:
             export(ROOT, assessments=[expectation([{"name": 3}])]),
             "info.assessments[0].expected_tools[0].name: expected the name of a tool, found number 3",
         ),
-        ({"trace_id": "a", "trace": "{"}, 'trace: expected a trace as JSON, found text "{"'),
+        (
+            {"trace_id": "a", "trace": "{"},
+            'trace: expected a trace as JSON, or its spans under `spans`, found text "{"',
+        ),
         (export(ROOT, tags=[1]), "info.tags: expected an object, found a list of 1"),
         (export(ROOT, CALLED, trace_id="tr-0"), "info.trace_id: 'tr-0' is the id of an earlier trace too"),
     ],
@@ -163,3 +166,61 @@ def test_chat_logs_are_none(path: Path) -> None:
     for text in ('{"messages": []}\n', "", "{not json", "[]", "3"):
         path.write_text(text, encoding="utf-8")
         assert not is_mlflow(str(path))
+
+
+EXPORTS = Path(__file__).parent / "exports"
+
+
+@pytest.mark.parametrize(
+    "name", ["mlflow_2_14.jsonl", "mlflow_2_14_rows.jsonl", "mlflow_2_22.jsonl", "mlflow_2_22_rows.jsonl"]
+)
+def test_files_that_mlflow_2_wrote(path: Path, name: str) -> None:
+    """Of one program: `Trace.to_json()`, and `search_traces().to_json(orient="records", lines=True)`."""
+    (broken, whole), problems = read(path, (EXPORTS / name).read_text(encoding="utf-8"))
+    assert problems == [":2: data.spans[2]: a span of type PARSER is left out: 'parse'"]
+    assert [(step.type, step.tool, step.content, step.more.get("input")) for step in whole.steps] == [
+        ("tool_call", "retrieve", "", {"q": "How warm is it in Busan?"}),
+        ("observation", None, '[{"page_content": "doc", "metadata": {"doc_uri": "a"}}]', None),
+        ("tool_call", "get_weather", "", {"city": "Pusan"}),
+        ("observation", None, "ValueError: unknown city", None),
+        ("error_recovery", "get_weather", "", {"city": "Busan"}),
+        ("observation", None, '{"temp": 21}', None),
+    ]
+    assert (whole.objective, whole.summary, whole.success) == ("How warm is it in Busan?", "21 degrees", None)
+    assert (broken.objective, broken.summary, broken.success) == ("부산은 몇 도야?", "", False)
+    assert whole.created_at is not None and whole.created_at.date().isoformat() == "2026-11-23"
+    assert whole.metadata["request_metadata"]["mlflow.trace_schema.version"] == "2"
+
+
+def test_numbered_names_are_one_tool_only_where_mlflow_numbered_them(path: Path) -> None:
+    autologged = [span("search_1", "TOOL", "a", "b"), span("search_2", "TOOL", "c", "d"), span("step_7", "TOOL", "e")]
+    (trace,), _ = read(path, json.dumps(export(ROOT, *autologged)))
+    assert [step.tool for step in trace.steps if step.tool] == ["search", "search", "step_7"]
+
+
+def test_an_exception_is_no_success_unless_feedback_says_so(path: Path) -> None:
+    feedback_of = {"tr-1": [], "tr-2": [feedback("correct", True)]}
+    lines = [export(ROOT, CALLED, trace_id=id, assessments=told, state="ERROR") for id, told in feedback_of.items()]
+    traces, _ = read(path, "\n".join(map(json.dumps, lines)))
+    assert [trace.success for trace in traces] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"request_id": "a", "trace": "Trace(a)"}, 'found text "Trace(a)"'),
+        ({"request_id": "a", "trace": None}, "found null"),
+    ],
+)
+def test_a_row_of_mlflow_2_without_spans(path: Path, wrong: Any, message: str) -> None:
+    assert read(path, json.dumps(wrong)) == (
+        [],
+        [f":1: trace: expected a trace as JSON, or its spans under `spans`, {message}"],
+    )
+
+
+def test_a_time_in_ms_that_is_none(path: Path) -> None:
+    wrong = {"request_id": "a", "trace": "", "spans": [ROOT, CALLED], "timestamp_ms": {}}
+    assert read(path, json.dumps(wrong))[1] == [
+        ":1: info.timestamp_ms: expected a time in ISO 8601 or in ms since 1970, found an object"
+    ]

@@ -1,3 +1,4 @@
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,6 +10,7 @@ from plugins.embedder.none import NoEmbedder
 from runner.domains.traces.past import BATCH, Past
 from runner.domains.traces.records import Trace
 from runner.errors import DataError
+from runner.records import Timing
 from runner.system.store import Store
 from tests.plugins.novelty.embedders import Fitted, Points
 from tests.runner.domains.traces.examples import trace
@@ -89,3 +91,41 @@ async def test_texts_are_embedded_in_batches(tmp_path: Path) -> None:
     store = Store(tmp_path, {id(embedder): "1"})
     found = await all_of(past(embedder=embedder).vectors(traces, {trace.id for trace in traces}, store))
     assert [(trace.id, round(float(x / y))) for trace, (x, y) in found] == [(str(n), n) for n in range(BATCH + 1)]
+
+
+class Slow(Points):
+    """Takes 20 ms a call, and remembers the texts of `stored`."""
+
+    def __init__(self, *stored: str) -> None:
+        super().__init__()
+        self.stored = stored
+        self.batches: list[int] = []
+
+    def embed(self, texts: Any, kind: Any) -> Any:
+        self.batches.append(len(texts))
+        time.sleep(0.02)
+        return super().embed(texts, kind)
+
+    def is_cached(self, texts: Any, kind: Any) -> list[bool]:
+        return [text in self.stored for text in texts]
+
+    def warm_up(self) -> None:
+        self.batches.append(0)
+        time.sleep(0.5)
+
+
+async def test_a_trace_gets_an_equal_share_of_the_time_of_its_batch(tmp_path: Path) -> None:
+    traces = [at(str(n), point=f"{n} 1") for n in range(BATCH + 4)]
+    embedder = Slow(traces[0].text)
+    subject = past(size=100, embedder=embedder)
+    wanted = {trace.id for trace in traces} - {"1"}
+    await all_of(subject.vectors(traces, wanted, Store(tmp_path, {id(embedder): "1"})))
+    assert embedder.batches == [0, BATCH, 4]  # what is loaded once is no time of a trace
+    shares = subject.shares
+    assert set(shares) == wanted
+    assert shares["0"] == Timing(None, live=False)  # its vector was stored: it took nothing
+    assert shares["2"] == shares["63"] and shares["64"] == shares["67"]
+    first, second = shares["2"].ms, shares["64"].ms
+    assert first is not None and second is not None
+    assert 20 / (BATCH - 1) <= first < 500 / BATCH and 20 / 4 <= second < 500 / 4
+    assert shares["2"].live

@@ -1,0 +1,125 @@
+"""Make a queries file from what another system was asked and answered, so that it can be evaluated."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+
+from runner.commands import LANGUAGE, Command, Option, Place
+from runner.data.columns import FIELDS
+from runner.data.logs import Logs, logs_of
+from runner.data.problems import ProblemLog
+from runner.data.tables import read_table
+from runner.errors import DataError, InputError
+from runner.system import terminal
+from runner.system.writing import replacing
+from runner.words.wording import Wording, wording
+
+SHOWN = 5  # rows that are left out and named
+WIDTH = 14  # of the column of fields
+OF_ITS_OWN = ("checks", "language")  # no option: of promptfoo alone; `language` is that of what is said
+
+COMMAND = Command(
+    "import",
+    (Place("file"),),
+    (
+        Option("out", "FILE", Path, Path("queries.jsonl")),
+        *(Option(field, "COLUMN") for field in FIELDS if field not in OF_ITS_OWN),
+        Option("separator", "TEXT"),
+        Option("encoding", "NAME"),
+        Option("sheet", "NAME"),
+        Option("strict"),
+        LANGUAGE,
+    ),
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises InputError for wrong arguments, and DataError for a file that cannot be read or holds no question."""
+    options = COMMAND.read(argv)
+    out: Path = options.out
+    if out.exists():
+        raise InputError(f"out: {out} exists; name another file, or remove it")
+    if not os.access(out.parent, os.W_OK):
+        raise InputError(f"out: {out.parent} is not a folder that can be written to")
+    log = ProblemLog(strict=options.strict)
+    named = {field: getattr(options, field) for field in FIELDS if field not in OF_ITS_OWN and getattr(options, field)}
+    separator = options.separator.replace("\\n", "\n").replace("\\t", "\t") if options.separator else None
+    table = read_table(options.file, "FILE", log, DataError, encoding=options.encoding, sheet=options.sheet)
+    logs = logs_of(table, options.file, "FILE", log, DataError, columns=named, separator=separator)
+    with replacing(out) as scratch, scratch.open("wb") as file:
+        for _, case in logs.cases:
+            file.write(orjson.dumps(case) + b"\n")
+    say = wording(options.language or "en", "import")
+    _tell_problems(log, say)
+    terminal.lines(*_shown(options.file, out, logs, say))
+    return 0
+
+
+def _tell_problems(log: ProblemLog, say: Wording) -> None:
+    for problem in log.errors[:SHOWN]:
+        terminal.note(say("skipped", problem=problem))
+    if len(log.errors) > SHOWN:
+        terminal.note(say("skipped_more", n=len(log.errors) - SHOWN))
+
+
+def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
+    """What was taken, what was left, what cannot be judged, and the command that evaluates it."""
+    n, counts = len(logs.cases), logs.counts
+    taken = [f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()]
+    left = [f"  {say('left'):<{WIDTH}} {', '.join(logs.left)}"] if logs.left else []
+    remarks = [
+        *([say("blank_answers", n=logs.blank_answers)] if logs.blank_answers else []),
+        *([say("repeated_ids", n=logs.repeated_ids)] if logs.repeated_ids else []),
+        *unjudged(logs, say),
+    ]
+    return [
+        say("read", path=path, form=logs.form, n=n),
+        *taken,
+        *left,
+        *remarks,
+        say("written", out=out, n=n),
+        "",
+        say("next"),
+        f"  python -m runner {shlex.join(next_words(out, counts))}",
+    ]
+
+
+LINES = {"question": "query", "reference": "answers"}  # fields whose name in a queries file is another one
+
+
+def _count(logs: Logs, field: str) -> int:
+    return logs.counts.get(LINES.get(field, field), 0)
+
+
+def _part(count: int, n: int, say: Wording) -> str:
+    return "" if count in (n,) else f"  ({say('of', count=count, n=n)})"
+
+
+def unjudged(logs: Logs, say: Wording) -> list[str]:
+    """What the metrics will not say, for want of what."""
+    has = {field for field in ("answer", "contexts", "reference", "expected_notes") if _count(logs, field)}
+    reference = "no_references" if "contexts" in has else "nothing_to_tell_right"
+    return [
+        *([] if "answer" in has else [say("no_answers")]),
+        *([] if "contexts" in has else [say("no_contexts")]),
+        *([] if "reference" in has else [say(reference)]),
+        *([] if "expected_notes" in has else [say("no_notes")]),
+    ]
+
+
+def next_words(out: Path, counts: dict[str, int] | object) -> list[str]:
+    """The words of a run that evaluates the file."""
+    has = dict(counts) if isinstance(counts, dict) else {}
+    data = ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={out}"]
+    if has.get("answer"):
+        return ["+experiment=full_rag", *data, "retriever=given", "generator=given"]
+    if has.get("contexts"):
+        return ["+experiment=full_rag", *data, "retriever=given", "generator=extractive"]
+    if has.get("ranking"):
+        return ["+experiment=retrieval_only", *data, "retriever=given"]
+    return ["+experiment=full_rag", "dataset=jsonl", "dataset.corpus=CORPUS.jsonl", f"dataset.queries={out}"]

@@ -1,0 +1,70 @@
+"""What another system was asked and answered, from whatever file it is kept in, as lines of a queries file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runner.data.columns import Cases, Column, chosen_columns, column_names, left_columns
+from runner.data.exports import recognised
+from runner.data.problems import ProblemLog, why_empty
+from runner.data.tables import Row, Table
+from runner.errors import RunnerError
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """`cases`: with the line of the file, where it has lines; as runner.data.queries reads them. `taken`: by field, the
+    column or the place in the form; `left`: columns of which nothing is taken. `repeated_ids` got a number."""
+
+    form: str
+    taken: Mapping[str, str]
+    left: Sequence[str]
+    cases: Sequence[tuple[int | None, dict[str, Any]]]
+    counts: Mapping[str, int]
+    blank_answers: int
+    repeated_ids: int
+
+
+def logs_of(
+    table: Table,
+    path: str,
+    key: str,
+    log: ProblemLog,
+    error: type[RunnerError],
+    *,
+    columns: Mapping[str, str],
+    prefix: str = "",
+    separator: str | None = None,
+) -> Logs:
+    """`columns`: names of columns by field, as far as they are named; `prefix` stands before a field in messages.
+
+    A row that cannot be used is an error in the log and left out. Raises `error` for a column that the table has not,
+    and where nothing in it is a question.
+    """
+    export = recognised(table)
+    rows = export.rows if export else [(line, row, {}) for line, row in table.rows]
+    log.stop_if_strict()
+    if not rows:
+        raise error(f"{key}: no rows in {path}{why_empty(log, path)}")
+    originals = [row for _, row, _ in rows]
+    chosen = chosen_columns(originals, columns, prefix, error, guesses=export is None)
+    taken = {**(export.sources if export else {}), **{field: column.name for field, column in chosen.items()}}
+    if "question" not in taken:
+        shown = ", ".join(name for name in column_names(originals) if "." not in name)
+        hint = f"name it: {prefix}question=COLUMN; it has: {shown}"
+        raise error(f"{key}: no column of {path} looks like a question; {hint}")
+    cases = Cases(path, log, separator)
+    read = [(line, {**cells, **_cells(row, chosen)}) for line, row, cells in rows]
+    made = [(line, case) for number, (line, cells) in enumerate(read, 1) if (case := cases.of(number, line, cells))]
+    log.stop_if_strict()
+    if not made:
+        raise error(f"{key}: no row of {path} can be used{why_empty(log, path)}")
+    left = [] if export else left_columns(originals, chosen.values())
+    form = export.name if export else table.shown
+    return Logs(form, taken, left, made, cases.counts, cases.blank_answers, cases.repeated_ids)
+
+
+def _cells(row: Row, columns: Mapping[str, Column]) -> dict[str, Any]:
+    return {field: column.read(row) for field, column in columns.items()}

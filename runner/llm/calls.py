@@ -1,0 +1,330 @@
+"""calls.jsonl.zst of a run: what models were asked for each case, and what they replied.
+
+    {"case": "q17", "role": "judge", "rubric": "faithfulness", "model": "openai:gpt-4.1-mini", "at": 1764000000000,
+     "ms": 812.4, "waited_ms": 0.2, "attempts": 1, "cached": false, "repeat": 0, "again": 0, "input_tokens": 731,
+     "output_tokens": 64, "cost_usd": 0.0004, "request": {"model": …, "messages": […], …},
+     "reply": {"text": …, "finish_reason": "stop"}, "error": null, "id": "5f0c…"}
+
+`request` is the JSON that is sent, without headers; `again` counts replies before it that could not be used; `attempts`
+is 0 for a stored reply and null where nobody waited for the end. Of texts that are embedded a call has those of its
+case; the time is that of the whole request, vectors are not kept.
+
+The calls of a case are written together when it ends, before its row is: one zstd frame, and before it a skippable one
+that says whose it is and how long, so that a reader seeks to the cases that it wants (`zstd -d` passes over it). What a
+killed process leaves half-written is cut off when the file is next written, and passed over by readers.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+
+import orjson
+
+from runner.errors import InputError, StopRunError
+from runner.llm.ledger import Cost
+from runner.llm.messages import ChatReply
+from runner.llm.metering import owner_of
+from runner.system import terminal
+from runner.system.redaction import redacted_bytes, redacted_value
+from runner.system.writing import in_words
+
+if TYPE_CHECKING:
+    from zstandard import ZstdCompressor
+
+FILE = "calls.jsonl.zst"
+Keep = Literal["all", "failed", "none"]
+
+LEVEL = 3  # of zstd
+HEAD = struct.Struct("<II")
+SKIPPABLE = 0x184D2A5C  # one of the sixteen numbers by which zstd knows a frame that it is to pass over
+LONGEST_HEAD = 2**20  # bytes of JSON
+# Of addresses in texts, as runner.system.redaction finds them; most texts have none.
+MAY_HOLD_SECRETS = (b"://", b"%3d", b"sig=", b"key=", b"pwd=", *(b"%b=" % name for name in (
+    b"password", b"passwd", b"passphrase", b"secret", b"token", b"signature"
+)))  # fmt: skip
+UNANSWERED = "no reply had come when the case ended"
+
+_rubric: ContextVar[str] = ContextVar("rubric", default="")
+
+
+@contextmanager
+def judging_by(rubric: str) -> Iterator[None]:
+    """In the body, judges are asked by this rubric."""
+    token = _rubric.set(rubric)
+    try:
+        yield
+    finally:
+        _rubric.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request as it begins."""
+
+    role: str
+    model: str
+    request: Mapping[str, Any]
+    key: bytes  # all that the reply depends on
+    repeat: int = 0
+    again: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """How a request to embed texts went. `began`: time.perf_counter; `prefix`: with which each text was sent;
+    `attempts` 0: the vectors were stored; `length` of vectors, 0 where that is not known."""
+
+    cost: Callable[[Sequence[str]], Cost]
+    prefix: str
+    began: float
+    attempts: int = 0
+    length: int = 0
+
+
+class CallLog:
+    """The file of one run while it is written, in its event loop. `has_row`: whether the row of a case is there, after
+    which a stored reply says nothing new of it. With `keep` failed the calls of a case are dropped when everything came
+    that was asked for it."""
+
+    def __init__(self, path: Path, keep: Keep, has_row: Callable[[str], bool]) -> None:
+        self.path, self._keep, self._has_row = path, keep, has_row
+        self._compressor = _compressor()
+        self._waiting: dict[str, list[bytes]] = {}  # by case
+        self._known: dict[str, set[str]] = {}  # ids of requests that are noted, of cases without a row
+        self._file: BinaryIO | None = None
+        self._end = 0
+        if keep != "none" and path.exists():
+            self._end = _mended(path)
+            for call in read_calls(path, lambda case: not has_row(case)):
+                self._known.setdefault(call["case"], set()).add(call["id"])
+
+    # --- what is asked ----------------------------------------------------------------------------
+
+    @contextmanager
+    def chat(self, asked: Asked) -> Iterator[Callable[[ChatReply, Cost], None]]:
+        """Around one request; what it yields is told the reply."""
+        began, at, case = time.perf_counter(), _now(), owner_of()
+        got: list[tuple[ChatReply, Cost]] = []
+        error, attempts = None, None
+        try:
+            yield lambda reply, cost: got.append((reply, cost))
+        except Exception as failure:
+            error, attempts = str(failure) or type(failure).__name__, getattr(failure, "attempts", None)
+            raise
+        except BaseException:
+            error = UNANSWERED
+            raise
+        finally:
+            if case and self._keep != "none":
+                told = _of_reply(*got[0]) if got else {**_NO_REPLY, "attempts": attempts}
+                self._note(case, asked, {"at": at, "ms": _ms(began), **told, "error": error})
+
+    def embedded(self, asked: Asked, texts: Sequence[str], told: Embedded) -> None:
+        """Those that are embedded for no case are not noted."""
+        by_case: dict[str, list[str]] = {}
+        for text in texts if self._keep != "none" else ():
+            by_case.setdefault(owner_of(text.removeprefix(told.prefix)), []).append(text)
+        by_case.pop("", None)
+        ms = _ms(told.began)
+        for case, own in by_case.items():
+            request = {**asked.request, "input": own}
+            key = asked.key + "\0".join(own).encode("utf-8", "surrogatepass")
+            reply = {"vectors": len(own), "dimensions": told.length or None, "texts_of_the_request": len(texts)}
+            sent = {"attempts": told.attempts, "cached": not told.attempts, "reply": reply, **_cost(told.cost(own))}
+            one = Asked(asked.role, asked.model, request, key)
+            self._note(case, one, {"at": _now() - round(ms), "ms": ms, "waited_ms": 0.0, **sent, "error": None})
+
+    def _note(self, case: str, asked: Asked, told: Mapping[str, Any]) -> None:
+        id = sha256(asked.key).hexdigest()[:16]
+        if told["cached"] and (self._has_row(case) or id in self._known.get(case, ())):
+            return
+        about = {"case": case, "role": asked.role, "rubric": _rubric.get() if asked.role == "judge" else ""}
+        order = {"repeat": asked.repeat, "again": asked.again}
+        call = {**about, "model": asked.model, **told, **order, "request": asked.request, "id": id}
+        if not told["error"]:
+            self._known.setdefault(case, set()).add(id)
+        self._waiting.setdefault(case, []).append(_encoded(call))
+
+    # --- what is written --------------------------------------------------------------------------
+
+    def end_case(self, case: str, *, is_whole: bool) -> None:
+        """Before the row of a case is written. Raises StopRunError where its calls cannot be."""
+        lines = self._waiting.pop(case, [])
+        self._known.pop(case, None)
+        if lines and not (is_whole and self._keep == "failed"):
+            self._write(case, lines)
+
+    def close(self) -> None:
+        """What was asked for cases that have not ended is of use when something is wrong."""
+        for case in list(self._waiting):
+            self.end_case(case, is_whole=False)
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _write(self, case: str, lines: Sequence[bytes]) -> None:
+        packed = self._compressor.compress(b"".join(lines))
+        head = orjson.dumps({"case": case, "calls": len(lines), "bytes": len(packed)})
+        group = HEAD.pack(SKIPPABLE, len(head)) + head + packed
+        try:
+            if self._file is None:
+                self._file = self.path.open("ab", buffering=0)
+            rest = group
+            while rest:  # of a disk that fills up, only a part may be taken at first
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            if self._file is not None:
+                self._file.truncate(self._end)
+            raise StopRunError(in_words(error, self.path)) from error
+        self._end += len(group)
+
+
+def _compressor() -> ZstdCompressor:
+    from zstandard import ZstdCompressor
+
+    return ZstdCompressor(level=LEVEL, write_checksum=True)
+
+
+def _of_reply(reply: ChatReply, cost: Cost) -> dict[str, Any]:
+    calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in reply.calls]
+    said = {
+        "text": reply.text,
+        "finish_reason": reply.finish_reason,
+        **({"refusal": reply.refusal} if reply.refusal else {}),
+        **({"calls": calls} if calls else {}),
+    }
+    waited_ms = round(reply.waited_s * 1000, 1)
+    return {
+        "waited_ms": waited_ms,
+        "attempts": reply.attempts,
+        "cached": reply.cached,
+        "reply": said,
+        **_cost(cost),
+    }
+
+
+def _cost(cost: Cost | None) -> dict[str, Any]:
+    if cost is None:
+        return {"input_tokens": None, "output_tokens": None, "cost_usd": None}
+    usd = None if cost.nano_usd is None else cost.nano_usd / 1e9
+    return {"input_tokens": cost.usage.input_tokens, "output_tokens": cost.usage.output_tokens, "cost_usd": usd}
+
+
+_NO_REPLY: Mapping[str, Any] = {"waited_ms": None, "attempts": None, "cached": False, "reply": None, **_cost(None)}
+
+
+def _encoded(call: Mapping[str, Any]) -> bytes:
+    """Without the secrets of this process, nor what addresses in texts hold that looks like one."""
+    line = orjson.dumps(call)
+    lower = line.lower()
+    if any(sign in lower for sign in MAY_HOLD_SECRETS):
+        line = orjson.dumps(redacted_value(call))
+    return redacted_bytes(line) + b"\n"
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _ms(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 1)
+
+
+# --- reading ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    case: str
+    n_calls: int
+    start: int  # of the frame with its calls
+    length: int
+
+
+class _DamageError(ValueError):
+    pass
+
+
+def read_calls(path: Path, wanted: Callable[[str], bool] | None = None) -> Iterator[dict[str, Any]]:
+    """The calls of the cases that are wanted, in the order in which they were written; none where there is no file.
+    Raises InputError where it is not as it was written."""
+    from zstandard import ZstdDecompressor, ZstdError
+
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        try:
+            for group in _groups(file):
+                if wanted is None or wanted(group.case):
+                    file.seek(group.start)
+                    text = ZstdDecompressor().decompress(file.read(group.length), max_output_size=2**40)
+                    yield from map(orjson.loads, text.splitlines())
+        except (_DamageError, ZstdError, ValueError) as error:
+            raise InputError(f"{path}: not as it was written ({error})") from None
+
+
+def call_counts(path: Path) -> dict[str, int]:
+    """How many calls of each case there are, without reading them."""
+    counts: dict[str, int] = {}
+    if path.is_file():
+        with path.open("rb") as file:
+            try:
+                for group in _groups(file):
+                    counts[group.case] = counts.get(group.case, 0) + group.n_calls
+            except _DamageError as error:
+                raise InputError(f"{path}: not as it was written ({error})") from None
+    return counts
+
+
+def calls_of(path: Path, cases: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+    """By case."""
+    found: dict[str, list[dict[str, Any]]] = {case: [] for case in cases}
+    for call in read_calls(path, found.__contains__):
+        found[call["case"]].append(call)
+    return found
+
+
+def _groups(file: BinaryIO) -> Iterator[_Group]:
+    """Up to the end, or to what a killed process left half-written. The place of `file` may be moved meanwhile."""
+    size, start = file.seek(0, 2), 0
+    while size - start >= HEAD.size:
+        file.seek(start)
+        magic, length = HEAD.unpack(file.read(HEAD.size))
+        if magic != SKIPPABLE or length > LONGEST_HEAD:
+            raise _DamageError(f"no calls of a case begin at byte {start:,}")
+        head = file.read(length)
+        if len(head) < length:
+            return
+        try:
+            told = orjson.loads(head)
+            group = _Group(str(told["case"]), int(told["calls"]), start + HEAD.size + length, int(told["bytes"]))
+        except (ValueError, KeyError, TypeError):
+            raise _DamageError(f"nobody can tell whose calls begin at byte {start:,}") from None
+        start = group.start + group.length
+        if start > size:
+            return
+        yield group
+
+
+def _mended(path: Path) -> int:
+    """The length of the file, without what was half-written; one that is damaged elsewhere is set aside."""
+    with path.open("rb") as file:
+        try:
+            end = max((group.start + group.length for group in _groups(file)), default=0)
+        except _DamageError as error:
+            aside = path.with_name(f"{FILE}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+            terminal.note(f"note: {path} is not as it was written ({error}); it is now {aside.name}")
+            path.rename(aside)
+            return 0
+    if end < path.stat().st_size:
+        with path.open("r+b") as file:
+            file.truncate(end)
+    return end

@@ -1,0 +1,259 @@
+"""What a run or a sweep says in the terminal when it ends, on one screen: what was asked, how many questions were
+answered right, what is better, where questions fail, what it cost, and what to do next. `results` shows all of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from runner.report import thresholds, usage
+from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
+from runner.report.comparison_words import Record, chance, interval, listed, signed
+from runner.report.diagnosis import withheld
+from runner.report.document import Document
+from runner.report.page import FILE
+from runner.report.panels import cost, data_problems, ending, has_answers, notes, panel, panels_of_scores
+from runner.report.run import stages_of
+from runner.report.sweep import Sweep, read_sweep
+from runner.report.sweep_comparison import called, compared, gap, has_others, label, names, obstacles, warnings
+from runner.report.sweep_judges import judges
+from runner.report.sweep_sections import MARK, of_evaluations, runs
+from runner.report.terminal import renderables
+from runner.system.folder import RunFolder, case_counts, open_run
+from runner.words.wording import Wording
+
+STAGES = 3  # of failure, the most frequent
+QUESTIONS = 3  # named of each stage
+BETTER, WORSE = "better", "worse"
+
+
+def brief(run: RunFolder) -> list[RenderableType]:
+    """Of a run by itself."""
+    document = Document.of(run)
+    is_whole = run.run.get("status") == "completed" and not (document.cases["failed"] + document.cases["timeout"])
+    facts = [*([] if is_whole else ending(document)), *cost(document), *data_problems(document)]
+    blocks = [
+        *([] if has_answers(document) else notes(document)),
+        *([Facts(facts, media=TERMINAL)] if facts else []),
+        *_failing(document, ""),
+    ]
+    found = (thresholds.thresholds(document), *document.offer.sections(document))
+    own = [each for each in found if each is not None]
+    return [
+        *panels_of_scores(document),
+        *([panel(document.say("panel.details"), own)] if any(in_medium(own, "terminal")) else []),
+        *renderables(blocks, dense=True),
+        *_next(_ways_of_run(document), document.say),
+    ]
+
+
+def brief_sweep(folder: Path) -> list[RenderableType]:
+    sweep = read_sweep(folder)
+    mark = "" if Console().color_system is not None else MARK
+    leader = _leader(sweep)
+    blocks: list[Block] = [runs(sweep, folder, errors=False, mark=mark)]
+    blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
+    blocks += [Note(line, "quiet", TERMINAL) for line in _apart(sweep)]
+    blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
+    if leader is not None:
+        blocks += _failing(Document.of(open_run(folder / leader)), called(sweep, leader))
+    if spent := _spent(sweep):
+        blocks.append(Note(spent, media=TERMINAL))
+    return [*_asked(sweep), *renderables(blocks, dense=True), *_next(_ways_of_sweep(sweep, folder, leader), sweep.say)]
+
+
+def _asked(sweep: Sweep) -> Iterator[Text]:
+    """Which runs over which cases."""
+    first = next((cell for cell in sweep.cells if cell.summary), None)
+    if first is None:
+        return
+    choices = first.run.get("choices") or {}
+    swept = [
+        f"{name}={', '.join(dict.fromkeys(cell.params.get(name, '') for cell in sweep.cells))}" for name in sweep.params
+    ]
+    yield Text(
+        sweep.say(
+            "brief.asked",
+            experiment=sweep.head.get("experiment") or "",
+            dataset=choices.get("dataset") or choices.get("scenario") or sweep.say("none"),
+            total=f"{case_counts(first.summary)['total']:,}",
+            runs=len(sweep.cells),
+            swept="; ".join(swept),
+        )
+    )
+
+
+# --- what is better -------------------------------------------------------------------------------
+
+
+def _leader(sweep: Sweep) -> str | None:
+    """The run that failing questions are named of: the best by the first main metric, else the first that ended."""
+    there = [cell.folder for cell in sweep.cells if cell.status == "completed" and cell.run]
+    entries = compared(sweep) if has_others(sweep) else []
+    best = entries[0]["best"] if entries else None
+    return best if best in there else next(iter(there), None)
+
+
+def _evidence(sweep: Sweep) -> Iterator[str]:
+    """What is better by the first main metric in which runs differ, with its evidence; then what other metrics say."""
+    if not has_others(sweep):
+        return
+    say, record, entries = sweep.say, sweep.comparison or {}, compared(sweep)
+    baseline = called(sweep, record["baseline"])
+    if not entries:
+        if record["metrics"]:
+            yield say("brief.same", n=f"{record['n_common']:,}")
+        return
+    first, *others = entries
+    cells = [cell for cell in first["cells"] if "difference" in cell]
+    told = [cell for cell in cells if cell["verdict"] in (BETTER, WORSE)]
+    values = {"metric": label(sweep, first["name"]), "baseline": baseline, "n": f"{first['n']:,}"}
+    yield say("brief.differs" if told else "brief.open", **values, runs=_differences(sweep, told or cells))
+    for verdict in (BETTER, WORSE):
+        if names_of := [line for entry in others if (line := _runs_that_are(verdict, sweep, entry))]:
+            yield say(f"brief.{verdict}", baseline=baseline, metrics=listed(names_of, say))
+
+
+def _apart(sweep: Sweep) -> Iterator[str]:
+    """What was not compared: all of it where nothing else can be said."""
+    if has_others(sweep):
+        yield from obstacles(sweep) if compared(sweep) else warnings(sweep)
+
+
+def _differences(sweep: Sweep, cells: Sequence[Record]) -> str:
+    say = sweep.say
+    shown = []
+    for cell in cells:
+        p = chance(cell["p_holm"], say)
+        evidence = say("brief.evidence", difference=signed(cell["difference"], say, 3), interval=interval(cell, say, 3))
+        verdict = f"{say.name('verdict', cell['verdict'])}, " if cell["verdict"] in (BETTER, WORSE) else ""
+        shown.append(f"{called(sweep, cell['folder'])} {verdict}{evidence}, p {p}")
+    return listed(shown, say, QUESTIONS) if len(shown) > QUESTIONS else "; ".join(shown)
+
+
+def _runs_that_are(verdict: str, sweep: Sweep, entry: Record) -> str:
+    folders = [cell["folder"] for cell in entry["cells"] if cell.get("verdict") == verdict]
+    return f"{label(sweep, entry['name'])} ({names(sweep, folders)})" if folders else ""
+
+
+# --- where questions fail -------------------------------------------------------------------------
+
+
+def _failing(document: Document, run: str) -> list[Block]:
+    """The most frequent stages of failure with some of their questions. `run`: which of several this is."""
+    say, stages = document.say, sorted(stages_of(document), key=lambda entry: -entry[1])[:STAGES]
+    if not stages:
+        return []
+    if (untrusted := withheld(document)) is not None:
+        return [untrusted]
+    named = _questions(document, [stage for stage, _ in stages])
+    rows: list[list[str | Cell]] = [
+        [f"  {say.name('lost_at', stage)}", f"{count:,}", Cell(", ".join(named[stage]), "quiet")]
+        for stage, count in stages
+    ]
+    counts = document.counts["lost_at"]
+    total = sum(counts.values())
+    title = say("lost.total", failing=total - counts.get("none", 0), total=total)
+    lead = f"{title} ({run})" if run else title
+    remedy = say.texts.get(f"lost_meaning.{stages[0][0]}", "")
+    found = section("", lead, Table(["", "", ""], rows, right=(1,), media=TERMINAL), Note(remedy, media=TERMINAL))
+    return [found] if found is not None else []
+
+
+def _questions(document: Document, stages: Sequence[str]) -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = {stage: [] for stage in stages}
+    for row in document.folder.rows():
+        ids = found.get(str((row.get("labels") or {}).get("lost_at")))
+        if ids is not None and len(ids) < QUESTIONS:
+            ids.append(str(row.get("id")))
+        if all(len(each) == QUESTIONS for each in found.values()):
+            break
+    return found
+
+
+# --- cost, and what to do next --------------------------------------------------------------------
+
+
+def _spent(sweep: Sweep) -> str:
+    """Of all runs together."""
+    uses = [use for cell in sweep.runs for use in cell.uses]
+    if not uses:
+        return ""
+    live, cached = usage.total(use.live for use in uses), usage.total(use.cached for use in uses)
+    line = f"{sweep.say('cost.cost')}: {usage.spending(live, sweep.say)}"
+    return f"{line}; {sweep.say('cost.saved')}: {usage.spending(cached, sweep.say)}" if cached.requests else line
+
+
+Way = tuple[str, str]  # (what for, the command or file)
+
+
+def _ways_of_run(document: Document) -> Iterator[Way]:
+    run, folder = document.run, document.folder.path
+    yield from _report(folder)
+    yield "brief.all", _command("results", str(folder))
+    if (asked := _asked_again(run)) and run.get("status") == "completed":
+        yield from _case(document, asked)
+        yield "brief.compare_change", _command(*asked, f"compare={folder}")
+    yield from _ui(run)
+
+
+def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[Way]:
+    yield from _report(folder)
+    yield "brief.all", _command("results", str(folder))
+    done = [cell.folder for cell in sweep.cells if cell.status == "completed"]
+    if leader is None:
+        return
+    opened = open_run(folder / leader)
+    yield from _case(Document.of(opened), _asked_again(opened.run))
+    if len(done) > 1:
+        one, other = done[0], leader if leader != done[0] else done[-1]
+        yield "brief.compare", _command("compare", str(folder / one), str(folder / other))
+    yield from _ui(opened.run)
+
+
+def _report(folder: Path) -> Iterator[Way]:
+    if (folder / FILE).is_file():
+        yield "brief.report", str(folder / FILE)
+
+
+def _case(document: Document, asked: Sequence[str]) -> Iterator[Way]:
+    stages = sorted(stages_of(document), key=lambda entry: -entry[1])
+    ids = _questions(document, [stages[0][0]])[stages[0][0]] if stages else []
+    if asked and ids:
+        yield "brief.case", _command(*asked, f"case={ids[0]}")
+
+
+def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
+    if (run.get("choices") or {}).get("tracking") == "mlflow":
+        yield "brief.ui", _command("ui")
+
+
+def _asked_again(run: Mapping[str, Any]) -> list[str]:
+    """The overrides of a run, without where its results went; none of one that a record was made of."""
+    if run.get("frozen"):
+        return []
+    return [
+        each for each in run.get("overrides") or () if not each.lstrip("+").startswith(("out=", "case=", "compare="))
+    ]
+
+
+def _command(*arguments: str) -> str:
+    return shlex.join(["python", "-m", "runner", *arguments])
+
+
+def _next(ways: Iterator[Way], say: Wording) -> list[Text]:
+    """Unbroken, so that they can be copied; a file is a link where the terminal has links."""
+    rows = [(say(key), text) for key, text in ways]
+    width = max((cell_len(name) for name, _ in rows), default=0)
+    lines = [Text(say("panel.next"), style="bold", end="\n")] if rows else []
+    for name, text in rows:
+        link = "" if text.startswith("python") else f"link {Path(text).absolute().as_uri()}"
+        padded = f"  {name}{' ' * (width - cell_len(name))}  "
+        lines.append(Text.assemble(padded, (text, link), no_wrap=True, overflow="ignore"))
+    return lines

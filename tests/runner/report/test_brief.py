@@ -1,0 +1,109 @@
+"""What the terminal says when a run or a sweep has ended."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import report
+from runner.compare.sweep import compare_sweep
+from runner.report import brief, brief_sweep
+from runner.system.folder import open_run, open_sweep
+from tests.run_folders import RUN, SUMMARY, dump, row
+from tests.shown_panels import lines_of
+from tests.swept_folders import write_swept
+
+N = 40
+LOW = [0.5] * N
+HIGH = [0.9] * (N // 2) + [0.7] * (N // 2)
+UNSURE = [0.5 + (0.3 if n % 2 else -0.28) for n in range(N)]
+
+
+def swept(folder: Path, **columns: Any) -> Path:
+    runs = {f"k={k}": {"recall_at_10": LOW, **column} for k, column in columns["runs"].items()}
+    write_swept(folder, runs, ks=tuple(columns["runs"]), language=columns.get("language", "en"))
+    statuses = {cell["folder"]: cell["status"] for cell in open_sweep(folder)["cells"]}
+    report.write_sweep(folder, compare_sweep(folder, statuses, baseline="0", seed=42, margin=0.02))
+    return folder
+
+
+def told(folder: Path) -> str:
+    return " ".join(" ".join(lines_of(brief_sweep(folder))).split())
+
+
+def test_what_is_better_has_its_evidence(tmp_path: Path) -> None:
+    runs = {3: {"faithfulness": LOW}, 5: {"faithfulness": HIGH}, 10: {"faithfulness": UNSURE}}
+    text = told(swept(tmp_path / "s", runs=runs))
+    # .8 - .5
+    assert "Faithfulness against k=3, 40 cases: k=5 better, +0.300 [" in text and "], p < 0.001." in text
+    assert "k=10" not in text.split("against k=3")[1].split("Next")[0]
+
+
+def test_a_run_that_is_not_told_apart_is_said_to_be_that(tmp_path: Path) -> None:
+    text = told(swept(tmp_path / "s", runs={3: {"faithfulness": LOW}, 10: {"faithfulness": UNSURE}}))
+    assert "Faithfulness: no run is shown to be better or worse than k=3 (40 cases): k=10 +0.010 [" in text
+
+
+def test_runs_without_a_difference_are_said_to_be_the_same(tmp_path: Path) -> None:
+    text = told(swept(tmp_path / "s", runs={3: {"faithfulness": LOW}, 5: {"faithfulness": LOW}}))
+    assert "No compared metric differs between the runs (40 cases)." in text
+
+
+def test_other_metrics_follow_the_first(tmp_path: Path) -> None:
+    runs = {
+        3: {"faithfulness": HIGH, "answer_relevancy": LOW},
+        5: {"faithfulness": LOW, "answer_relevancy": HIGH},
+    }
+    text = told(swept(tmp_path / "s", runs=runs))
+    assert "k=5 worse, −0.300 [" in text
+    assert "Better than k=3: Answer Relevancy (k=5)." in text and "Worse than k=3" not in text
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_commands_are_whole_and_real(tmp_path: Path, language: str) -> None:
+    folder = swept(tmp_path / "s", runs={3: {"faithfulness": LOW}, 5: {"faithfulness": HIGH}}, language=language)
+    shown = [str(line) for line in brief_sweep(folder) if getattr(line, "overflow", None) == "ignore"]
+    assert any(f"python -m runner results {folder}" in line for line in shown)
+    assert any(f"python -m runner compare {folder}/0 {folder}/1" in line for line in shown)
+
+
+def write_run(folder: Path, stages: list[str], **changes: Any) -> Path:
+    folder.mkdir()
+    counts = {stage: stages.count(stage) for stage in {*stages}}
+    choices = {"dataset": "jsonl", "tracking": "mlflow"}
+    run = {**RUN, "status": "completed", "choices": choices, "overrides": ["+experiment=full_rag", "k=5"], **changes}
+    cases = {"total": len(stages), "ok": len(stages), "failed": 0, "timeout": 0}
+    dump(folder / "run.json", run)
+    dump(folder / "summary.json", {**SUMMARY, "cases": cases, "counts": {"lost_at": counts}})
+    rows = [{**row(f"q-{number}"), "labels": {"lost_at": stage}} for number, stage in enumerate(stages)]
+    (folder / "per_item.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    return folder
+
+
+def test_the_three_most_frequent_stages_name_three_questions_each(tmp_path: Path) -> None:
+    stages = ["none", *["below_k"] * 4, *["wrong_answer"] * 2, "not_retrieved", *["refused_answerable"] * 2]
+    lines = [" ".join(line.split()) for line in lines_of(brief(open_run(write_run(tmp_path / "r", stages))))]
+    start = lines.index("9 of 10 questions fail")
+    assert lines[start + 1] == "ranked below k 4 q-1, q-2, q-3"
+    assert {*lines[start + 2 : start + 4]} == {"answer wrong 2 q-5, q-6", "refused though answerable 2 q-8, q-9"}
+    assert not any("not retrieved" in line for line in lines[start:])
+
+
+def test_the_next_commands_of_a_run_ask_for_the_same_again(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "r", ["below_k"])
+    shown = [str(line).partition("python -m runner") for line in brief(open_run(folder))]
+    commands = ["".join(parts[1:]) for parts in shown if parts[1]]
+    assert commands == [
+        f"python -m runner results {folder}",
+        "python -m runner +experiment=full_rag k=5 case=q-0",
+        f"python -m runner +experiment=full_rag k=5 compare={folder}",
+        "python -m runner ui",
+    ]
+
+
+def test_a_run_that_did_not_end_says_so_and_how_to_resume(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "r", ["none"], status="partial", error_message="stopped by Ctrl-C")
+    text = " ".join(" ".join(lines_of(brief(open_run(folder)))).split())
+    assert "Status: partial" in text and "stopped by Ctrl-C" in text
+    assert "case=" not in text
