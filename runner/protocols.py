@@ -12,6 +12,7 @@ error that names it, as is whatever it raises that is no RunnerError.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -199,7 +200,24 @@ class MadeOfData(Protocol):
 
 
 class Workspace(Protocol):
-    """Where components keep what is expensive to build."""
+    """Where components keep what is expensive to build. The program makes it; this one is for tests of a component.
+
+    class Folders:
+        cold = False
+
+        def __init__(self, root: Path) -> None:
+            self.root = self.stored = root
+
+        def identity(self, component: object) -> str:
+            return type(component).__name__
+
+        def folder(self, kind: str, key: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
+            path = self.root / kind / fingerprint(key)
+            if not path.exists():
+                path.mkdir(parents=True)
+                build(path)
+            return path
+    """
 
     @property
     def root(self) -> Path:
@@ -225,20 +243,64 @@ class Workspace(Protocol):
 
 
 class Dataset(Protocol):
+    """Documents, and questions about them.
+
+    class Faq:
+        def __init__(self, *, path: str, chunker: Chunker) -> None:
+            self.path, self.chunker = path, chunker
+
+        def load(self) -> DataSet:
+            entries = json.loads(Path(self.path).read_text(encoding="utf-8"))
+            documents = [Document(entry["id"], entry["answer"]) for entry in entries]
+            queries = [Query(entry["id"], entry["question"], True, {entry["id"]: 1}) for entry in entries]
+            return DataSet(build_corpus(documents, self.chunker), queries)
+    """
+
     def load(self) -> DataSet:
         """Raises DataError for unusable queries and CorpusError for unusable documents."""
 
 
 class Chunker(Protocol):
+    """Cuts documents into the chunks that are indexed.
+
+    class Lines:
+        def passages(self, text: str) -> Sequence[Passage]:
+            return [Passage(found.start(), found.end(), ()) for found in re.finditer(r"\\S.*", text)]
+    """
+
     def passages(self, text: str) -> Sequence[Passage]:
         """Stretches of a text, in its order; none for a blank one."""
 
 
 class Tokenizer(Protocol):
-    def tokenize(self, texts: Sequence[str]) -> list[list[str]]: ...
+    """Splits texts into the tokens that a keyword index counts.
+
+    class Words:
+        def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+            return [text.lower().split() for text in texts]
+    """
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
+        """Args:
+            texts: queries or chunks, in any language.
+
+        Returns:
+            The tokens of each text in its order, repeats included; an empty list for a text without any.
+        """
 
 
 class Embedder(Protocol):
+    """Turns texts into vectors.
+
+    class Letters:
+        def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
+            self.letters = sorted(set("".join(texts)))
+
+        def embed(self, texts: Sequence[str], kind: Literal["query", "passage"]) -> NDArray[np.float32]:
+            counts = np.array([[text.count(letter) for letter in self.letters] for text in texts], dtype=np.float32)
+            return counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-9)
+    """
+
     def prepare(self, texts: Sequence[str], workspace: Workspace) -> None:
         """Fit on, or open a store for, the texts of a corpus. Called once before `embed`."""
 
@@ -319,6 +381,23 @@ class Rehearsing(Protocol):
 
 
 class Retriever(Protocol):
+    """Finds the chunks for a query.
+
+    class SharedWords:
+        def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
+            self.chunks = {chunk.id: set(chunk.text.split()) for chunk in corpus.chunks}
+            return {"kind": "shared words"}
+
+        def search(self, queries: Sequence[Query], depth: int) -> list[Ranking]:
+            return [self.ranked(set(query.text.split()), depth) for query in queries]
+
+        def ranked(self, words: set[str], depth: int) -> Ranking:
+            shares = {id: len(words & held) / len(words) for id, held in self.chunks.items() if words & held}
+            best = sorted(shares, key=lambda id: (shares[id], id), reverse=True)[:depth]
+            scores = tuple(shares[id] for id in best)
+            return Ranking(tuple(best), scores, relevance=scores)
+    """
+
     def index(self, corpus: Corpus, workspace: Workspace) -> Mapping[str, Any]:
         """Build or load the index. Returns facts for the report (kind, size_bytes, dim …)."""
 
@@ -392,7 +471,24 @@ class AnswerScored(Protocol):
 
 
 class Generator(Protocol):
-    async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer: ...
+    """Answers a question from chunks.
+
+    class FirstSentence:
+        async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+            if not contexts:
+                return Answer("I do not know.", refused=True)
+            return Answer(f"{contexts[0].text.split('. ')[0]} [1]", citations=(1,))
+    """
+
+    async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
+        """Args:
+            query: the question, with its language and the turns before it.
+            contexts: the k best chunks, best first; they are cited by their numbers, from 1.
+
+        Raises:
+            EvaluationError: this question cannot be answered, the next one perhaps can.
+            StopRunError, InputError: no question can.
+        """
 
 
 @runtime_checkable
@@ -461,7 +557,15 @@ class Prompting(Protocol):
 
 
 class Judge(Protocol):
-    """`on_failure`: whether a judgement that failed counts as 0 or not at all."""
+    """Scores what a system said. `on_failure`: whether a judgement that failed counts as 0 or not at all.
+
+    class Length:
+        on_failure = "zero"
+
+        async def judge(self, rubric: str, fields: Mapping[str, Any]) -> Judgement:
+            n_words = len(fields["answer"].split())
+            return Judgement(1.0 if n_words <= 50 else 0.0, f"The answer has {n_words} words.")
+    """
 
     on_failure: Literal["zero", "exclude"]
 
@@ -504,12 +608,36 @@ class Completing(Protocol):
         """What `judge` would have returned, had the votes of `earlier` that failed been asked for just now."""
 
 
+@runtime_checkable
+class Learning(Protocol):
+    """A judge that judges by criteria which it is handed, beside the rubrics that it knows. Others judge by rules of
+    their own.
+
+    class ServerJudge:
+        def learn(self, rubrics: Mapping[str, Criteria]) -> None:
+            self.learned = {**self.learned, **rubrics}
+    """
+
+    def learn(self, rubrics: Mapping[str, Any]) -> None:
+        """By name; each is a runner.llm.criteria.Criteria. From now on `judge` is asked by these names, too, and
+        `provenance` has their digests among its `rubrics`."""
+
+
 CaseT = TypeVar("CaseT")
 OutputT = TypeVar("OutputT", bound="Output")
 
 
 class Case(Protocol):
-    """What the engine needs to know of a case."""
+    """What the engine needs to know of a case.
+
+    @dataclass(frozen=True)
+    class Email:
+        id: str
+        text: str
+        language: str | None = None
+        difficulty: str | None = None
+        tags: tuple[str, ...] = ()
+    """
 
     @property
     def id(self) -> str: ...
@@ -522,16 +650,41 @@ class Case(Protocol):
 
 
 class Evaluation(Protocol[CaseT, OutputT]):
-    """What happens to one case. The engine owns everything else."""
+    """What happens to one case. The engine owns everything else.
 
-    def load(self) -> CaseSet[CaseT]: ...
+    class Tone:
+        def __init__(self, *, dataset: Emails, generator: Generator, judge: Judge) -> None:
+            self.dataset, self.generator, self.judge_ = dataset, generator, judge
+
+        def load(self) -> CaseSet[Email]:
+            return CaseSet(self.dataset.emails(), identity={"emails": fingerprint(self.dataset.path)})
+
+        async def prepare(self, cases: Sequence[Email], workspace: Workspace) -> Preparation:
+            return Preparation({"emails": len(cases)})
+
+        async def run(self, case: Email) -> ToneOutput:
+            return ToneOutput((await self.generator.generate(Query(case.id, case.text), ())).text)
+
+        async def judge(self, case: Email, output: ToneOutput) -> Judgements:
+            return {"tone": await self.judge_.judge("tone", {"answer": output.answer})}
+
+        def score(self, case: Email, output: ToneOutput | None, judgements: Judgements) -> Scores:
+            if output is None:
+                return Scores({}, unscored=("tone",))
+            return Scores({"tone": judgements["tone"].score})
+    """
+
+    def load(self) -> CaseSet[CaseT]:
+        """Read and check all cases. Raises DataError or CorpusError for data that cannot be used."""
 
     async def prepare(self, cases: Sequence[CaseT], workspace: Workspace) -> Preparation:
         """Everything that is shared by cases: indexes, rankings of all queries."""
 
-    async def run(self, case: CaseT) -> OutputT: ...
+    async def run(self, case: CaseT) -> OutputT:
+        """Have the system under test do the case. What it raises makes the case one that failed."""
 
-    async def judge(self, case: CaseT, output: OutputT) -> Judgements: ...
+    async def judge(self, case: CaseT, output: OutputT) -> Judgements:
+        """By rubric; empty where nothing is judged."""
 
     def score(self, case: CaseT, output: OutputT | None, judgements: Judgements) -> Scores:
         """Pure. `output` is None for a case that failed: all names that would apply are `unscored`."""
@@ -637,8 +790,116 @@ class Projecting(Protocol):
         """A runner.llm.projection.Projection, or None."""
 
 
+class Scorer(Protocol):
+    """A choice of `metric`: what is worked out of a case beside what its evaluation knows of it. Its records stand in
+    `metrics` (Measuring).
+
+        class Length:
+            metrics = (
+                Metric(name="length", better="neither", label={"en": "Length", "ko": "길이"}, range=(0, math.inf)),
+            )
+
+            def score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
+                return Scores({"length": len(output.answer.text)})
+    """
+
+    def score(self, case: Any, output: Any, judgements: Judgements) -> Scores:
+        """Pure. `case` and `output` are those of the evaluation. A case that failed is not asked about: all metrics
+        of the choice are unscored then."""
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A choice of `metric` whose metric is called as the choice is: `metric.tone` is `tone`.
+
+    class Rubric:
+        def named(self, name: str) -> None:
+            self.name = name
+    """
+
+    def named(self, name: str) -> None:
+        """Called once, before anything else."""
+
+
+@runtime_checkable
+class Offering(Protocol):
+    """A choice of `metric` that stands for metrics of the evaluation itself.
+
+    class Offered:
+        offered = ("recall", "mrr")
+    """
+
+    @property
+    def offered(self) -> Sequence[str]: ...
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """A choice of `metric` that asks the judge of the evaluation.
+
+    class Tone:
+        rubrics = {"tone": Criteria(...)}
+        controls = (Controls("tone", (ControlItem("kind", {"answer": "With pleasure."}, "pass"), ...)),)
+
+        def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+            return {"tone": {"answer": shown["answer"]}}
+    """
+
+    @property
+    def rubrics(self) -> Mapping[str, Any]:
+        """What the judge learns (runner.llm.criteria.Criteria), by name. The scores are metrics of these names."""
+
+    @property
+    def controls(self) -> Sequence[Any]:
+        """Of its rubrics (runner.llm.health.Controls); none where there are none."""
+
+    def asked(self, shown: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+        """Rubric -> the fields that the judge is to see, out of what the evaluation shows of a case; without those
+        that do not apply to it."""
+
+
+@runtime_checkable
+class SelfJudging(Protocol):
+    """A choice of `metric` that judges a case by itself, beside the judge.
+
+    class Length:
+        async def judged(self, case: Query, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
+            return {"length": Judgement(min(1.0, 100 / len(shown["answer"])), f"{len(shown['answer'])} characters")}
+    """
+
+    async def judged(self, case: Any, shown: Mapping[str, Any]) -> Mapping[str, Judgement]:
+        """By the names of its metrics; nothing where none applies. `shown`: what rubrics may see, and `citations`,
+        `documents` (ids, by the number of a context), `latency_ms` and `cost_usd` of the case so far."""
+
+
+@runtime_checkable
+class Prepared(Protocol):
+    """A choice of `metric` that builds or opens something before the first case.
+
+    class Similar:
+        def prepare(self, cases: Sequence[Query], workspace: Workspace) -> None:
+            self.embedder.prepare([case.text for case in cases], workspace)
+    """
+
+    def prepare(self, cases: Sequence[Any], workspace: Workspace) -> None: ...
+
+
 class Tracking(Protocol):
-    """Where finished runs are kept for comparison. Reads run and sweep folders, never a run in flight."""
+    """Where finished runs are kept for comparison. Reads run and sweep folders, never a run in flight.
+
+    class Archive:
+        def __init__(self, *, folder: str) -> None:
+            self.folder = Path(folder)
+
+        def prepare(self) -> None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+        def upload(self, folder: Path) -> str | None:
+            return shutil.make_archive(str(self.folder / folder.name), "zip", folder)
+
+        def upload_sweep(self, folder: Path) -> str | None:
+            return None
+    """
 
     def prepare(self) -> None:
         """Create what several uploading processes would otherwise race to create. Called once, in the
@@ -652,7 +913,16 @@ class Tracking(Protocol):
 
 
 class Output(Protocol):
-    """What `run` returns: how long its stages took, and what the row keeps of it (JSON)."""
+    """What `run` returns: how long its stages took, and what the row keeps of it (JSON).
+
+    @dataclass(frozen=True)
+    class ToneOutput:
+        answer: str
+        timings: Mapping[str, Timing] = field(default_factory=dict)
+
+        def record(self) -> Mapping[str, Any]:
+            return {"answer": self.answer}
+    """
 
     @property
     def timings(self) -> Mapping[str, Timing]:
@@ -666,14 +936,23 @@ class Output(Protocol):
 
 # Of every component.
 ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurrent, Refreshed, MadeOfData, Incidental)
-OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol
+OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol; a module with protocols of its own has one, too
     Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
     System: (Within,),
-    Judge: (Completing, HealthChecked, Limited, Reading),
+    Judge: (Completing, HealthChecked, Limited, Reading, Learning),
+    Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Prepared),
     Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
 }
+
+
+def optional_of(role: type) -> tuple[type, ...]:
+    """Of a component with this protocol, by the OPTIONAL of the module that the protocol stands in."""
+    listed = getattr(sys.modules.get(role.__module__), "OPTIONAL", {})
+    return tuple(listed.get(role, ())) if isinstance(listed, Mapping) else ()
+
+
 # What holds of a component that does not have the attribute.
 ABSENT: Mapping[str, Any] = {
     "provenance": {},

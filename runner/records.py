@@ -234,6 +234,17 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """Something that code can tell of an answer (runner.metrics.checks): `type` without `not-`, which is `is_not`."""
+
+    type: str
+    value: Any = None
+    threshold: float | None = None
+    weight: float = 1.0
+    is_not: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One question with its labels. `relevance` maps gold document ids to grades (> 0 is relevant).
     `history` holds the turns before it, oldest first. `from_memory`: asked about what is remembered of a
@@ -254,6 +265,7 @@ class Query:
     history: tuple[Turn, ...] = ()
     from_memory: bool = False
     remembered: tuple[Context, ...] | None = None
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ FIRST = (
     "embedder",
     "generator",
     "judge",
+    "metric",
     "scenario",
     "memory",
     "memory/store",
@@ -44,6 +45,7 @@ FIRST = (
     "tracking",
 )
 MAIN = ("config.yaml", "evaluation/full_rag.yaml")  # where the default of a group stands that several have
+TEXTS = ("label", "meaning", "criteria", "names", "measure")  # of a metric: what it is, not how it is set
 SHARED = 5  # a setting with the same default in that many choices stands below the table, once
 WORDS = {
     "en": {
@@ -106,7 +108,7 @@ class Choice:
 
 def _settings(body: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
     for name, value in body.items():
-        if name in ("_target_", "defaults", "rules") or not re.fullmatch(r"\w+", str(name)):
+        if name in ("_target_", "defaults", "rules", *TEXTS) or not re.fullmatch(r"\w+", str(name)):
             continue
         if isinstance(value, dict) and value:
             if prefix.count(".") < 1:

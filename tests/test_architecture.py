@@ -108,7 +108,7 @@ OWN_FILES = {
     "runner.system.store", "runner.llm.calls", "runner.retrieval.ranking_files", "runner.domains.agent.coverage",
     "plugins.retriever.semantic", "plugins.tracking.mlflow", "runner.domains.memory.embedded_server",
 }  # fmt: skip
-OWN_PRINTS = {"runner.system.terminal", "runner.system.redaction", "runner.commands.chat"}
+OWN_PRINTS = {"runner.system.terminal", "runner.system.redaction", "runner.system.patterns", "runner.commands.chat"}
 WRITES = re.compile(r"""\.write_(text|bytes)\(|open\(\s*["'][wax]""")
 SCRATCH = re.compile(r"scratch\.(open|write_)")  # of runner.system.writing.replacing
 PRINTS = re.compile(r"(?<![.\w])print\(|sys\.std(out|err)\.write|\bConsole\((?!\)\.\w)")

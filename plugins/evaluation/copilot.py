@@ -35,7 +35,8 @@ from runner.domains.memory.protocols import Memory, Scenarios, prepare
 from runner.domains.memory.replay import Moment
 from runner.domains.memory.scoring import counted, facts_lost_at, names
 from runner.domains.memory.sums import sums
-from runner.errors import DataError
+from runner.errors import DataError, Problem
+from runner.llm.chosen import HEALTH, Chosen
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.metering import charge
@@ -48,7 +49,7 @@ from runner.metrics.judged import CORRECTNESS
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -69,6 +70,7 @@ from runner.system.store import fingerprint
 from runner.words.wording import Wording
 
 ANSWERED = ("faithfulness", "answer_relevancy")
+SHOWN = ("question", "answer", "contexts", "references", "history", "memory", "entities")  # to rubrics of one's own
 _Shown = tuple[Moment, Retrieved, BuiltContext, Seen]
 
 NOT_ASKED = "not_asked"  # where a question was lost: what is remembered would have answered it
@@ -131,11 +133,13 @@ class Copilot:
         follow_ups: bool = True,
         fallback: Stands = "confidence",
         profile: ProfileChoice | None = None,
+        metrics: dict[str, Scorer] | None = None,
     ) -> None:
         self.scenario, self.retrieval, self.memory, self.context = scenario, retrieval, memory, context
         self.generator, self.judge_, self.projection, self.high = generator, judge, projection, high
         self.follow_ups, self.fallback = follow_ups, fallback
         self.weights = (profile or AutoProfile()).memory
+        self.chosen = Chosen(metrics, (), judge=judge, shown=SHOWN)
         self._moments: Moments = {}
         self._has_references = False
 
@@ -163,6 +167,7 @@ class Copilot:
             "models": fingerprint(models),
             "memory_weights": fingerprint(self.weights),
             right.IDENTITY: fingerprint(self.high),
+            **self.chosen.identity,
         }
         problems = (*loaded.problems, *problems, *log.problems)
         return CaseSet(cases, problems, {**identity, **asked}, loaded.documents)
@@ -181,7 +186,11 @@ class Copilot:
             *judged.ANSWER_METRICS,
             judged.CORRECTNESS_METRIC,
             *answers.METRICS,
+            *self.chosen.metrics,
         )
+
+    def preflight(self) -> Sequence[Problem]:
+        return list(self.chosen.problems())
 
     def opened(self) -> AbstractAsyncContextManager[None]:
         return self.memory.opened()
@@ -193,6 +202,7 @@ class Copilot:
         await prepare(self.memory, workspace)
         self._moments = await moments(self.memory, cases)
         preparation = await self.retrieval.prepare([self._asked(case) for case in cases], workspace)
+        await self.chosen.prepare(cases, workspace)
         talks = {case.conversation.id: len(case.conversation.turns) for case in cases}
         counts = {"n": len(talks), "turns": sum(talks.values()), "probes": len(cases)}
         return replace(preparation, facts={**preparation.facts, "conversations": counts})
@@ -201,8 +211,8 @@ class Copilot:
         if not offered(self.judge_, "health"):
             return {}
         rubrics = (*ANSWERED, CORRECTNESS) if self._has_references else ANSWERED
-        controls = [*answer_controls(rubrics), graded_controls()]
-        return {"judge_health": await check_health(self.judge_, controls)}
+        controls = [*answer_controls(rubrics), graded_controls(), *self.chosen.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
     def _by_reference(self, case: ProbeCase) -> bool:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
@@ -285,7 +295,22 @@ class Copilot:
             shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
             facts = {"reference": reference(case, case.probe.expected), "stale": reference(case, case.probe.forbidden)}
             asked[MEMORY] = {**question, **shown, **facts, "weights": self.weights}
-        await judge_missing(self.judge_, asked, judgements)
+        await self.chosen.add_own(case, self._seen(case, output), judgements)
+        await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._seen(case, output))}, judgements)
+
+    def _seen(self, case: ProbeCase, output: CopilotOutput) -> dict[str, Any]:
+        """What rubrics of one's own may see of a question."""
+        known = {"references": references(case)} if references(case) else {}
+        shown = {"memory": output.context.memory_text, "entities": output.context.entities_text}
+        return {
+            "question": case.probe.question,
+            "language": case.language,
+            "answer": output.answer.text,
+            "history": said_before(output.moment),
+            "contexts": (*output.context.contexts, *output.context.documents),
+            **shown,
+            **known,
+        }
 
     # --- scores -----------------------------------------------------------------------------------
 
@@ -293,7 +318,8 @@ class Copilot:
         if output is None:
             query = query_of(case, case.probe.question)
             values = self.retrieval.ranking_values(query) if query.relevance else {}
-            return Scores(values, unscored=tuple(name for name in self._names(case) if name not in values))
+            nothing = Scores(values, unscored=tuple(name for name in self._names(case) if name not in values))
+            return self.chosen.scored(nothing, case, None, judgements)
         grades, failed = self._judged(case, judgements, output.answer)
         query = query_of(case, case.probe.question)
         ranked = self.retrieval.scores(query, output.found, declined=output.answer.refused)
@@ -313,7 +339,8 @@ class Copilot:
         if labels.get("memory") == "empty":  # there is nothing that could be accurate
             values["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
-        return Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
+        own = Scores(values, unscored=failed, weights=ranked.weights, labels=labels)
+        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._seen(case, output)))
 
     def _judged(self, case: ProbeCase, judgements: Judgements, answer: Answer) -> judged.Judged:
         on_failure = self.judge_.on_failure

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
@@ -15,16 +15,18 @@ from typing_extensions import TypedDict
 from runner.domains.agent import report as agent_report
 from runner.domains.service import report as service_report
 from runner.errors import FallsShortError, Problem
+from runner.llm.chosen import HEALTH, Chosen
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health, unread
+from runner.llm.metering import so_far
 from runner.llm.votes import judge_missing
-from runner.metrics import answers, diagnosis, right
+from runner.metrics import answers, diagnosis, ranking, right
 from runner.metrics.answers import answer_matches, contains_answer, exact_match, token_f1
 from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, judged
 from runner.metrics.metric import Metric
 from runner.metrics.repeats import averaged, spreads
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, System, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, System, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -49,9 +51,11 @@ from runner.text.refusals import delivered, is_refusal
 from runner.words.wording import Wording
 
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
+ALL: tuple[Rubric, ...] = get_args(Rubric)
 RUBRICS: tuple[Rubric, ...] = ("faithfulness", "answer_relevancy", "answer_correctness")
 BY_REFERENCE = tuple(metric.name for metric in REFERENCE_METRICS)  # asked where a question has reference answers
 BY_CONTEXTS = ("faithfulness", "context_precision", "context_recall")  # asked where the texts that were found are known
+SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubrics of one's own, where a case has them
 LOOKED_AT = 1000  # questions, for the languages that they are in
 
 PIPELINE = replace(agent_report.PIPELINE, choices=(*agent_report.PIPELINE.choices[:-1], "system", "judge"))
@@ -121,10 +125,11 @@ class RagOutput:
 class FullRag:
     """Metrics of retrieval as in `retrieval_only`, and of the answer: faithfulness, answer relevancy and, where
     reference answers are known, answer correctness, exact match, whether one occurs in the answer, and token F1.
-    `rubrics`: what the judge is asked. Those by a reference are asked for answerable questions with `answers`: of
-    several references any one is enough. An answer that declined is not asked about, and its correctness is 0.
-    `require` ends the run before any answer is generated. With a `system` that runs elsewhere nothing is retrieved or
-    generated here: what it says is judged, and what it does not say is not."""
+    `metrics`: those that are reported, and what is measured beside them. `rubrics`: what the judge is asked, None: what
+    these need. Those by a reference are asked for answerable questions with `answers`: of several references any one
+    is enough. An answer that declined is not asked about, and its correctness is 0. `require` ends the run before any
+    answer is generated. With a `system` that runs elsewhere nothing is retrieved or generated here: what it says is
+    judged, and what it does not say is not."""
 
     pipeline = PIPELINE
 
@@ -146,12 +151,18 @@ class FullRag:
         judge: Judge,
         high: Annotated[float, Field(ge=0, le=1)],
         require: RequireSettings | None = None,
-        rubrics: Sequence[Rubric] = RUBRICS,
+        rubrics: Sequence[Rubric] | None = None,
+        metrics: dict[str, Scorer] | None = None,
         system: System | None = None,
     ) -> None:
         self.system = None if system is None or offered(system, "is_within") else system
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
+        own = (*right.METRICS, *ranking.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
+        self.chosen = Chosen(metrics, own, judge=judge, shown=SHOWN)
+        if rubrics is None:
+            rubrics = RUBRICS if metrics is None else [name for name in ALL if name in self.chosen.names]
         self.rubrics = tuple(dict.fromkeys(rubrics))
+        self.chosen.names |= {*self.rubrics}
         self._has_references = False
         self.require = cast(Mapping[str, float | None], require or {})
 
@@ -163,40 +174,37 @@ class FullRag:
             parts = {"judge": self.judge_, "system": self.system}
         asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
         problems = (*loaded.problems, *unread(self.judge_, [case.text for case in islice(loaded.cases, LOOKED_AT)]))
-        identity = {**loaded.identity, **asked, right.IDENTITY: fingerprint(self.high)}
+        identity = {**loaded.identity, **asked, **self.chosen.identity, right.IDENTITY: fingerprint(self.high)}
         return replace(loaded, problems=problems, identity=identity)
 
     @property
     def metrics(self) -> Sequence[Metric]:
         own = (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
-        return own if self.system is None or self.system.repeats == 1 else (*own, *spreads(SPREAD))
+        spread = () if self.system is None or self.system.repeats == 1 else tuple(spreads(SPREAD))
+        return (*own, *spread, *self.chosen.metrics)
 
     @property
     def idle(self) -> Sequence[str]:
         return () if self.system is None else ("retriever", "tokenizer", "embedder", "generator")
 
     def preflight(self) -> list[Problem]:
-        if self.system is None or all(least is None for least in self.require.values()):
-            return []
-        asked = next(name for name, least in self.require.items() if least is not None)
-        return [Problem(f"evaluation.require.{asked}", "expected null, as a system is asked for all of it at once")]
+        problems = list(self.chosen.problems())
+        required = [name for name, least in self.require.items() if least is not None]
+        if self.system is not None and required:
+            message = "expected null, as a system is asked for all of it at once"
+            problems.append(Problem(f"evaluation.require.{required[0]}", message))
+        return problems
 
     def opened(self) -> AbstractAsyncContextManager[None]:
-        @asynccontextmanager
-        async def opened() -> AsyncIterator[None]:
-            if self.system is None:
-                yield
-                return
-            async with self.system.opened():
-                yield
-
-        return opened()
+        return nullcontext() if self.system is None else self.system.opened()
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         self._has_references = any(map(_has_reference, cases))
         if self.system is not None:
+            await self.chosen.prepare(cases, workspace)
             return self.retrieval.described()
         preparation = await self.retrieval.prepare(cases, workspace)
+        await self.chosen.prepare(cases, workspace)
         self._demand(cases)
         return preparation
 
@@ -204,7 +212,8 @@ class FullRag:
         """By the rubrics that have control items and are asked of any case."""
         if not offered(self.judge_, "health"):
             return {}
-        return {"judge_health": await check_health(self.judge_, answer_controls(self._checked()))}
+        controls = [*answer_controls(self._checked()), *self.chosen.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
     def _checked(self) -> list[str]:
         return [name for name in self.rubrics if name in RUBRICS and (name != CORRECTNESS or self._has_references)]
@@ -263,12 +272,45 @@ class FullRag:
 
     async def judge_missing(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
         """Of the further answers of a system each rubric by its name and the number of the answer."""
+        if not output.again:
+            await self._judge_answer(case, output, judgements)
+            return
         for number, each in enumerate(output.each, start=1):
             own = _of_answer(judgements, number)
             try:
-                await judge_missing(self.judge_, self._asked(case, each), own)
+                await self._judge_answer(case, each, own)
             finally:
                 judgements.update({_numbered(rubric, number): judgement for rubric, judgement in own.items()})
+
+    async def _judge_answer(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
+        shown = self._shown(case, output)
+        await self.chosen.add_own(case, {**shown, **self._measured(output)}, judgements)
+        asked = {**self._asked(case, output), **self.chosen.asked(shown)}
+        await judge_missing(self.judge_, asked, judgements)
+
+    def _measured(self, output: RagOutput) -> dict[str, Any]:
+        """What checks may look at beside what rubrics see. A stage that was not timed, or whose reply came from a
+        cache, has no latency."""
+        times = [timing.ms if timing.live else None for timing in output.timings.values()]
+        costs = [cost.usd for role, cost in so_far().items() if role != "judge"]
+        documents = [(context.id, self.retrieval.corpus.document_of(context.id)) for context in output.found.contexts]
+        return {
+            "citations": output.answer.citations,
+            "documents": documents,
+            "latency_ms": None if None in times else sum(time or 0.0 for time in times),
+            "cost_usd": None if None in costs else sum(cost or 0.0 for cost in costs),
+        }
+
+    def _shown(self, case: Query, output: RagOutput) -> dict[str, Any]:
+        """What rubrics of one's own may see of a case."""
+        shown: dict[str, Any] = {"question": case.text, "answer": output.answer.text, "language": case.language}
+        if case.history:
+            shown["history"] = case.history
+        if case.answers:
+            shown["references"] = list(case.answers)
+        if output.found.has_texts:
+            shown["contexts"] = output.found.contexts
+        return shown
 
     def _applying(self, case: Query) -> list[str]:
         """The rubrics that say something of a question, asked or not."""
@@ -297,7 +339,8 @@ class FullRag:
             values = self.retrieval.ranking_values(case)
             ranked = () if self.system is not None else self.retrieval.names(case)
             missing = (name for name in ranked if name not in values)
-            return Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
+            nothing = Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
+            return self.chosen.scored(nothing, case, None, judgements)
         if not output.again:
             return self._score(case, output, judgements)
         parts = [self._score(case, each, _of_answer(judgements, n)) for n, each in enumerate(output.each, start=1)]
@@ -316,7 +359,8 @@ class FullRag:
         labels = {**retrieval.labels, **self._labels(case, output, scored, decision)}
         if output.answer.refused and not case.answerable:  # a right refusal is no failure of generation
             labels = {name: label for name, label in labels.items() if name not in ("pattern", "cross")}
-        return Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
+        own = Scores(values, unscored=failed, weights=retrieval.weights, labels=labels)
+        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._shown(case, output)))
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows) if self.system is None else service_report.sums(rows)

@@ -22,6 +22,7 @@ from runner.domains.memory.replay import Moment, Replay
 from runner.domains.memory.scoring import counted, facts_lost_at, labelled, names
 from runner.domains.memory.sums import sums
 from runner.errors import EvaluationError, Problem
+from runner.llm.chosen import HEALTH, Chosen
 from runner.llm.controls import answer_controls
 from runner.llm.health import check_health
 from runner.llm.metering import charge
@@ -33,7 +34,7 @@ from runner.metrics.memory import LostAt, lost_at
 from runner.metrics.metric import Metric
 from runner.metrics.profile import AutoProfile, ProfileChoice
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -57,6 +58,8 @@ _Unjudged = tuple[Mapping[str, float | None], Mapping[str, str], Mapping[str, fl
 _Shown = tuple[Moment, BuiltContext, Seen]
 
 TOGETHER = 16  # conversations whose probes take turns, so that they are replayed side by side
+
+SHOWN = ("question", "answer", "references", "memory", "entities")  # to rubrics of one's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +137,12 @@ class MemoryEvaluation:
         judge: Judge,
         high: Annotated[float, Field(ge=0, le=1)] = 0.6,
         profile: ProfileChoice | None = None,
+        metrics: dict[str, Scorer] | None = None,
     ) -> None:
         self.scenario, self.memory, self.context = scenario, memory, context
         self.generator, self.judge_, self.high = generator, judge, high
         self.weights = (profile or AutoProfile()).memory
+        self.chosen = Chosen(metrics, (), judge=judge, shown=SHOWN)
         self._conversations: Mapping[str, Conversation] = {}
         self._replays: Mapping[str, Replay] = {}
         self._has_references = False
@@ -145,7 +150,7 @@ class MemoryEvaluation:
     def preflight(self) -> list[Problem]:
         least = offered(self.generator, "refuse_below")
         needed = f"expected null, got {least}: evaluation=memory looks for no documents, so no hit can be too weak"
-        return [] if least is None else [Problem("generator.refuse_below", needed)]
+        return [*([] if least is None else [Problem("generator.refuse_below", needed)]), *self.chosen.problems()]
 
     def load(self) -> CaseSet[ProbeCase]:
         conversations, problems = self.scenario.load()
@@ -155,6 +160,7 @@ class MemoryEvaluation:
         weighed = {"memory_weights": fingerprint(self.weights), **_given(conversations)}
         if any(map(self._by_reference, _cases(conversations))):
             weighed[right.IDENTITY] = fingerprint(self.high)
+        weighed |= self.chosen.identity
         return CaseSet(tuple(_cases(conversations)), tuple(problems), {**_identity(conversations), **asked, **weighed})
 
     @property
@@ -168,6 +174,7 @@ class MemoryEvaluation:
             *diagnosis.METRICS,
             *answers.METRICS,
             *locomo.METRICS,
+            *self.chosen.metrics,
         )
 
     @asynccontextmanager
@@ -182,6 +189,7 @@ class MemoryEvaluation:
 
     async def prepare(self, cases: Sequence[ProbeCase], workspace: Workspace) -> Preparation:
         await prepare(self.memory, workspace)
+        await self.chosen.prepare(cases, workspace)
         self._has_references = any(map(self._by_reference, cases))
         asked: defaultdict[str, list[Probe]] = defaultdict(list)
         for case in cases:
@@ -194,7 +202,8 @@ class MemoryEvaluation:
         if not offered(self.judge_, "health"):
             return {}
         answered = answer_controls([CORRECTNESS] if self._has_references else [])
-        return {"judge_health": await check_health(self.judge_, [graded_controls(), *answered])}
+        controls = [graded_controls(), *answered, *self.chosen.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
     def _by_reference(self, case: ProbeCase) -> bool:
         """Whether a model holds the answer against the right one; one without a model is no better than the matcher."""
@@ -250,11 +259,19 @@ class MemoryEvaluation:
         asked = {RUBRIC: {**question, **shown, **facts, "weights": self.weights}}
         if self._by_reference(case) and not output.answer.refused:
             asked[CORRECTNESS] = {**question, "references": references(case), "answer": output.answer.text}
-        await judge_missing(self.judge_, asked, judgements)
+        await self.chosen.add_own(case, self._seen(case, output), judgements)
+        await judge_missing(self.judge_, {**asked, **self.chosen.asked(self._seen(case, output))}, judgements)
+
+    def _seen(self, case: ProbeCase, output: MemoryOutput | RestoredProbe) -> dict[str, Any]:
+        """What rubrics of one's own may see of a probe."""
+        known = {"references": references(case)} if references(case) else {}
+        shown = {"memory": output.memory_text, "entities": output.entities_text, "answer": output.answer.text}
+        return {"question": case.probe.question, "language": case.language, **shown, **known}
 
     def score(self, case: ProbeCase, output: MemoryOutput | RestoredProbe | None, judgements: Judgements) -> Scores:
         if output is None:
-            return Scores({}, unscored=tuple(self._names(case)))
+            nothing = Scores({}, unscored=tuple(self._names(case)))
+            return self.chosen.scored(nothing, case, None, judgements)
         grades, failed = judged.judged_memory(judgements.get(RUBRIC), self.judge_.on_failure)
         if self._by_reference(case):
             declined, on_failure = output.answer.refused, self.judge_.on_failure
@@ -265,7 +282,8 @@ class MemoryEvaluation:
         if labels["memory"] == "empty":  # there is nothing that could be accurate
             grades["memory_accuracy"] = None
             failed = tuple(name for name in failed if name != "memory_accuracy")
-        return Scores({**values, **grades}, failed, weights, labels)
+        own = Scores({**values, **grades}, failed, weights, labels)
+        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._seen(case, output)))
 
     def _unjudged(self, case: ProbeCase, output: MemoryOutput | RestoredProbe, correctness: float | None) -> _Unjudged:
         """Values, labels and weights, the grades of the judge aside."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.domains.agent import report as agent_report
+from runner.errors import Problem
+from runner.llm.chosen import Chosen
 from runner.metrics.judged import ANSWER_METRICS
 from runner.metrics.metric import Metric
-from runner.protocols import Workspace
+from runner.metrics.ranking import METRICS
+from runner.protocols import Scorer, Workspace
 from runner.records import CaseSet, Judgements, Preparation, Query, Scores, Timing
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 
@@ -31,24 +34,32 @@ class RetrievalOutput:
 
 
 class RetrievalOnly:
-    """Ranks the corpus for every query; no generator, no judge."""
+    """Ranks the corpus for every query; no generator, no judge. `metrics`: those that are reported, and what is
+    measured beside them."""
 
     pipeline = agent_report.PIPELINE
     sections = staticmethod(agent_report.sections)
     case_facts = staticmethod(agent_report.case_facts)
 
-    def __init__(self, *, retrieval: Retrieval) -> None:
+    def __init__(self, *, retrieval: Retrieval, metrics: dict[str, Scorer] | None = None) -> None:
         self.retrieval = retrieval
+        self.chosen = Chosen(metrics, METRICS)
 
     def load(self) -> CaseSet[Query]:
-        return self.retrieval.load()
+        loaded = self.retrieval.load()
+        return replace(loaded, identity={**loaded.identity, **self.chosen.identity})
 
     @property
     def metrics(self) -> Sequence[Metric]:
-        return (*self.retrieval.metrics, *ANSWER_METRICS)
+        return (*self.retrieval.metrics, *ANSWER_METRICS, *self.chosen.metrics)
+
+    def preflight(self) -> Sequence[Problem]:
+        return list(self.chosen.problems())
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
-        return await self.retrieval.prepare(cases, workspace)
+        preparation = await self.retrieval.prepare(cases, workspace)
+        await self.chosen.prepare(cases, workspace)
+        return preparation
 
     async def run(self, case: Query) -> RetrievalOutput:
         found = self.retrieval.retrieved(case)
@@ -59,10 +70,11 @@ class RetrievalOnly:
 
     def score(self, case: Query, output: RetrievalOutput | None, judgements: Judgements) -> Scores:
         if output is None:
-            return Scores({}, unscored=self.retrieval.names(case))
+            return self.chosen.scored(Scores({}, unscored=self.retrieval.names(case)), case, None, judgements)
         scores = self.retrieval.scores(case, output.found)
         labels = {**scores.labels, "lost_at": self.retrieval.lost_at(case, output.found)}
-        return Scores({**scores.values, **NOT_JUDGED}, weights=scores.weights, labels=labels)
+        own = Scores({**scores.values, **NOT_JUDGED}, weights=scores.weights, labels=labels)
+        return self.chosen.scored(own, case, output, judgements)
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return self.retrieval.sums(rows)

@@ -14,6 +14,7 @@ from pydantic import Field
 from runner.errors import EvaluationError, did_you_mean
 from runner.llm import claims as verdicts
 from runner.llm import graded
+from runner.llm.criteria import Criteria
 from runner.llm.loose_json import score_in
 from runner.llm.messages import ChatRequest
 from runner.llm.models import Models
@@ -53,7 +54,7 @@ class OpenaiJudge:
     `repeats` asks that many times (with seed, seed + 1, …): the score is the mean of those that succeeded; those that
     failed can be asked for again alone. `temperature: null` leaves it to the server. `max_tokens` is for one reply;
     one with verdicts gets it for every eight of them. `rubrics` maps names of rubrics to files that take their place,
-    and names of your own to files of further rubrics (runner/llm/rubrics).
+    and names of your own to files of further rubrics (runner/llm/rubrics). What was chosen by `metric=` it learns.
     """
 
     def __init__(
@@ -72,11 +73,19 @@ class OpenaiJudge:
         self.mode, self.repeats = mode, repeats
         self.sampling = Sampling(**sampling)
         self.on_failure, self.health = on_failure, health
+        self._learned: Mapping[str, Criteria] = {}
         self._replaced = {name: path for name, path in (rubrics or {}).items() if path is not None}
 
     @cached_property
-    def rubrics(self) -> Mapping[str, Rubric]:
+    def _known(self) -> Mapping[str, Rubric]:
         return rubrics(self._replaced, self.mode)
+
+    @property
+    def rubrics(self) -> Mapping[str, Rubric | Criteria]:
+        return {**self._known, **self._learned}
+
+    def learn(self, rubrics: Mapping[str, Criteria]) -> None:
+        self._learned = {**self._learned, **rubrics}
 
     @property
     def provenance(self) -> Mapping[str, Any]:
@@ -90,7 +99,9 @@ class OpenaiJudge:
         return await self._judged(rubric, fields, kept_votes(earlier))
 
     async def _judged(self, rubric: str, fields: Mapping[str, Any], kept: Mapping[str, Judgement]) -> Judgement:
-        chosen = self.rubrics.get(rubric)
+        if rubric in self._learned:
+            return await self._by_criteria(self._learned[rubric], fields, kept)
+        chosen = self._known.get(rubric)
         if chosen is None:
             raise EvaluationError(f"judge: there is no rubric '{rubric}'{did_you_mean(rubric, self.rubrics)}")
         mode = chosen.asked_in(self.mode)
@@ -107,6 +118,15 @@ class OpenaiJudge:
         if mode in asked:
             return await asked[mode](chosen, fields, language, kept)
         return await self._ask(chosen, mode, fields, _scored, kept)
+
+    async def _by_criteria(
+        self, criteria: Criteria, fields: Mapping[str, Any], kept: Mapping[str, Judgement]
+    ) -> Judgement:
+        parts = criteria.parts(fields) if criteria.mode == "claims" else [""]
+        if not parts:
+            return criteria.nothing(fields)
+        asked = self.sampling.request(criteria.messages(fields), criteria.reply_schema)
+        return await self._voted(asked, lambda reply: criteria.read(reply, fields), fields, kept, len(parts))
 
     async def _graded(
         self, rubric: Rubric, fields: Mapping[str, Any], language: Language, kept: Mapping[str, Judgement]
@@ -184,6 +204,16 @@ class OpenaiJudge:
         n_verdicts: int = 1,
     ) -> Judgement:
         asked = self.sampling.request(rubric.messages(mode, fields), rubric.modes[mode].reply_schema)
+        return await self._voted(asked, read, fields, kept, n_verdicts)
+
+    async def _voted(
+        self,
+        asked: ChatRequest,
+        read: Callable[[Mapping[str, Any]], Judgement],
+        fields: Mapping[str, Any],
+        kept: Mapping[str, Judgement],
+        n_verdicts: int,
+    ) -> Judgement:
         first = replace(asked, max_tokens=asked.max_tokens * math.ceil(n_verdicts / VERDICTS_A_REPLY))
         requests = {str(repeat + 1): self._repeated(first, repeat) for repeat in range(self.repeats)}
         missing = {label: each for label, each in requests.items() if label not in kept}

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from runner.errors import Problem
 from runner.llm import graded
 from runner.llm.votes import Combine, combined, gathered, judged_by, kept_votes
-from runner.protocols import Judge, can_judge, offered
+from runner.protocols import Judge, Learning, can_judge, offered
 from runner.records import Judgement
 
 
@@ -33,10 +34,24 @@ class PanelJudge:
         health: bool = True,
     ) -> None:
         self.judges = judges
+        self._learned: dict[str, None] = {}
         self.threshold = threshold
         self.on_failure, self.health = on_failure, health
         ways: dict[str, Combine] = {"mean": statistics.fmean, "median": statistics.median, "majority": self._majority}
         self._combine = ways[combine]
+
+    def learn(self, rubrics: Mapping[str, Any]) -> None:
+        self._learned |= dict.fromkeys(rubrics)
+        for judge in self.judges.values():
+            if isinstance(judge, Learning):
+                judge.learn(rubrics)
+
+    def preflight(self) -> list[Problem]:
+        """Where criteria were chosen that no member takes."""
+        members = self.judges.values()
+        unknown = [name for name in self._learned if not any(can_judge(judge, name) for judge in members)]
+        message = f"no member takes criteria, as those of {', '.join(unknown)}; expected one like openai"
+        return [Problem("judge.judges", message)] if unknown else []
 
     @property
     def provenance(self) -> Mapping[str, Any]:

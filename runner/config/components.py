@@ -283,7 +283,7 @@ def _check_one(key: str, target: str, arguments: dict[str, Any], known_bad: set[
     problems += [
         Problem(f"{key}.{name}", "expected components by name (mappings with _target_), at least one")
         for name in schema.groups & given.keys()
-        if not _are_components(given[name])
+        if not _are_components(given[name]) and (given[name] or name not in schema.optional)
     ]
     return problems + _misplaced(key, schema, given) + _violations(key, schema.model, given, known_bad)
 

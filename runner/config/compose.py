@@ -16,7 +16,7 @@ from runner.config.choices import group_problem, known_groups, nested_problem, o
 from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.frozen import Frozen, unfolded
-from runner.config.hydra_internals import SWEEPER, grown, remember_files
+from runner.config.hydra_internals import SWEEPER, grown, prefer_own, remember_files
 from runner.config.options import RunOptions, evaluation_name, experiment_name, problems_of, reached, run_fingerprint
 from runner.config.provider_files import placed
 from runner.config.references import chosen, reference_overrides
@@ -29,7 +29,8 @@ from runner.system.store import fingerprint
 
 watch()
 
-OPEN = ("provider.",)  # mappings in which any name may stand
+OPEN = re.compile(r"provider\.|judge\.(?:[\w.]+\.)?rubrics\.")  # mappings in which any name may stand
+LISTED = "metric"  # a group of which several are chosen at once
 PARAMS, NO_PARAMS = "hydra.sweeper.params", "expected nothing: what to sweep over stands on the command line (k=3,5,10)"
 GROUPS_BESIDE = ("tracking", "regression", "profile")  # that an evaluation need not use
 NOT_COMPONENTS = ("evaluation", "tracking", "regression", "profile", "models", "provider")
@@ -157,6 +158,8 @@ def initialized(folder: Path | None) -> Iterator[None]:
         hydra = initialize_config_dir(str(folder.resolve()), "runner", version_base="1.3")
     with hydra:
         remember_files()
+        if folder is None:  # what is frozen stays what it was
+            prefer_own(LISTED)
         yield
 
 
@@ -168,7 +171,9 @@ def _added_or_overridden(overrides: Sequence[str]) -> list[str]:
     def grown(override: str) -> str:
         if _is_added(override) and str(arguments.parse(override).key_or_group) not in known:
             return f"+{override}"
-        return f"++{override}" if override.startswith(OPEN) else override
+        if re.fullmatch(rf"\+?{LISTED}=\w+", override):
+            return "{}=[{}]".format(*override.split("="))
+        return f"++{override}" if OPEN.match(override) else override
 
     return list(map(grown, overrides))
 
@@ -289,7 +294,8 @@ def _not_in_use(job: Sequence[str], known_bad: Collection[str]) -> list[Problem]
     if not used:
         return []
     evaluation, *uses = used
-    components = ", ".join(name for name in uses if name not in (*NOT_COMPONENTS, "experiment") and "/" not in name)
+    others = (*NOT_COMPONENTS, LISTED, "experiment")
+    components = ", ".join(name for name in uses if name not in others and "/" not in name)
     parsed = [arguments.parse(override) for override in job]
     keys = [str(one.key_or_group) for one in parsed if not one.is_delete() and one.package is None]
     return [
@@ -306,7 +312,8 @@ def _groups_in_use(job: Sequence[str], known: dict[str, list[str]]) -> list[str]
         return []
     choices = _choices(cfg)
     used = [choice for key in cfg for choice in choices if choice.partition("/")[0] == key]
-    return [choices["evaluation"], *used, "experiment"]
+    taken = [LISTED] if f"${{{LISTED}}}" in str(OmegaConf.to_container(cfg.evaluation)) else []
+    return [choices["evaluation"], *used, *taken, "experiment"]
 
 
 def _bare(job: Sequence[str], known: dict[str, list[str]]) -> DictConfig | None:

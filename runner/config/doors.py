@@ -264,7 +264,7 @@ def _own_methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
 @functools.cache
 def _methods(protocol: type) -> Mapping[str, Callable[..., Any]]:
     """With those that it lets a component offer."""
-    offered = [_own_methods(each) for each in protocols.OPTIONAL.get(protocol, ())]
+    offered = [_own_methods(each) for each in protocols.optional_of(protocol)]
     return {name: method for each in (*offered, _own_methods(protocol)) for name, method in each.items()}
 
 
@@ -994,6 +994,7 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Evaluation", "run"): _output,
     ("Evaluation", "judge"): _judgements,
     ("Evaluation", "score"): _scores,
+    ("Scorer", "score"): _scores,
     ("Evaluation", "check_judge"): _facts,
     ("Evaluation", "sums"): _sums,
     ("Evaluation", "opened"): _opened,

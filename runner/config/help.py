@@ -145,6 +145,8 @@ def _inner(group: str, text: str) -> Iterator[tuple[str, str]]:
         inner, _, place = str(named).removeprefix("override ").partition("@")
         if choice is None and place:
             yield f"{group}.{place}", f"{group}={inner}"
+        elif isinstance(choice, list):
+            yield from ((f"{inner.removeprefix('/')}.{name}", f"{inner.removeprefix('/')}={name}") for name in choice)
         elif choice is not None:
             kind = inner.removeprefix("/") if inner.startswith("/") else f"{group}/{inner}"
             yield place.removeprefix("_global_.") or kind.replace("/", "."), f"{kind}={choice}"

@@ -35,6 +35,7 @@ T = TypeVar("T")
 SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # the `_target_` of hydra/sweeper=basic
 MOST_REFERRED = 1_000_000  # characters that the interpolations of one value may stand for
 REFERENCE = re.compile(r"(?:\$\{|(?<=:))(\.*)(\w[\w.\[\]@/-]*)(?=[},])")  # `${k}`, and the name in `${oc.select:k}`
+NAMED = "hydra.searchpath in command-line"  # provider of the files in folders that somebody named
 OPTION = re.compile(r"\$\{(\w[\w.]*)\}")  # a value that is that of another setting, and nothing else
 LONGEST = 10  # settings in a row of which each has the value of the next; what is longer is left to OmegaConf
 LATE = ("out", "hydra.mode", "hydra.sweep.subdir")  # what is known only when the runs start
@@ -247,6 +248,30 @@ def remember_files() -> None:
     hydra: Any = GlobalHydra.instance().hydra
     files = hydra.config_loader.repository
     files.sources = [Remembering(source) if source.scheme() == "pkg" else source for source in files.sources]
+
+
+def prefer_own(group: str) -> None:
+    """Choices of a group in a folder that somebody named win over those of the program with the same name. Of all other
+    files Hydra takes the first. Only while Hydra is initialised."""
+    from hydra.core.global_hydra import GlobalHydra
+
+    hydra: Any = GlobalHydra.instance().hydra
+    hydra.config_loader.repository.__class__ = _own_first(group)
+
+
+@cache
+def _own_first(group: str) -> Any:
+    from hydra._internal.config_repository import ConfigRepository
+    from hydra.core.object_type import ObjectType
+
+    class OwnFirst(ConfigRepository):
+        def _find_object_source(self, config_path: str, object_type: ObjectType | None) -> ConfigSource | None:
+            named = [source for source in self.sources if source.provider == NAMED]
+            is_choice = object_type == ObjectType.CONFIG and config_path.removeprefix("/").startswith(f"{group}/")
+            own = [source for source in named if is_choice and source.is_config(config_path)]
+            return own[0] if own else super()._find_object_source(config_path, object_type)
+
+    return OwnFirst
 
 
 class Remembering:

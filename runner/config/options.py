@@ -33,7 +33,7 @@ NOT_IN_FINGERPRINT = {
     "warmup", "timeout_ms", "case_timeout_ms", "max_concurrency", "strict", "dry_run", "cold_start",
     "max_failure_rate", "format", "out", "cache_dir", "report", "cache", "calls", "budget", "provider",
     "run_timeout_ms",
-    "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
+    "metric", "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
     "save_snapshot", "baseline", "baselines", "verbose",
 }  # fmt: skip
 
@@ -91,6 +91,7 @@ class RunOptions(Strict):
     calls: Literal["all", "failed", "none"] = "all"
     budget: BudgetOptions
     provider: dict[str, ProviderSettings]
+    metric: dict[str, Any] = Field(default_factory=dict)  # of which the evaluation takes what it can
     report: ReportOptions
 
     @field_validator("cutoffs")
@@ -127,6 +128,7 @@ def problems_of(cfg: DictConfig) -> list[Problem]:
     if not _is_component(cfg, "evaluation"):
         return [*problems, Problem("evaluation", "expected a component (a mapping with _target_)")]
     problems += check(*(node_of(cfg, name) for name in _names(cfg) if _is_component(cfg, name)))
+    problems += _metric_problems(cfg)
     problems += _model_problems(cfg)
     problems += thresholds_of(cfg)[1]
     problems += _beyond(OmegaConf.to_container(cfg))
@@ -147,6 +149,15 @@ def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
             yield from _beyond(inner, f"{key}.{name}" if key else str(name))
     elif isinstance(value, int | float) and abs(value) > LARGEST:
         yield Problem(key, "expected a number from -1e15 to 1e15")
+
+
+def _metric_problems(cfg: DictConfig) -> Iterator[Problem]:
+    """Metrics that were chosen although the evaluation takes none."""
+    chosen = plain_value(cfg, "metric") if "metric" in cfg else {}
+    if "_target_" in chosen:
+        yield Problem("metric._target_", "expected metrics by name")
+    elif chosen and not any(key.startswith("metric.") for key in keys(cfg.evaluation)):
+        yield Problem("metric", f"{evaluation_name(cfg)} takes no further metrics")
 
 
 def _model_problems(cfg: DictConfig) -> list[Problem]:

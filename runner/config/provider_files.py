@@ -1,4 +1,5 @@
-"""Settings of a provider that stand under no name: typed so, or from a file that does not say whose they are."""
+"""Settings of a provider, or of a metric, that stand under no name: typed so, or from a file that does not say whose
+they are."""
 
 from __future__ import annotations
 
@@ -11,16 +12,22 @@ from runner.errors import Problem
 from runner.llm.settings import ProviderSettings
 
 GROUP = "provider"
+METRIC = "metric"
+UNNAMED = f"{METRIC}._target_"  # a choice of metric that is in the place of all
 SETTINGS = frozenset(ProviderSettings.__annotations__)
 
 
 def placed(problems: Sequence[Problem], search_path: Sequence[str]) -> list[Problem]:
     """The problems, with the file and the line that it lacks instead of what follows from that. `search_path` is an
     override of hydra.searchpath. Only while Hydra is initialised."""
+    if any(problem.key == UNNAMED for problem in problems):
+        found = [Problem(METRIC, message) for message in _files(METRIC, search_path)]
+        rest = [problem for problem in problems if problem.key.partition(".")[0] not in (METRIC, "evaluation")]
+        return [*(found or [Problem(METRIC, "expected metric.NAME._target_, such as metric.tone._target_")]), *rest]
     without_name = sorted({setting for problem in problems if (setting := _setting(problem.key))})
     if not without_name:
         return [_with_choice(problem, search_path) for problem in problems]
-    found = [Problem(GROUP, message) for message in _files(search_path)] or [
+    found = [Problem(GROUP, message) for message in _files(GROUP, search_path)] or [
         Problem(f"{GROUP}.{setting}", f"expected {GROUP}.NAME.{setting}, such as {GROUP}.local.{setting}")
         for setting in without_name
     ]
@@ -45,13 +52,13 @@ def _follows(problem: Problem) -> bool:
     return _setting(problem.key) is not None or problem.message.startswith("no provider ")
 
 
-def _files(search_path: Sequence[str]) -> Iterator[str]:
+def _files(group: str, search_path: Sequence[str]) -> Iterator[str]:
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.object_type import ObjectType
 
     choices = repository(GlobalHydra.instance().config_loader(), search_path)
-    for name in choices.get_group_options(GROUP, ObjectType.CONFIG):
-        file = choices.load_config(f"{GROUP}/{name}")
+    for name in choices.get_group_options(group, ObjectType.CONFIG):
+        file = choices.load_config(f"{group}/{name}")
         if file.header["package"] is None:
-            path = f"{file.path.removeprefix('file://')}/{GROUP}/{name}.yaml"
-            yield f"{path}: its first line has to be `# @package {GROUP}.{name}`, which says whose settings these are"
+            path = f"{file.path.removeprefix('file://')}/{group}/{name}.yaml"
+            yield f"{path}: its first line has to be `# @package {group}.{name}`, which says whose settings these are"

@@ -64,8 +64,8 @@ def load(target: str) -> Any:
 class Schema:
     model: type[BaseModel]
     components: frozenset[str]
-    optional: frozenset[str]  # those of them that may be null
     groups: frozenset[str]  # arguments that take components by name
+    optional: frozenset[str]  # those of both that may be null, or without a component
     wanted: Mapping[str, tuple[type, ...]]  # what the components of an argument are to be: one of these
 
     @property
@@ -98,7 +98,7 @@ def misspelt(cls: type, settings: Collection[str], roles: Iterable[type]) -> dic
     which the class does not have. Names of its settings, and of the protocols that it fits, are its own."""
     fitting = {*roles, *(role for role in protocols.OPTIONAL if _misfit(cls, role) is None)}
     own = {*settings, *(name for role in fitting for name in get_protocol_members(role))}
-    optional = [*protocols.ANY, *(each for role in fitting for each in protocols.OPTIONAL.get(role, ()))]
+    optional = [*protocols.ANY, *(each for role in fitting for each in protocols.optional_of(role))]
     known = {name for each in (*optional, *fitting) for name in get_protocol_members(each)}
     there = _public_names(cls) | {*settings}
     found: dict[str, str] = {}
@@ -142,15 +142,17 @@ def schema_of(target: str) -> Schema:
             components.add(name)
             if type(None) in _alternatives(hint):
                 optional.add(name)
-        elif typing.get_origin(hint) is dict and _is_component(typing.get_args(hint)[1]):
+        elif named := [each for each in (hint, *_alternatives(hint)) if _holds_components(each)]:
             groups.add(name)
-        wanted[name] = tuple(filter(_is_component, (hint, *typing.get_args(hint))))
+            if named[0] is not hint:
+                optional.add(name)
+        wanted[name] = tuple(filter(_is_component, _parts_of(hint)))
         default = ... if parameter.default is inspect.Parameter.empty else parameter.default
         fields[name] = (_plain(hint), default)
     extra: Literal["allow", "forbid"] = "allow" if open_ended else "forbid"
     config = ConfigDict(extra=extra, strict=True, arbitrary_types_allowed=True, allow_inf_nan=False)
     model = create_model("Settings", __config__=config, **fields)
-    return Schema(model, frozenset(components), frozenset(optional), frozenset(groups), wanted)
+    return Schema(model, frozenset(components), frozenset(groups), frozenset(optional), wanted)
 
 
 def _unpacked(settings: Any) -> dict[str, tuple[Any, Any]]:
@@ -170,6 +172,17 @@ def _is_protocol(hint: Any) -> bool:
     return isinstance(hint, type) and bool(getattr(hint, "_is_protocol", False))
 
 
+def _parts_of(hint: Any) -> tuple[Any, ...]:
+    """The annotation, what it is made of, and what its alternatives are."""
+    inner = (part for each in _alternatives(hint) for part in typing.get_args(each))
+    return (hint, *typing.get_args(hint), *inner)
+
+
+def _holds_components(hint: Any) -> bool:
+    """Of `dict[str, Judge]`."""
+    return typing.get_origin(hint) is dict and _is_component(typing.get_args(hint)[1])
+
+
 def _alternatives(hint: Any) -> tuple[Any, ...]:
     """Of `Judge | None`."""
     return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else ()
@@ -177,4 +190,4 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 
 def _plain(hint: Any) -> Any:
     """The annotation, or Any where it holds a component."""
-    return Any if _is_component(hint) or any(map(_is_component, typing.get_args(hint))) else hint
+    return Any if any(map(_is_component, _parts_of(hint))) else hint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 from runner.records import Document, Query
 from runner.system.store import fingerprint, fingerprint_of_each
@@ -39,6 +40,12 @@ def gold_fingerprint(queries: Sequence[Query]) -> str:
     ids = [query.id for query in queries]
     by_id = sorted(range(len(ids)), key=ids.__getitem__)
     return fingerprint_of_each(_labels(queries[place]) for place in by_id)
+
+
+def checks_identity(queries: Sequence[Query]) -> dict[str, str]:
+    """Under `checks`, of those of all queries; nothing where none has any."""
+    found = sorted((query.id, [asdict(check) for check in query.checks]) for query in queries if query.checks)
+    return {"checks": fingerprint([list(entry) for entry in found])} if found else {}
 
 
 def gold_digest(query: Query) -> str:

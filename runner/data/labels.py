@@ -12,7 +12,7 @@
     group               answers with the same one are not independent of each other (default: those to the same
                         question after the same history)
 
-Other keys are free to stand there. A folder is read as runner.data.mtrag says.
+Other keys are free to stand there. A CSV is read as runner.data.label_sheets says, a folder as runner.data.mtrag says.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from runner.data.documents import is_new
 from runner.data.fields import Fields
 from runner.data.files import expanded
 from runner.data.jsonl import read_jsonl
+from runner.data.label_sheets import Rows, read_sheets, sheets_in
 from runner.data.mtrag import SCALE, read_mtrag
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.queries import contexts_of, history_of
@@ -68,14 +69,15 @@ class Labels:
         return fingerprint([_identity(answer) for answer in self.answers])
 
 
-def read_labels(path: str, wanted: Wanted, log: ProblemLog) -> Labels:
+def read_labels(path: str, wanted: Wanted, log: ProblemLog, rows: Rows | None = None) -> Labels:
     """A bad line and a repeated id are errors and left out; so are answers without a wanted rating. Raises DataError
-    when the file cannot be read, its ratings are on another scale, or none is wanted."""
+    when the file cannot be read, its ratings are on another scale, or none is wanted. `rows`: of the run whose answers
+    a spreadsheet has."""
     if expanded(path).is_dir():
         wanted = replace(wanted, scale=wanted.scale or SCALE)
         found = read_mtrag(path, KEY, wanted, log)
     else:
-        found = _read(path, wanted, log)
+        found = _read(path, wanted, log, rows)
     answers = tuple(answer for answer in found if answer.ratings)
     log.stop_if_strict()
     rubrics = tuple(name for name in wanted.names if any(name in answer.ratings for answer in answers))
@@ -85,10 +87,14 @@ def read_labels(path: str, wanted: Wanted, log: ProblemLog) -> Labels:
     return Labels(answers, rubrics, wanted.scale or UNIT, log.problems)
 
 
-def _read(path: str, wanted: Wanted, log: ProblemLog) -> Iterator[RatedAnswer]:
+def _read(path: str, wanted: Wanted, log: ProblemLog, rows: Rows | None) -> Iterator[RatedAnswer]:
     seen: dict[str, str] = {}
-    for line, data in read_jsonl(path, KEY, log, DataError):
-        fields = Fields(data, path, line, log)
+    if sheets := sheets_in(path):
+        found = read_sheets(sheets, wanted.scale or UNIT, rows, log)
+    else:
+        found = ((path, line, data) for line, data in read_jsonl(path, KEY, log, DataError))
+    for file, line, data in found:
+        fields = Fields(data, file, line, log)
         answer = _answer(fields, wanted)
         if answer is not None and is_new(fields, answer.id, seen):
             yield answer

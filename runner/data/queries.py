@@ -14,6 +14,7 @@
     ranking             list of ids or of {"id", "score"}: what another system returned
     contexts            list of texts or of {"id", "text", "title"}: what its generator saw
     answer              text: what it said
+    checks              list of checks of the answer, such as {"contains": "27 days"} (runner.metrics.checks)
 
 Other keys are free to stand there.
 """
@@ -28,7 +29,8 @@ from runner.data.fields import Fields, clean
 from runner.data.jsonl import described, read_jsonl
 from runner.data.problems import ProblemLog, why_empty
 from runner.errors import DataError
-from runner.records import Context, Given, Query, Span, Turn
+from runner.metrics.checks import read_check
+from runner.records import Check, Context, Given, Query, Span, Turn
 from runner.system.spool import Spool
 
 LineT = TypeVar("LineT", int, int | None)
@@ -92,6 +94,7 @@ def _query(fields: Fields) -> Query | None:
         tags=fields.tags(),
         given=Given(_ranking(fields), contexts_of(fields), fields.text("answer")),
         history=history_of(fields),
+        checks=_checks(fields),
     )
     if not fields.failed:
         _check_answerable(fields, query)
@@ -176,6 +179,16 @@ def _turn(fields: Fields, name: str, item: Any) -> Turn | None:
         inner.wrong("role", '"user" or "assistant"', role)
     fields.failed |= inner.failed
     return None if inner.failed else Turn(role, text)
+
+
+def _checks(fields: Fields) -> tuple[Check, ...]:
+    checks = []
+    for number, entry in enumerate(fields.items("checks") or ()):
+        try:
+            checks.append(read_check(entry))
+        except ValueError as error:
+            fields.error(f"checks[{number}]", str(error))
+    return tuple(checks)
 
 
 # --- what another system returned -------------------------------------------------------------------

@@ -65,7 +65,7 @@ def on_claims(verdicts: Any, stated: Sequence[str], n_chunks: int | None, place:
     def read(entry: Mapping[str, Any], number: int, at: str) -> Detail:
         return _on_claim(entry, stated[number - 1], n_chunks, at)
 
-    return _reconciled(verdicts, "claim", len(stated), place, read)
+    return reconciled(verdicts, "claim", len(stated), place, read)
 
 
 def on_chunks(verdicts: Any, n_chunks: int) -> list[Detail]:
@@ -76,12 +76,13 @@ def on_chunks(verdicts: Any, n_chunks: int) -> list[Detail]:
             raise ValueError(f"{at}.useful: expected true or false, got {entry.get('useful')!r}")
         return {"chunk": number, "useful": entry["useful"], "reason": str(entry.get("reason") or "") or None}
 
-    return _reconciled(verdicts, "chunk", n_chunks, "verdicts", read)
+    return reconciled(verdicts, "chunk", n_chunks, "verdicts", read)
 
 
-def _reconciled(
+def reconciled(
     verdicts: Any, of: str, n: int, place: str, read: Callable[[Mapping[str, Any], int, str], Detail]
 ) -> list[Detail]:
+    """One entry for each number from 1 to n (under the key `of`), in their order, each as `read` makes it."""
     if not isinstance(verdicts, list):
         raise ValueError(f"{place}: expected a list, got {verdicts!r}")
     by_number: dict[int, Detail] = {}
@@ -181,11 +182,11 @@ def _wrong(verdicts: Sequence[Detail], not_found: str, language: Language) -> li
     """What is not supported. `not_found`: what is said of a claim that the other side does not have."""
     names = {"contradicted": "contradicted", "not_found": not_found}
     return [
-        f"{_WORDS[language][names[each['verdict']]]}: “{each['claim']}”{_because(each['reason'])}."
+        f"{_WORDS[language][names[each['verdict']]]}: “{each['claim']}”{because(each['reason'])}."
         for each in verdicts
         if each["verdict"] != "supported"
     ]
 
 
-def _because(reason: str | None) -> str:
+def because(reason: str | None) -> str:
     return f" ({reason})" if reason else ""

@@ -109,6 +109,12 @@ def note_texts(role: str, model: str, texts: Iterable[str], cost: Callable[[str]
             meter.add(_owner.get() or meter.owners.get(text, ""), role, digest, _role_cost(cost(text)))
 
 
+def so_far() -> dict[str, RoleCost]:
+    """What was asked since the innermost meter began, by role; nothing where none runs."""
+    running = _running.get()
+    return running[-1].by_role if running else {}
+
+
 def pass_on(meter: Meter) -> None:
     """What was asked alone counts for the meters around it as well."""
     for outer in _running.get():

@@ -9,6 +9,7 @@ ko: |
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +23,7 @@ from runner.system.store import fingerprint
 from runner.text.language import Language
 
 FOLDER = Path(__file__).with_suffix("")
+_PLACE = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,7 @@ class Prompt:
         """The system message, `{name}` replaced by the values. A language that is missing is answered by the other;
         what follows about fenced data is always in `language`."""
         text = self.texts.get(language) or next(iter(self.texts.values()))
-        for name, value in values.items():
-            text = text.replace(f"{{{name}}}", value)
+        text = _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
         return f"{text.strip()}\n\n{NOTICE[language]}"
 
 

@@ -125,6 +125,8 @@ def warnings(summary: Mapping[str, Any], say: Wording) -> list[str]:
         rates = [f"{metric.rubric(check.rubric, say)} {getattr(check, name)}" for check in wrong]
         if wrong:
             found.append(say(f"judge.warn.{name}", rates=", ".join(rates)))
+    if unchecked := (summary.get("facts") or {}).get("judge_unchecked"):
+        found.append(say("judge.warn.unchecked", rubrics=", ".join(metric.rubric(name, say) for name in unchecked)))
     blind = ((summary.get("counts") or {}).get("contexts") or {}).get("without_texts")
     return [*found, say("judge.warn.without_texts", count=blind)] if blind else found
 

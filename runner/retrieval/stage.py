@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.data.identity import (
+    checks_identity,
     document_digests,
     documents_fingerprint,
     given_fingerprint,
@@ -116,6 +117,7 @@ class Retrieval:
             "slices": slices_fingerprint(data.queries),
             "given": given_fingerprint(data.queries),
             "models": fingerprint(offered(self.retriever, "provenance")),
+            **checks_identity(data.queries),
         }
         return CaseSet(data.queries, data.problems, identity, document_digests(data.corpus.documents))
 

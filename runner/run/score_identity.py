@@ -21,6 +21,8 @@ MATCHER = tuple(f"runner.text.{name}" for name in ("shown", "stance", "amounts",
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "right": ("runner.metrics.right",),
     "ranking": ("runner.metrics.ranking",),
+    "further_ranking": ("runner.metrics.further_ranking",),
+    "checks": ("runner.metrics.checks",),
     "answers": ("runner.metrics.answers", *MATCHER),
     "diagnosis": ("runner.metrics.diagnosis", "runner.text.refusals"),
     "memory": ("runner.metrics.memory", *MATCHER),

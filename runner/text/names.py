@@ -12,7 +12,9 @@ from runner.text.units import UNITS
 from runner.text.words import FUNCTION_WORDS, english_stem
 
 _IDENTIFIER = re.compile(r"\b(?=[\w.-]*\d)(?=[\w.-]*[A-Za-z])[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\b|\b\d+(?:\.\d+){2,}\b")
-_QUANTITY = re.compile(r"\d+(?:\.\d+)?[A-Za-z]{1,6}|\d+(?:-[A-Za-z]+)+|\d+(?:\.\d+)?[A-Z]")
+_QUANTITY = re.compile(
+    r"\d+(?i:st|nd|rd|th)(?:-[A-Za-z]+)*|\d+(?:\.\d+)?[A-Za-z]{1,6}|\d+(?:-[A-Za-z]+)+|\d+(?:\.\d+)?[A-Z]"
+)
 _CAPITALISED = re.compile(
     r"(?<![\w.'’-])[A-ZÀ-Þ][A-Za-zÀ-ɏ]+(?:['’](?!s\b)[A-Za-zÀ-ɏ]+)*(?:-[A-Z][A-Za-zÀ-ɏ]+)*(?![\w])"
 )

@@ -40,6 +40,9 @@ _KOREAN_IDIOM = re.compile(
     r"뿐(?:만)? ?아니라|만 ?아니라|[지질] ?않으면 ?안|수밖에 ?(?:는 )?없|틀림없|끊임없|[상관]관 ?없|문제 ?없"
     r"|빠짐없|다름없|변함없|어김없|아니요|아니오"
 )
+_AUXILIARY = re.compile(
+    r"(?:있|되|돼|하|해)(?:지(?:는|도|가|를)?|진|질)"
+)  # 활성화되어 *있지* 않다, 지원이 *되지* 않는다
 _GENERIC = frozenset(["수", "것", "것이", "것은", "할", "될", "일", "되", "됩니다", "됨", "된다", "돼요", "되나요"])
 
 
@@ -96,5 +99,9 @@ def _before(found: Sequence[Word], starts: Sequence[int], match: re.Match[str]) 
 
 def _last_full(before: Sequence[Word]) -> Iterator[Word]:
     """The last of these words that is neither a function word nor part of the negation."""
-    full = (word for word in reversed(before) if word.text not in _GENERIC and is_content(word.text))
+    full = (
+        word
+        for word in reversed(before)
+        if word.text not in _GENERIC and is_content(word.text) and not _AUXILIARY.fullmatch(word.text)
+    )
     yield from islice(full, 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.command_line.started import command
+from tests.command_line.started import command, ended
 from tests.small_data import small_data, write_texts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +63,10 @@ class FixedJudge:
 
 def run(*words: str) -> str:
     """What a command in a process of its own writes to stderr."""
-    done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
+    return successful(ended(*words))
+
+
+def successful(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 0, done.stderr
     return done.stderr
 
@@ -123,8 +126,7 @@ def test_a_helper_or_a_prompt_of_a_judge_redoes_its_rows_and_makes_another_judge
 
 def test_a_file_of_data_that_is_not_there_is_told_before_the_run(words: list[str], tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "mine" / "prompts")
-    asked = command("+experiment=full_rag", "judge=fixed", *words, "out=x")
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    done = ended("+experiment=full_rag", "judge=fixed", *words, "out=x")
     assert done.returncode == 1
     assert f"judge._target_: data_files of FixedJudge: no 'prompts' in {tmp_path / 'mine'}" in done.stderr
 
@@ -133,16 +135,20 @@ def test_a_sentence_of_a_report_drops_nothing_and_code_that_builds_does(words: l
     """In a copy of this program, which `python -m` takes from the working folder."""
     for name in ("runner", "plugins", "conf"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    asked = ["+experiment=retrieval_only", "retriever=keyword", *words, "out=x"]
-    run(*asked)
+    asked = command("+experiment=retrieval_only", "retriever=keyword", *words, "out=x")
+
+    def run_copy() -> str:
+        return successful(subprocess.run(asked, capture_output=True, text=True, check=False))
+
+    run_copy()
     before, rows = (stored("keyword"), stored("rankings")), Path("x/per_item.jsonl").stat().st_mtime_ns
     for name in ("words/wording.py", "report/markdown.py", "errors.py"):
         path = tmp_path / "runner" / name
         path.write_text(f"{path.read_text(encoding='utf-8')}\nSENTENCE = 'Another one.'\n", encoding="utf-8")
-    assert "starting over" not in run(*asked).lower()
+    assert "starting over" not in run_copy().lower()
     assert (stored("keyword"), stored("rankings")) == before
     assert Path("x/per_item.jsonl").stat().st_mtime_ns == rows
     path = tmp_path / "runner" / "text" / "ordering.py"
     path.write_text(f"{path.read_text(encoding='utf-8')}\nX = 1\n", encoding="utf-8")
-    assert "the code" in run(*asked)
+    assert "the code" in run_copy()
     assert [len(stored(kind)) for kind in ("keyword", "rankings")] == [2, 2]

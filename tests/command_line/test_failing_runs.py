@@ -9,7 +9,7 @@ import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import read, rows
-from tests.command_line.started import command, generated_by
+from tests.command_line.started import command, ended, generated_by
 from tests.small_data import write_jsonl
 
 
@@ -53,8 +53,7 @@ def test_without_a_usable_case_the_lines_are_named(
 def test_a_bug_is_one_line_and_a_log_never_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "buggy.py").write_text("class Buggy:\n    def load(self):\n        return 1 / 0\n", encoding="utf-8")
     settings = ["~dataset.language", "~dataset.chunker", "~dataset.strict", "dataset._target_=buggy.Buggy"]
-    words = ["retriever=keyword", "tracking=none", "out=x", *settings]
-    done = subprocess.run(command(*words), capture_output=True, text=True, check=False)
+    done = ended("retriever=keyword", "tracking=none", "out=x", *settings)
     assert done.returncode == 1  # of the stage that reads data
     assert done.stderr == (
         "error: dataset (buggy.Buggy): load: ZeroDivisionError: division by zero (buggy, line 3); "
@@ -71,9 +70,8 @@ def test_a_case_past_its_deadline_is_a_timeout_even_while_it_computes(data: list
         "await compute(time.sleep, 1 if query.id == 'q1' else 0)\n"
         "return Answer('27 days')",
     )
-    words = command("+experiment=full_rag", *data, *busy, "case_timeout_ms=500", "out=x")
-    words += ["max_failure_rate=0.5", "max_concurrency=1"]
-    assert subprocess.run(words, capture_output=True, check=False).returncode == 0
+    words = ["+experiment=full_rag", *data, *busy, "case_timeout_ms=500", "out=x"]
+    assert ended(*words, "max_failure_rate=0.5", "max_concurrency=1").returncode == 0
     assert {id: row["status"] for id, row in rows("x").items() if row["status"] != "ok"} == {"q1": "timeout"}
     recall = read("x/summary.json")["metrics"]["recall_at_k"]
     assert (recall["n"], recall["n_scored"]) == (6, 6)  # what was found for q1 is known
@@ -95,8 +93,7 @@ def test_a_tracking_store_that_breaks_costs_no_result(data: list[str], tmp_path:
         "    def upload_sweep(self, folder):\n        raise ConnectionError('upload_sweep')\n",
         encoding="utf-8",
     )
-    words = command(*data, "tracking._target_=tracker.Broken", "k=1,2", "out=x")
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = ended(*data, "tracking._target_=tracker.Broken", "k=1,2", "out=x")
     assert done.returncode == 0 and "Traceback" not in done.stderr
     assert (
         "warning: tracking failed: tracking (tracker.Broken): upload_sweep: ConnectionError: upload_sweep "
@@ -138,8 +135,7 @@ def test_failed_judgements_count_in_the_failure_share(data: list[str], tmp_path:
         encoding="utf-8",
     )
     settings = [f"~judge.{name}" for name in ("on_failure", "supported", "health")]
-    words = command("+experiment=full_rag", *data, "judge._target_=mute.Mute", *settings)
-    done = subprocess.run([*words, "out=x"], capture_output=True, text=True, check=False)
+    done = ended("+experiment=full_rag", *data, "judge._target_=mute.Mute", *settings, "out=x")
     assert done.returncode == 3
     assert "8 of 8 cases failed or lack a score (100.0%, max_failure_rate is 5.0%)" in done.stderr
     faithfulness = read("x/summary.json")["metrics"]["mean_faithfulness"]

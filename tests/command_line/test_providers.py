@@ -17,6 +17,7 @@ NO_NAME = (
     "expected the NAME of the environment variable that holds the key, such as OPENAI_API_KEY, or null; what is given "
     "is no such name (and not shown here, as it may be the key)"
 )
+KNOWN = sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "conf" / "provider").glob("*.yaml"))
 LABELS = '{"id": "1", "question": "q", "answer": "a", "contexts": ["c"], "ratings": {"faithfulness": 1}}\n'
 JUDGED = ["+experiment=full_rag", "judge=openai", "judge.model=local:m", "out=x"]
 COMMANDS = {
@@ -106,7 +107,10 @@ def test_a_setting_of_no_provider(words: list[str], capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("word", "problem"),
     [
-        (f"provider=http://me:{SECRET}@x", "provider: no choice 'http://x'; known: local, openai"),
+        (
+            f"provider=http://me:{SECRET}@x",
+            f"provider: no choice 'http://x'; known: {', '.join(KNOWN)}",
+        ),
         (
             f"~provider.local.base_url=http://me:{SECRET}@x",
             "provider.local.base_url: expected ~provider.local.base_url, without a value",

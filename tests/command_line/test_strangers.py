@@ -18,7 +18,7 @@ import yaml
 
 from runner.cli import main
 from runner.config.frozen import Frozen
-from tests.command_line.started import command
+from tests.command_line.started import ended
 from tests.record_folders import change, copy_of, read, small_records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,8 +103,8 @@ def unchanged(values: Mapping[str, Any]) -> None: ...
 
 
 def ran(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    told = {**os.environ, "PYTHONPATH": os.pathsep.join([".", str(ROOT)]), "OPENAI_API_KEY": SECRET, **environment}
-    return subprocess.run(command(*words), capture_output=True, text=True, check=False, env=told)
+    told = {"PYTHONPATH": os.pathsep.join([".", str(ROOT)]), "OPENAI_API_KEY": SECRET, **environment}
+    return ended(*words, **told)
 
 
 def typed(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -526,10 +526,11 @@ def test_freezing_the_run_of_a_stranger_imports_nothing_of_theirs() -> None:
     values["retriever"] = {"_target_": "theirs.Retriever"}
     composed.write_text(yaml.safe_dump(values), encoding="utf-8")
     change("run/run.json", config={**read("run/run.json")["config"], "retriever": {"_target_": "theirs.Retriever"}})
-    for words in (["freeze", "run", "new"], ["snapshot", "run", "s.json"], ["results", "run"]):
+    commands = (["snapshot", "run", "s.json"], ["results", "run"], ["freeze", "run", "new"])
+    for words in commands:
         done = ran(*words)
         assert (done.returncode, Path("marker").exists()) == (int(words[0] == "freeze"), False), done.stderr
-    assert ran("freeze", "run", "new").stderr == (
+    assert done.stderr == (
         "error: run names what is neither of this program nor in your own configuration; nothing was run:\n"
         "  retriever: theirs.Retriever(): of no package that is installed as part of runner\n"
         "--trust runs the record of somebody that you trust with all of it; what you type yourself needs none\n"

@@ -48,6 +48,8 @@ WORDS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "score": (["qrels.txt", "ranked.txt"], ["--cutoffs="]),
     "compare": (["run", "sweep/0"], ["--rules=", "--seed=", "--language=", "--out=", "--junit=", "--uri="]),
     "results": (["run"], ["--uri="]),
+    "calls": (["run", "q1"], ["--role=", "--language="]),
+    "labels": (["run"], ["--n=", "--pick=", "--rubric=", "--seed=", "--out="]),
     "traces": (["logs.jsonl", "new.jsonl"], ["--domain=", "--confidence="]),
     "import": (
         ["queries.jsonl", "out=new.jsonl"],

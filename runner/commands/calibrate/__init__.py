@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from omegaconf import DictConfig
 
 from runner.commands import Command, Option, Place
 from runner.commands.calibrate import min_score, report
-from runner.commands.calibrate.agreement import Settings
+from runner.commands.calibrate.agreement import Settings, agreement_first
 from runner.commands.calibrate.calibrate import Calibration, calibrate
 from runner.commands.calibrate.correction import demand_same_judge
 from runner.commands.calibrate.judging import fields_seen
+from runner.commands.calibrate.numbers import wording_in
 from runner.config import arguments
 from runner.config.components import build, identity
 from runner.config.compose import plan_of
 from runner.config.options import RunOptions, resolved, validate
+from runner.data.label_sheets import picks_in
 from runner.data.labels import Labels, read_labels
 from runner.data.problems import ProblemLog, listed
 from runner.data.ratings import Scale, Wanted
 from runner.errors import ConfigError, InputError, Problem
+from runner.llm.chosen import Chosen
+from runner.llm.criteria import FIELDS, Criteria
 from runner.llm.rubrics import misspelt
 from runner.metrics.catalogue import declared_in
 from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS
+from runner.protocols import Asking, Scorer
 from runner.run.folders import is_locked
 from runner.run.preflight import announce
 from runner.run.run import selected
 from runner.system import terminal
-from runner.system.folder import RunFolder, legible, open_run
+from runner.system.folder import RunFolder, is_sweep, legible, open_run
 from runner.system.metadata import read_json
 from runner.system.store import fingerprint
 from runner.system.writing import from_here
@@ -61,23 +67,42 @@ def main(argv: Sequence[str]) -> int:
         return min_score.main(argv[1:])
     given = COMMAND.read(argv)
     words = [word for word in argv if word != given.labels]
-    own = Own.read({key: value for key in OWN if (value := getattr(given, key)) is not None})
-    cfg = _composed(given.words)
+    values = {key: value for key in OWN if (value := getattr(given, key)) is not None}
+    of_run = _judge_of(Path(values["run"]), given.words) if "run" in values else []
+    cfg = _composed([*of_run, *given.words])
     options = validate(cfg)
+    choices = _choices(cfg)
+    rubrics = Chosen(choices, ()).rubrics
+    own = Own.read(values, rubrics)
     run = None if own.run is None else _run(own.run, cfg)
     log = ProblemLog(strict=options.strict)
-    labels = read_labels(given.labels, own.wanted, log)
+    labels = read_labels(given.labels, own.wanted, log, None if run is None else _answered(run))
     if log.errors:
         terminal.note(f"left out of {given.labels}:\n{listed(log.errors)}")
     labels = _selected(labels, options)
-    cfg.out = str(_folder(cfg, labels, words))
+    say = wording_in(cfg.report.language)
+    if run is not None and (picks := [pick for pick in picks_in(given.labels) if pick != "random"]):
+        terminal.note(say("calibration.picked", picks=", ".join(picks)))
+        run = None
+    for line in agreement_first(labels, say):
+        terminal.note(line)
+    cfg.out = str(_folder(cfg, labels, [*words, *(rubric.digest for rubric in rubrics.values())]))
     built = build(cfg.judge)
+    chosen = Chosen(choices, (), judge=built.root, shown=FIELDS)
     announce(cfg, built, cfg.report.language)
     settings = Settings(labels.scale, *own.thresholds, options.seed)
     return _show(
-        calibrate(Calibration(cfg, options, built, labels, settings, (given.labels, *words), own.wanted.names, run)),
+        calibrate(
+            Calibration(cfg, options, built, labels, settings, (given.labels, *words), own.wanted.names, run, chosen)
+        ),
         cfg,
     )
+
+
+def _choices(cfg: DictConfig) -> dict[str, Scorer]:
+    """The metrics that were chosen and that ask a judge."""
+    choices: dict[str, Scorer] = {str(name): build(cfg.metric[name]).root for name in cfg.get("metric") or ()}
+    return {name: choice for name, choice in choices.items() if isinstance(choice, Asking)}
 
 
 def _show(result: Mapping[str, object], cfg: DictConfig) -> int:
@@ -100,8 +125,8 @@ class Own:
     run: Path | None
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> Own:
-        """Raises ConfigError with everything that is wrong."""
+    def read(cls, given: Mapping[str, str], chosen: Mapping[str, Criteria]) -> Own:
+        """`chosen`: rubrics that were chosen as metrics. Raises ConfigError with everything that is wrong."""
         problems: list[Problem] = []
         scale = _numbers("scale", given.get("scale"), problems)
         if scale is not None and (len(scale) != 2 or not -math.inf < scale[0] < scale[1] < math.inf):
@@ -109,11 +134,11 @@ class Own:
         thresholds = _numbers("threshold", given.get("threshold", "0.5"), problems) or []
         if thresholds and (len(thresholds) > 2 or not all(0 <= each <= 1 for each in thresholds)):
             problems.append(Problem("threshold", f"expected one or two numbers 0..1, got '{given['threshold']}'"))
-        names = _names(given.get("ratings", ",".join(RUBRICS)), problems)
+        names = _names(given.get("ratings", ",".join([*RUBRICS, *chosen])), chosen, problems)
         if problems:
             raise ConfigError(problems)
         run = given.get("run")
-        wanted = Wanted(names, None if scale is None else Scale(scale[0], scale[1]), fields_seen(names))
+        wanted = Wanted(names, None if scale is None else Scale(scale[0], scale[1]), fields_seen(names, chosen))
         return cls(wanted, (thresholds[0], thresholds[-1]), None if run is None else Path(run))
 
 
@@ -125,12 +150,12 @@ def _numbers(key: str, text: str | None, problems: list[Problem]) -> list[float]
         return None
 
 
-def _names(text: str, problems: list[Problem]) -> dict[str, str]:
+def _names(text: str, chosen: Collection[str], problems: list[Problem]) -> dict[str, str]:
     """Rubric -> name of its ratings, from `faithfulness,answer_relevancy:usefulness`."""
     names = {}
     for part in text.split(","):
         rubric, _, name = part.strip().partition(":")
-        if not rubric or (near := misspelt(rubric)):
+        if not rubric or (near := "" if rubric in chosen else misspelt(rubric)):
             problems.append(Problem("ratings", f"no rubric '{rubric}'{near if rubric else ''}"))
         names[rubric] = name or rubric
     return names
@@ -159,6 +184,20 @@ def _run(folder: Path, cfg: DictConfig) -> RunFolder:
         demand_same_judge(run, resolved(cfg)["judge"])
         declared_in(run.run)  # before anything is asked
     return run
+
+
+def _judge_of(folder: Path, words: Sequence[str]) -> list[str]:
+    """The words of a run that chose its judge, where none is chosen here."""
+    if any(word.lstrip("+").startswith("judge") for word in words) or is_sweep(folder):
+        return []
+    found = [str(word) for word in open_run(folder).run.get("overrides") or ()]
+    return [word for word in found if word.lstrip("+").startswith(("judge=", "judge.", "provider.", "cache_dir="))]
+
+
+def _answered(run: RunFolder) -> dict[str, Mapping[str, Any]]:
+    """Its rows that have an answer, by id."""
+    with legible(run.path):
+        return {str(row["id"]): row for row in run.rows() if (row.get("output") or {}).get("answer") is not None}
 
 
 def _selected(labels: Labels, options: RunOptions) -> Labels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.data.labels import Labels
 from runner.data.ratings import RatedAnswer, Scale
 from runner.metrics import statistics
 from runner.metrics.agreement import (
@@ -18,6 +19,7 @@ from runner.metrics.agreement import (
     cohen_kappa,
     confusion,
     defined,
+    krippendorff_alpha,
     pearson,
     pearsons,
     pooled_sd,
@@ -27,6 +29,8 @@ from runner.metrics.agreement import (
     spearmans,
     within_groups,
 )
+from runner.report import metric
+from runner.words.wording import Wording
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -70,6 +74,17 @@ class Pairs:
     def where(self, chosen: NDArray[np.bool_]) -> Pairs:
         answers = [answer for answer, is_chosen in zip(self.answers, chosen, strict=True) if is_chosen]
         return Pairs(answers, self.judge[chosen], self.human[chosen], _codes([each.group for each in answers]))
+
+
+def agreement_first(labels: Labels, say: Wording) -> Iterator[str]:
+    """How far people agree, a line a rubric, before a judge is asked: what they disagree on, no judge can get right."""
+    for rubric in labels.rubrics:
+        ratings = [found for answer in labels.answers if (found := answer.ratings.get(rubric)) and len(found) > 1]
+        most = max(map(len, ratings), default=0)
+        if ratings:
+            alpha = krippendorff_alpha(np.array([[*each, *[np.nan] * (most - len(each))] for each in ratings]))
+            told = {"n": len(ratings), "people": most, "rubric": metric.rubric(rubric, say)}
+            yield say("calibration.people_first", alpha=say("none") if alpha is None else f"{alpha:.2f}", **told)
 
 
 def agreement_of(rubric: str, answers: Sequence[RatedAnswer], scores: Scores, settings: Settings) -> dict[str, Any]:

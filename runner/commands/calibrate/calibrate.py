@@ -23,6 +23,7 @@ from runner.config.options import RunOptions, resolved
 from runner.data.labels import Labels
 from runner.errors import ConfigError
 from runner.llm import ledger
+from runner.llm.chosen import Chosen
 from runner.llm.models import Models, models_among
 from runner.llm.rehearsal import Rehearsal
 from runner.metrics.catalogue import DECLARED, built_in, declared_in
@@ -49,7 +50,8 @@ SHOWN = ("judge", "provider", "report", "seed", "cache", "budget", "max_concurre
 @dataclass(frozen=True)
 class Calibration:
     """What one calibration is told: `cfg` with the folder in `out` and the judge that `built` is, the words of the
-    command (its file of labels first), how the file calls the rubrics, and a run whose means are to be corrected."""
+    command (its file of labels first), how the file calls the rubrics, a run whose means are to be corrected, and the
+    metrics that were chosen, whose rubrics the judge has learned."""
 
     cfg: DictConfig
     options: RunOptions
@@ -59,6 +61,7 @@ class Calibration:
     words: Sequence[str]
     names: Mapping[str, str]
     run: RunFolder | None = None
+    chosen: Chosen | None = None
 
     @property
     def folder(self) -> Path:
@@ -66,7 +69,7 @@ class Calibration:
 
     @cached_property
     def evaluation(self) -> RatedAnswers:
-        return RatedAnswers(self.labels, self.built.root)
+        return RatedAnswers(self.labels, self.built.root, {} if self.chosen is None else self.chosen.rubrics)
 
     @cached_property
     def models(self) -> Models | None:
@@ -111,7 +114,9 @@ def _calibrated(calibration: Calibration, started: float) -> dict[str, Any]:
 def _check_before_start(calibration: Calibration) -> None:
     """What is missing, and what it will cost."""
     built, options, answers = calibration.built, calibration.options, calibration.labels.answers
-    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
+    parts = [*built.parts.values(), *(calibration.chosen.choices.values() if calibration.chosen is not None else ())]
+    problems = [problem for part in parts if isinstance(part, Preflight) for problem in part.preflight()]
+    problems += calibration.chosen.problems() if calibration.chosen is not None else []
     if problems:
         raise ConfigError(problems)
     if calibration.models is None:
@@ -202,7 +207,9 @@ def _head(calibration: Calibration) -> dict[str, Any]:
 def _catalogue(calibration: Calibration) -> Catalogue:
     """What the run declared whose means are corrected, and the built-in metrics."""
     run = calibration.run
-    return built_in() if run is None else Catalogue([*declared_in(run.run).metrics, *built_in().metrics])
+    declared = [] if run is None else declared_in(run.run).metrics
+    chosen = [] if calibration.chosen is None else calibration.chosen.metrics
+    return Catalogue([*declared, *chosen, *built_in().metrics])
 
 
 def _cases(calibration: Calibration, items: Sequence[Mapping[str, Any]]) -> dict[str, int]:

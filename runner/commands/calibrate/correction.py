@@ -12,7 +12,7 @@ import numpy as np
 from runner.commands.calibrate.agreement import Pairs
 from runner.errors import InputError, NotComparableError
 from runner.metrics import statistics
-from runner.metrics.ppi import corrected_mean
+from runner.metrics.ppi import corrected_mean, labels_to_halve
 from runner.system.folder import RunFolder, legible
 
 KIND = "judge._target_"
@@ -82,6 +82,7 @@ def correction_of(rubric: str, pairs: Pairs, run: RunFolder) -> dict[str, Any]:
         "mean_judge": statistics.mean(np.array(others + shared)),
         "corrected": None if corrected is None else asdict(corrected),
         "labels_alone": None if alone is None else asdict(alone),
+        "more_to_halve": labels_to_halve(pairs.human, pairs.judge, scores, pairs.groups),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from runner.data.labels import Labels
 from runner.data.ratings import RatedAnswer, Seen
 from runner.errors import EvaluationError, StopRunError
+from runner.llm.criteria import LISTS, MAY_BE_MISSING, Criteria
 from runner.llm.rubrics import seen_by
 from runner.protocols import Judge, Workspace
 from runner.records import CaseSet, Judgement, Judgements, Preparation, Row, Scores, Timing
@@ -27,11 +28,12 @@ class Given:
 
 
 class RatedAnswers:
-    """Every answer is judged by the rubrics that people rated it by. A rubric of this program gets what it sees, any
-    other all that is known of the answer. A judgement that fails leaves the others."""
+    """Every answer is judged by the rubrics that people rated it by. A rubric of this program, and one that was chosen
+    as a metric (`criteria`), gets what it sees, any other all that is known of the answer. A judgement that fails
+    leaves the others."""
 
-    def __init__(self, labels: Labels, judge: Judge) -> None:
-        self.labels, self.judge_ = labels, judge
+    def __init__(self, labels: Labels, judge: Judge, criteria: Mapping[str, Criteria] | None = None) -> None:
+        self.labels, self.judge_, self.criteria = labels, judge, criteria or {}
 
     def load(self) -> CaseSet[RatedAnswer]:
         return CaseSet(self.labels.answers, self.labels.problems, {"labels": self.labels.fingerprint})
@@ -50,7 +52,12 @@ class RatedAnswers:
         if case.history:
             fields["history"] = case.history
         fields |= {"contexts": case.contexts, **case.fields}
-        if seen := seen_by(rubric):
+        if (criteria := self.criteria.get(rubric)) is not None:
+            shown = criteria.seen(fields)
+            if shown is None:
+                return criteria.nothing(fields)
+            fields = shown
+        elif seen := seen_by(rubric):
             fields = {name: value for name, value in fields.items() if name in (*seen, "language")}
         try:
             return await self.judge_.judge(rubric, fields)
@@ -64,8 +71,16 @@ class RatedAnswers:
         return Scores(values, unscored=tuple(rubric for rubric, value in values.items() if value is None))
 
 
-def fields_seen(rubrics: Iterable[str]) -> dict[str, list[Seen]]:
-    """What the rubrics of this program see of a rated answer, by rubric."""
+def fields_seen(rubrics: Iterable[str], criteria: Mapping[str, Criteria]) -> dict[str, list[Seen]]:
+    """What the rubrics of this program, and those that were chosen as metrics, see of a rated answer, by rubric."""
+    chosen = {
+        name: [Seen(field, "list" if field in LISTS else "text", field in MAY_BE_MISSING) for field in rubric.fields]
+        for name, rubric in criteria.items()
+    }
+    return {**chosen, **_of_program(name for name in rubrics if name not in chosen)}
+
+
+def _of_program(rubrics: Iterable[str]) -> dict[str, list[Seen]]:
     return {
         rubric: [Seen(field.name, field.kind, field.optional) for field in fields.values()]
         for rubric in rubrics

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from runner.report import metric
-from runner.words.wording import Wording, wording, wording_of
+from runner.words.wording import LANGUAGES, Wording, wording, wording_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,14 @@ class Measure:
 
 
 def wording_of_calibration(result: Mapping[str, Any]) -> Wording:
-    say = wording_of(result)
+    return _with_own(wording_of(result))
+
+
+def wording_in(language: str) -> Wording:
+    return _with_own(LANGUAGES[language])
+
+
+def _with_own(say: Wording) -> Wording:
     return replace(say, texts={**say.texts, **wording(say.language, "calibrate").texts})
 
 
@@ -111,5 +118,7 @@ def correction_notes(found: Mapping[str, Any], say: Wording) -> Iterator[str]:
         name = metric.rubric(rubric, say)
         if entry["corrected"] is None:
             yield say("calibration.corrected_few", rubric=name)
+        if (more := entry.get("more_to_halve")) is not None:
+            yield say("calibration.corrected_more", rubric=name, more=f"{more:,}")
         if entry["n_failed"]:
             yield say("calibration.corrected_failed", rubric=name, failed=entry["n_failed"])

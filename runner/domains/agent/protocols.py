@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 
 class Reranker(Protocol):
+    """Orders what an agent has found, and says whether it is enough.
+
+    class ByRelevance:
+        def prepare(self, corpus: Corpus, workspace: Workspace) -> None: ...
+
+        def rerank(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> Assessment:
+            best = sorted(candidates, key=lambda candidate: (candidate.relevance, candidate.id), reverse=True)
+            is_enough = bool(best) and best[0].relevance > 0.8
+            return Assessment(tuple(candidate.id for candidate in best), sufficient=is_enough)
+    """
+
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         """Called once before `rerank`, which has little time: for what takes long to count or load. Asks no model."""
 
@@ -29,6 +40,16 @@ class Reranker(Protocol):
 
 
 class Agent(Protocol):
+    """Decides which tool to call next, and when to end.
+
+    class OneSearch:
+        def prepare(self, corpus: Corpus, workspace: Workspace) -> None: ...
+
+        def run(self, question: Query, toolbox: Toolbox) -> Trajectory:
+            toolbox.search_all(question.text)
+            return toolbox.finished("sufficient")
+    """
+
     def prepare(self, corpus: Corpus, workspace: Workspace) -> None:
         """As that of a reranker, before `run`."""
 

@@ -65,9 +65,16 @@ class LinkData:
 
 @runtime_checkable
 class LinkPlaces(Protocol):
-    """A data set of places in notes."""
+    """A data set of places in notes.
 
-    def read(self) -> LinkData: ...
+    class Marked:
+        def read(self) -> LinkData:
+            vault = Vault(self.corpus, VaultGraph(self.corpus.documents))
+            return LinkData(vault, tuple(self.cases))
+    """
+
+    def read(self) -> LinkData:
+        """Raises DataError or CorpusError for files that cannot be used."""
 
 
 class Hiding:

@@ -51,8 +51,23 @@ class Suggestions:
 
 
 class Suggester(Protocol):
-    """It may have `caches`: true where it asks a model and remembers what it said, so that many places are better
-    asked for at once."""
+    """Finds notes that a place in a note could link to. It may have `caches`: true where it asks a model and remembers
+    the replies, so that many places are better asked for at once.
+
+    class ByTitle:
+        def index(self, vault: Vault, workspace: Workspace) -> Mapping[str, Any]:
+            self.titles = {note.id: vault.corpus.title_of(note.id) for note in vault.corpus.documents}
+            return {"kind": "titles"}
+
+        def suggest(self, places: Sequence[Place], depth: int) -> list[Suggestions]:
+            return [Suggestions(ordered(self.confidences(place), place, depth)) for place in places]
+
+        def reason(self, place: Place, note: str) -> str:
+            return f"The text names “{self.titles[note]}”."
+
+        def confidences(self, place: Place) -> Mapping[str, float]:
+            return {note: 1.0 for note, title in self.titles.items() if title in place.context}
+    """
 
     def index(self, vault: Vault, workspace: Workspace) -> Mapping[str, Any]:
         """Get ready for places in these notes. Returns facts for the report."""

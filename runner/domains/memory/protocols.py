@@ -3,7 +3,7 @@ Store and a Summariser."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol, runtime_checkable
 
@@ -28,6 +28,34 @@ class MemoryStore(Protocol):
     """Keeps sessions, each for `ttl_hours` after it was last written to, or read with `touch`. Every method is
     atomic against all others, of other processes too. Raises StopRunError where the store itself cannot be used
     (gone, full, refuses the password), EvaluationError where it did not take one thing; what returned is kept.
+
+    One that keeps nothing but the latest turns, in this process:
+
+    class Latest:
+        def opened(self) -> AbstractAsyncContextManager[None]:
+            return nullcontext()
+
+        async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
+            turns = self.turns.setdefault(key, [])
+            turns.append(turn)
+            del turns[: -(keep or len(turns))]
+            return turn.number
+
+        async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
+            return SessionState(tuple(self.turns.get(key, ())), generation="1" if key in self.turns else "")
+
+        async def commit(self, key: SessionKey, **summary: Any) -> Committed:
+            return "gone"
+
+        async def lease(self, key: SessionKey, holder: str, for_s: float) -> bool:
+            return True
+
+        async def delete(self, key: SessionKey) -> None:
+            self.turns.pop(key, None)
+
+        async def sessions(self) -> AsyncIterator[SessionKey]:
+            for key in list(self.turns):
+                yield key
     """
 
     def opened(self) -> AbstractAsyncContextManager[None]:
@@ -64,6 +92,23 @@ class MemoryStore(Protocol):
 
 
 class Summariser(Protocol):
+    """Makes a memory of turns.
+
+    class LastWords:
+        async def summarise(
+            self,
+            memory: str,
+            entities: Sequence[Entity],
+            turns: Sequence[ChatTurn],
+            language: str | None,
+            bounds: Bounds,
+        ) -> Summary:
+            return Summary(f"{memory} {turns[-1].text}".strip())
+
+        async def shorten(self, memory: str, bounds: Bounds, language: str | None) -> str:
+            return " ".join(memory.split()[-bounds.max_tokens :])
+    """
+
     async def summarise(
         self,
         memory: str,
@@ -79,7 +124,27 @@ class Summariser(Protocol):
 
 
 class Memory(Protocol):
-    """A strategy. Updates run in the background, after `append` has returned."""
+    """A strategy. Updates run in the background, after `append` has returned.
+
+    class NoMemory:
+        def opened(self) -> AbstractAsyncContextManager[None]:
+            return nullcontext()
+
+        async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None: ...
+
+        async def read(self, key: SessionKey, question: str) -> Remembered:
+            return Remembered()
+
+        async def update(self, key: SessionKey) -> None: ...
+
+        async def delete(self, key: SessionKey) -> None: ...
+
+        async def inspect(self, key: SessionKey) -> SessionState:
+            return SessionState()
+
+        def upkeep(self, key: SessionKey) -> Upkeep:
+            return Upkeep()
+    """
 
     def opened(self) -> AbstractAsyncContextManager[None]: ...
 
@@ -120,7 +185,15 @@ async def prepare(memory: Memory, workspace: Workspace) -> None:
 
 
 class Scenarios(Protocol):
-    """Where conversations come from."""
+    """Where conversations come from.
+
+    class Given:
+        def load(self) -> tuple[Sequence[Conversation], Sequence[DataProblem]]:
+            return [Conversation("1", turns=self.turns, probes=self.probes)], []
+    """
 
     def load(self) -> tuple[Sequence[Conversation], Sequence[DataProblem]]:
         """Raises InputError where nothing can be read."""
+
+
+OPTIONAL: Mapping[type, tuple[type, ...]] = {Memory: (Prepared,)}  # as in runner.protocols

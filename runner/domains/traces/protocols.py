@@ -12,6 +12,16 @@ from runner.records import DataProblem, Timing
 
 @runtime_checkable
 class Traces(Protocol):
+    """A data set of reasoning traces.
+
+    class Stored:
+        def read(self, look: Callable[[Trace], None]) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
+            traces = [trace_of(record) for record in self.records]
+            for trace in traces:
+                look(trace)
+            return traces, ()
+    """
+
     def read(self, look: Callable[[Trace], None]) -> tuple[Sequence[Trace], tuple[DataProblem, ...]]:
         """In file order; `look` is shown each of them once, in this order. Raises DataError for files that cannot be
         used."""
@@ -34,9 +44,25 @@ class Shared(Protocol):
 
 
 class Novelty(Protocol):
-    """Its `provenance` (runner.protocols) is what vectors hang on."""
+    """Measures how new each trace is against the traces before it. `order` says which come before which; `provenance`
+    (runner.protocols) says what else vectors depend on.
+
+    class Unknown:
+        order = "file"
+
+        async def of(
+            self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace
+        ) -> Mapping[str, float]:
+            return dict.fromkeys(wanted, 0.5)
+    """
 
     order: str
 
     async def of(self, traces: Sequence[Trace], wanted: Collection[str], workspace: Workspace) -> Mapping[str, float]:
-        """By id, for the `wanted` ids among all traces; which are wanted changes nothing."""
+        """Args:
+            traces: all traces of the data set, in file order.
+            wanted: ids of those whose novelty is asked for. Which are wanted changes no value.
+
+        Returns:
+            Novelty by id, one for each wanted trace: 1 - cosine to the nearest trace before, 0 to 2.
+        """

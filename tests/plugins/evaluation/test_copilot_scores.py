@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -11,6 +11,7 @@ from plugins.memory.full_history import FullHistoryMemory
 from plugins.memory.none import NoMemory
 from runner.domains.memory.records import Remembered, SessionKey
 from runner.errors import EvaluationError
+from runner.protocols import Workspace
 from runner.system.store import Store
 from tests.plugins.evaluation.small_copilot import ANSWERS, TEXTS, Grades, Says, copilot, scored
 
@@ -147,3 +148,17 @@ async def test_a_model_holds_an_answer_against_the_right_one(
 
 def test_documents_are_told_one_by_one_so_that_edits_can_be_counted() -> None:
     assert set(copilot().load().documents) == set(TEXTS)
+
+
+async def test_a_memory_that_keeps_something_is_prepared_before_the_first_turn(tmp_path: Path) -> None:
+    class Keeping(FullHistoryMemory):
+        root: Path | None = None
+
+        async def prepare(self, workspace: Workspace) -> None:
+            self.root = workspace.root
+
+        async def append(self, *turn: Any) -> None:
+            assert self.root == tmp_path
+            await super().append(*turn)
+
+    assert await scored(copilot(memory=Keeping), tmp_path)

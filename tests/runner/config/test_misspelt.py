@@ -8,11 +8,15 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 from typing_extensions import get_protocol_members
 
+from plugins.memory.full_history import FullHistoryMemory
+from plugins.memory.store.local import LocalStore
+from plugins.memory.summariser.extractive import ExtractiveSummariser
 from runner import protocols
 from runner.config.components import misspelt_attributes, note_misspelt
 from runner.config.compose import compose_cells
 from runner.config.schema import misspelt
-from runner.protocols import Judge, offered
+from runner.domains.memory.protocols import Memory
+from runner.protocols import Judge, Workspace, offered
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -49,6 +53,16 @@ class Asking:
     def __init__(self, *, judge: Judge) -> None: ...
 
 
+class Keeping(FullHistoryMemory):
+    """A memory whose hook is misspelt."""
+
+    async def prepair(self, workspace: Workspace) -> None: ...
+
+
+class Remembering:
+    def __init__(self, *, memory: Memory) -> None: ...
+
+
 def of(name: str, **parts: Any) -> DictConfig:
     return OmegaConf.create({"evaluation": {"_target_": f"{__name__}.{name}", **parts}}).evaluation
 
@@ -60,6 +74,13 @@ def test_names_close_to_an_optional_one_are_told_with_it() -> None:
         (judge, "on_failiure", "on_failure"),
         (judge, "provenence", "provenance"),
     ]
+
+
+def test_the_hook_of_a_memory_is_known_like_those_of_the_core() -> None:
+    parts = {"store": {"_target_": f"{LocalStore.__module__}.LocalStore"}}
+    parts["summariser"] = {"_target_": f"{ExtractiveSummariser.__module__}.ExtractiveSummariser"}
+    memory = {"_target_": f"{__name__}.Keeping", **parts}
+    assert misspelt_attributes(of("Remembering", memory=memory)) == [(f"{__name__}.Keeping", "prepair", "prepare")]
 
 
 def test_settings_and_names_of_other_roles_are_a_components_own() -> None:

@@ -40,6 +40,8 @@ def judged_by(judge: dict[str, Any]) -> dict[str, Any]:
         "trace",
         "links",
         "agent",
+        "checks",
+        "further_ranking",
     }
     assert set(found["components"]) == {"judge"}
     judge_: dict[str, Any] = found["judged_by"]

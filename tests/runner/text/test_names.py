@@ -13,6 +13,7 @@ from runner.text.names import NameIndex, names
         ("NASA runs it.", ["NASA"]),
         ("We use GPT-4 and v1.2.3 of A100.", ["GPT-4", "v1.2.3", "A100"]),
         ("A file of 16GB and a 5-year plan.", []),
+        ("The 14th-century church opened on the 2nd, a 21ST-floor office on May 3rd.", []),
         ("Next Steps: Open the console.", []),
         ("Polycystic ovaries (PCOS) are common.", []),
         ("대표는 김철수입니다.", ["김철수"]),

@@ -21,6 +21,7 @@ OTHER_ROOMS = (
     "calibrate",
     "chat",
     "commands",
+    "embed",
     "records",
     "import",
     "plan",

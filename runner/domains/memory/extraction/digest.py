@@ -73,15 +73,17 @@ def _lines_of(turn: ChatTurn, assistant: str) -> Iterator[_Line]:
     """Of the user what says something: no questions, wishes, courtesies and small talk, a request only where it is to
     hold from now on or changes something. Of the assistant what tells a number or a name, without an if or a may."""
     speaker = " ".join(turn.speaker.replace("[", "").replace("]", "").split())[:60]
-    was_wrong = False  # I misread it. It's $1,300.
-    for text in _sentences(turn.user):
+    sentences = _sentences(turn.user)
+    was_wrong = any(
+        mood(text) == "correction" and not _values(text) for text in sentences
+    )  # I misread it. It's $1,300.
+    for text in sentences:
         how = "correction" if was_wrong and mood(text) in ("statement", "chatter", "newly") else mood(text)
-        was_wrong = how == "correction" and not _values(text)
-        is_bare = was_wrong and not words_in(grammar.without(text, "correction")) and not re.search(r"\d", text)
+        is_bare = how == "correction" and not words_in(grammar.without(text, how)) and not re.search(r"\d", text)
         if (how in grammar.UNREAL and not grammar.is_standing(text)) or text.endswith("?") or is_bare:
             continue
         facts = () if how == "hearsay" else facts_of(text)
-        tells = bool(facts or _values(text))
+        tells = bool(facts or _values(text)) or how in ("correction", "changed", "cancellation")
         if grammar.is_request(text) and how not in ("correction", "changed", "cancellation"):
             facts = tuple(fact for fact in facts if not fact.is_loose)
             tells = bool(facts) or grammar.is_standing(text)
@@ -134,7 +136,7 @@ class _Digest:
             before = [each for old in before for each in (_rest(old, line) if old in ended else [old])]
         for old in ended:
             self._end(old, line)
-            stale += [(Fact("", line.text), value) for value in _words_of(old.text)]
+            stale += [(Fact("", line.text), value) for value in _words_of(re.sub(r"\S+[은는이가]\s", "", old.text))]
         self.lines = [*before, *_without_old(replace(line, facts=facts), stale)]
 
     def _is_known(self, fact: Fact) -> bool:
@@ -205,34 +207,32 @@ def _says_anew(line: _Line, old: _Line) -> bool:
 def _overtaken(line: _Line, lines: Sequence[_Line]) -> list[_Line]:
     """The line that a correction, a change or an end is about: the one with the value that it denies, else the newest
     of those that speak most of the same, else the last one, where the sentence is about nothing else."""
-    own = [old for old in reversed(lines) if old.speaker == line.speaker]
+    changes = line.mood in ("correction", "cancellation", "changed", "newly")
+    own = [old for old in reversed(lines) if changes and old.speaker == line.speaker]
     near = [(_nearness(line, old, back), -back, old) for back, old in enumerate(own)]
     best = max(near, key=lambda each: each[:2], default=(0, 0, line))
     return [best[2]] if best[0] > 0 else []
 
 
 def _nearness(line: _Line, old: _Line, back: int) -> float:
-    if line.mood not in ("correction", "cancellation", "changed", "newly"):
-        return 0
     denied, before = words_in(line.text, "denied"), frozenset().union(*words_in(old.text))
-    if any(forms & before for forms in denied):
-        return 4 + sum(bool(forms & before) for forms in denied)
-    shared = sum(
-        _shares(forms, old.text, before) for forms in words_in(grammar.without(line.text, "correction", "changed"))
-    )
-    topics, kinds, others = _topics(line.text) & _topics(old.text), _kinds(line.text), _kinds(old.text)
-    same_kind = bool(kinds & others or (kinds and others and "number" in kinds | others))
-    is_other = (line.turn and line.turn == old.turn) or _people(line.text) - _people(old.text)
-    if is_other or (not shared and _is_of_another(line.facts, old.facts)):
+    if named := sum(bool(forms & before) for forms in denied):
+        return 4 + named
+    said = words_in(grammar.without(line.text, "correction", "changed"))
+    shared = sum(_shares(forms, old.text, before) for forms in said)
+    if _is_of_another(line, old, shared):
         return 0
-    near = shared + len(topics)
+    topics, kinds, others = _topics(line.text) & _topics(old.text), _kinds(line.text), _kinds(old.text)
+    near: float = shared + len(topics)
     if line.mood == "cancellation":
-        is_of_it = back == 0 and (has(line.text, "refers") or not denied)
-        return near if shared else (near + 0.5) * is_of_it
+        return near if shared else (near + 0.5) * (back == 0 and (has(line.text, "refers") or not denied))
+    same_kind = bool(kinds & others or (kinds and others and "number" in kinds | others))
     if same_kind and (back < LATEST or near):
         return 2 + near
-    if line.mood == "newly" or any(_are_siblings(one, other) for one in line.facts for other in old.facts):
-        return near * bool(topics) * (line.mood == "newly")
+    new, known = set(names(line.text)), set(names(f"is {old.text}"))
+    near = near + 0.5 * bool(new & known and new - known)  # Dr. Falk retired, I see Dr. Moreau
+    if line.mood == "newly":
+        return near * bool(topics or near % 1)
     if near or back or len(line.text.split()) > 2 * LEAST_WORDS or has(line.text, "vague"):
         return near
     is_of_other = (_topics(line.text) and _topics(old.text)) or (kinds and not same_kind)
@@ -246,16 +246,15 @@ def _shares(forms: frozenset[str], text: str, before: frozenset[str]) -> bool:
     return not forms & frozenset(grammar.table("ko")["copulas"]) and (is_part or bool(full & before))
 
 
-def _are_siblings(one: Fact, other: Fact) -> bool:
-    """Whether two facts are of things that share a name and have one of their own: the sales and the travel budget."""
-    first, second = identity(one.key), identity(other.key)
-    return bool(first & second and first - second and second - first)
-
-
-def _is_of_another(facts: Sequence[Fact], others: Sequence[Fact]) -> bool:
-    """Whether both name what they are about, and nothing that they share."""
-    keys = [identity(fact.key) for fact in facts if fact.key and not has(fact.key, "refers")]
-    return bool(keys and others) and not any(key & identity(other.key) for key in keys for other in others)
+def _is_of_another(line: _Line, old: _Line, shared: int) -> bool:
+    """Whether a line is of somebody else, of the same turn, or of another thing by its name: one that shares nothing
+    with the old one's, or has a part of its own as that has (the sales and the travel budget)."""
+    if (line.turn and line.turn == old.turn) or _people(line.text) - _people(old.text):
+        return True
+    keys = [identity(fact.key) for fact in line.facts if fact.key and not has(fact.key, "refers")]
+    pairs = [(key, identity(other.key)) for key in keys for other in old.facts]
+    is_sibling = any(key & other and key - other and other - key for key, other in pairs)
+    return is_sibling or (not shared and bool(pairs) and not any(key & other for key, other in pairs))
 
 
 @lru_cache(maxsize=4096)
@@ -264,7 +263,9 @@ def _topics(text: str) -> frozenset[str]:
 
 
 def _people(text: str) -> set[str]:
-    return set(re.findall(grammar.any_of(grammar.table(grammar.language_of(text))["people"]), text.lower()))
+    """Those of whom it speaks: in English, at its beginning."""
+    start = text.lower() if grammar.language_of(text) == "ko" else " ".join(text.lower().split()[:4])
+    return set(re.findall(grammar.any_of(grammar.table(grammar.language_of(text))["people"]), start))
 
 
 def _values(text: str) -> list[str]:
@@ -299,7 +300,12 @@ def _rest(old: _Line, line: _Line) -> Iterator[_Line]:
         return
     for form in frozenset().union(*words_in(line.text)):
         item, joint = rf"(?<!\w){form}", r"(?:이?랑|하고|과|와|,| and)\s"
-        text = re.sub(rf"{item}{joint}|{joint}{form}(?=[을를도은는]?(?:[\s.]|$))", "", old.text, flags=re.IGNORECASE)
+        text = re.sub(
+            rf"{item}{joint}(?=\S+\s\S|[A-Z])|{joint}{form}(?=[을를도은는]?(?:[\s.]|$))",
+            "",
+            old.text,
+            flags=re.IGNORECASE,
+        )
         if text != old.text:
             yield replace(old, text=text, facts=())
             return
@@ -317,10 +323,14 @@ def _stems(text: str) -> frozenset[str]:
 def _without_old(line: _Line, stale: Sequence[tuple[Fact, str]]) -> Iterator[_Line]:
     """A line that says what has changed, without what it was before."""
     text, denied = line.text, grammar.any_of(grammar.table(grammar.language_of(line.text))["denied"])
+    values = [value for fact, value in stale if not fact.key and len(value) > 1]
     for _, value in stale if line.mood != "cancellation" else ():
         pattern = rf"\s*,?\s*{denied}".replace(r"\{\}", re.escape(value))
         text = re.sub(pattern, " ", text, flags=re.IGNORECASE)
-    plain = replace(line, text=" ".join(text.split()).rstrip(" -–—,"))
+    clauses = grammar.clauses_of(text)
+    first = next((at for at, each in enumerate(clauses[:-1]) if each and shows(each, values)), None)
+    text = " ".join(clauses[first + 1 :]) if first is not None and line.mood != "cancellation" else text
+    plain = replace(line, text=" ".join(text.split()).strip(" -–—,"))
     if any(fact.key and shows(plain.text, [value], besides=[fact.value]) for fact, value in stale):
         yield from (_told(fact, line.speaker) for fact in line.facts)
     else:

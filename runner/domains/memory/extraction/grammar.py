@@ -147,7 +147,7 @@ def without(sentence: str, *moods: Mood) -> str:
 
 
 def is_request(sentence: str) -> bool:
-    edge = r"^<requests>" if language_of(sentence) == "en" else r"<requests>[\W_ㄱ-ㅣ]*$"
+    edge = r"^<requests>" if language_of(sentence) == "en" else r"<requests>(\s*<standing>)?[\W_ㄱ-ㅣ]*$"
     return _form(language_of(sentence), edge).search(sentence) is not None
 
 
@@ -172,6 +172,13 @@ def facts_of(sentence: str) -> tuple[Fact, ...]:
         subject = about["key"] if about else subject
         start = match.end() if match else end
     return tuple(fact for fact in facts if any(map(str.isalnum, fact.value)) and (fact.key or fact.old))
+
+
+def clauses_of(sentence: str) -> list[str]:
+    """Those that are joined so that each could stand alone, with what joins Korean ones."""
+    language = language_of(sentence)
+    joint = r"(?<=[고서니며])\s+|,\s+" if language == "ko" else r",?\s+(?:so|and|but)\s+|[,;]\s+"
+    return re.split(joint, sentence)
 
 
 def _bare(clause: str, language: str) -> str:

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,9 @@ from runner.commands.chat.talk import Talk
 from runner.domains.memory.context import ContextBuilder
 from runner.domains.memory.protocols import Memory
 from runner.domains.memory.records import ChatTurn
+from runner.protocols import Workspace
 from runner.records import Answer
+from runner.system.store import Store
 from tests.plugins.evaluation.small_retrieval import retrieval
 from tests.plugins.memory.summarisers import ListingSummariser
 
@@ -103,3 +106,22 @@ async def test_what_was_forgotten_during_an_update_is_not_judged(memory: Callabl
             judged = await talk.judgement("예산이 얼마야?")
             assert (judged.details["empty"], judged.details["helpful_info"]) == (True, [])
         assert (await talk.state()).generation == ""
+
+
+async def test_a_memory_that_keeps_something_is_prepared_where_it_may_keep_it(tmp_path: Path) -> None:
+    class Keeping(WindowMemory):
+        root: Path | None = None
+
+        async def prepare(self, workspace: Workspace) -> None:
+            self.root = workspace.root
+
+    memory = Keeping(store=LocalStore(), summariser=ExtractiveSummariser(), window=2)
+    talk = Talk(
+        generator=ExtractiveGenerator(),
+        memory=memory,
+        judge=LexicalJudge(),
+        context=ContextBuilder(),
+        retrieval=NO_DOCUMENTS,
+    )
+    async with talk.opened(None, Store(tmp_path, {})):
+        assert memory.root == tmp_path

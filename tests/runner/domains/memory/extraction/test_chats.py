@@ -16,11 +16,11 @@ from tests.runner.domains.memory.extraction.digested import remembered, users
 CHATS = Path(__file__).with_name("chats.txt")
 SCENES = Path(__file__).with_name("scenes.txt")  # other people, other matters, written without a look at the rules
 FLOORS = {  # a little below what is reached in either file: share of chats of which everything is right
-    "cancellation en": (0.65, 0.80),
+    "cancellation en": (0.75, 0.85),
     "cancellation ko": (0.90, 0.95),
     "condition en": (0.95, 0.95),
     "condition ko": (0.95, 0.95),
-    "correction en": (0.85, 0.80),
+    "correction en": (0.85, 0.90),
     "correction ko": (0.80, 0.95),
     "hearsay-quote en": (0.90, 0.95),
     "hearsay-quote ko": (0.90, 0.95),
@@ -29,7 +29,7 @@ FLOORS = {  # a little below what is reached in either file: share of chats of w
     "negation en": (0.95, 0.95),
     "negation ko": (0.95, 0.95),
     "nothing-to-hold en": (0.90, 0.95),
-    "nothing-to-hold ko": (0.80, 0.85),
+    "nothing-to-hold ko": (0.80, 0.90),
     "number-date-amount en": (0.90, 0.95),
     "number-date-amount ko": (0.90, 0.95),
     "plain-statement en": (0.95, 0.95),
@@ -41,7 +41,7 @@ FLOORS = {  # a little below what is reached in either file: share of chats of w
     "question en": (0.95, 0.95),
     "question ko": (0.80, 0.95),
     "standing-request en": (0.95, 0.95),
-    "standing-request ko": (0.85, 0.95),
+    "standing-request ko": (0.85, 0.90),
     "two-facts-or-reason en": (0.85, 0.95),
     "two-facts-or-reason ko": (0.80, 0.95),
     "wish en": (0.95, 0.95),

@@ -1,0 +1,1 @@
+"""Metrics beside those that an evaluation has by itself."""

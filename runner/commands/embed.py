@@ -1,0 +1,133 @@
+"""Index the documents of a dataset, and embed them, before a run or a chat needs it: a batch for a schedule."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner.commands import Command, Option
+from runner.domains.agent.tags import chunk_tags
+from runner.errors import ConfigError, Problem
+from runner.protocols import CachedEmbedder, Preflight, Workspace
+from runner.records import Corpus, DataProblem
+from runner.retrieval.stage import Retrieval
+from runner.system import terminal
+from runner.system.threads import in_thread
+from runner.text.language import Language
+from runner.text.passages import passages
+from runner.words.wording import wording
+
+if TYPE_CHECKING:
+    from runner.config.components import Built
+    from runner.llm.models import Models
+
+CONFIG = "embed"
+COMMAND = Command(CONFIG, options=(Option("dry_run"),), words="SETTING=VALUE", settings=CONFIG)
+TAGS = ("doc_type", "guide_type", "has_steps")
+PROBLEMS = 5  # of the files of documents, that are shown
+
+
+class Embedding:
+    def __init__(self, *, retrieval: Retrieval, language: Language = "en", dry_run: bool = False) -> None:
+        self.retrieval, self.language, self.dry_run = retrieval, language, dry_run
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """`n_before` of the corpus's texts had a vector already; None where no embedder keeps single ones, but all with
+    the index. `facts`: what the retriever told of its index; none of a dry run."""
+
+    corpus: Corpus
+    problems: Sequence[DataProblem]
+    n_texts: int
+    n_before: int | None
+    facts: Mapping[str, Any] | None
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises ConfigError with everything that is wrong or missing, what loading and indexing raise, and StopRunError
+    for what ends the batch: what was embedded until then is kept, and the same command goes on."""
+    options = COMMAND.read(argv)
+    from runner.config.components import build
+    from runner.config.settings import settings_of
+    from runner.llm.models import models_among
+    from runner.run.preflight import announce
+    from runner.system.store import Store
+
+    words = [*(["dry_run=true"] if options.dry_run else []), *options.words]
+    cfg = settings_of(CONFIG, words, CONFIG, absent=("dataset.queries",))
+    built = build(cfg.embed)
+    models, embedding = models_among(built.parts.values()), built.root
+    _check(built, models)
+    if not embedding.dry_run:
+        announce(cfg, built, embedding.language)
+    store = Store(Path(str(cfg.cache_dir)), built.identities, cold=bool(cfg.cold_start))
+    embedders = [part for part in built.parts.values() if isinstance(part, CachedEmbedder)]
+    found = asyncio.run(embedded(embedding, models, embedders, store))
+    _tell(embedding, found, models)
+    return 0
+
+
+def _check(built: Built, models: Models | None) -> None:
+    problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
+    if type(built.root.retrieval.dataset).__name__ == "NoDataset":
+        own = "dataset=vault dataset.notes=FOLDER, dataset=jsonl dataset.corpus=FILE or dataset=faq_guide"
+        problems.append(Problem("dataset", f"there are no documents to embed; choose {own}"))
+    if models is not None and models.cache_mode != "replay" and not built.root.dry_run:
+        problems += models.keys_missing([model.name for model in models.used])
+    if problems:
+        raise ConfigError(problems)
+
+
+async def embedded(
+    embedding: Embedding, models: Models | None, embedders: Sequence[CachedEmbedder], workspace: Workspace
+) -> Embedded:
+    async with AsyncExitStack() as stack:
+        if models is not None and not embedding.dry_run:
+            await stack.enter_async_context(models.opened(CONFIG))
+        problems = (await in_thread(embedding.retrieval.load)).problems
+        corpus = embedding.retrieval.corpus
+        texts = sorted({text for text in passages(corpus) if text.strip()})
+        n_before = await in_thread(_n_cached, embedders[0], texts, workspace) if embedders else None
+        facts = None if embedding.dry_run else await embedding.retrieval.index(workspace)
+        return Embedded(corpus, problems, len(texts), n_before, facts)
+
+
+def _n_cached(embedder: CachedEmbedder, texts: Sequence[str], workspace: Workspace) -> int:
+    embedder.prepare(texts, workspace)
+    return sum(embedder.is_cached(texts, "passage"))
+
+
+def _tell(embedding: Embedding, found: Embedded, models: Models | None) -> None:
+    from runner.commands.chat.words import used
+
+    say = wording(embedding.language, CONFIG)
+    for problem in found.problems[:PROBLEMS]:
+        terminal.note(f"{problem.severity}: {problem}")
+    if len(found.problems) > PROBLEMS:
+        terminal.note(say("more_problems", n=len(found.problems) - PROBLEMS))
+    n_documents, n_chunks = len(found.corpus.documents), len(found.corpus.chunks)
+    lines = [say("documents", documents=f"{n_documents:,}", chunks=f"{n_chunks:,}"), *_tags(found.corpus)]
+    if found.n_before is not None:
+        n_new = found.n_texts - found.n_before
+        key = "would_embed" if found.facts is None else "embedded"
+        lines.append(say(key, new=f"{n_new:,}", before=f"{found.n_before:,}"))
+    if found.facts is not None:
+        lines.append(say("index", kind=found.facts.get("kind", ""), size=f"{found.facts.get('size_bytes', 0):,}"))
+    terminal.write("\n".join(lines) + "\n")
+    for line in () if models is None or embedding.dry_run else used(models.usage(CONFIG)):
+        terminal.note(line)
+
+
+def _tags(corpus: Corpus) -> Iterator[str]:
+    """How many chunks have each value of the tags that an agent searches by."""
+    tags = chunk_tags(corpus).values()
+    for name in TAGS:
+        counts = Counter(str(tag[name]).lower() for tag in tags if tag.get(name) not in (None, ""))
+        if counts:
+            yield f"  {name}: {', '.join(f'{value} {n:,}' for value, n in sorted(counts.items()))}"

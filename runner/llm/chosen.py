@@ -1,0 +1,180 @@
+"""What `metric=` chose: which metrics of an evaluation are reported, and what is measured beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from runner.errors import Problem, did_you_mean
+from runner.llm.criteria import Criteria
+from runner.llm.health import Controls
+from runner.metrics.metric import Catalogue, Metric
+from runner.protocols import (
+    Asking,
+    Judge,
+    Learning,
+    Measuring,
+    Named,
+    Offering,
+    Prepared,
+    Scorer,
+    SelfJudging,
+    Workspace,
+    can_judge,
+    offered,
+)
+from runner.records import Judgement, Judgements, Scores
+from runner.system.store import fingerprint
+from runner.system.threads import in_thread
+
+HEALTH = "judge_health"  # of the facts of a run
+UNCHECKED = "judge_unchecked"  # rubrics without control items
+
+
+class Chosen:
+    """`choices` by name; None of a record that is older than `metric`: all that the evaluation offers. `offered`: its
+    own metrics that can be chosen; `shown`: the fields of a case that it can show to a judge. The judge learns the
+    rubrics of the choices."""
+
+    def __init__(
+        self,
+        choices: Mapping[str, Scorer] | None,
+        offered: Iterable[Metric],
+        *,
+        judge: Judge | None = None,
+        shown: Collection[str] = (),
+    ) -> None:
+        self.choices, self.judge, self.shown = dict(choices or {}), judge, frozenset(shown)
+        self._offered = Catalogue(offered)
+        for name, choice in self.choices.items():
+            if isinstance(choice, Named):
+                choice.named(name)
+        offering = [choice.offered for choice in self.choices.values() if isinstance(choice, Offering)]
+        self.names = frozenset(name for names in offering for name in names)
+        if choices is None:
+            self.names = frozenset(metric.name for metric in self._offered.metrics)
+        self._asking = {name: choice for name, choice in self.choices.items() if isinstance(choice, Asking)}
+        if self._asking and isinstance(judge, Learning):
+            judge.learn(self.rubrics)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """Of the choices."""
+        return [metric for part in self.choices.values() if isinstance(part, Measuring) for metric in part.metrics]
+
+    @property
+    def rubrics(self) -> dict[str, Criteria]:
+        return {name: rubric for choice in self._asking.values() for name, rubric in choice.rubrics.items()}
+
+    @property
+    def controls(self) -> list[Controls]:
+        return [controls for choice in self._asking.values() for controls in choice.controls]
+
+    @property
+    def unchecked(self) -> list[str]:
+        """Rubrics without control items."""
+        checked = {controls.rubric for controls in self.controls}
+        return [name for name in self.rubrics if name not in checked]
+
+    @property
+    def unchecked_facts(self) -> dict[str, list[str]]:
+        """For the report; nothing where every rubric has control items."""
+        return {UNCHECKED: self.unchecked} if self.unchecked else {}
+
+    def problems(self) -> Iterator[Problem]:
+        """Why what was chosen cannot be measured."""
+        known = [metric.name for metric in self._offered.metrics]
+        for name, choice in self.choices.items():
+            for wanted in choice.offered if isinstance(choice, Offering) else ():
+                if not known:
+                    yield Problem(
+                        f"metric.{name}", "the evaluation reports all of its own metrics; others can be added"
+                    )
+                elif wanted not in known:
+                    yield Problem(f"metric.{name}", f"the evaluation measures no '{wanted}'{did_you_mean('', known)}")
+        for name, choice in self._asking.items():
+            yield from self._problems_of(f"metric.{name}", choice)
+
+    def _problems_of(self, key: str, choice: Asking) -> Iterator[Problem]:
+        if self.judge is None:
+            yield Problem(key, "the evaluation has no judge to ask; evaluation=full_rag has one")
+        elif not isinstance(self.judge, Learning) and not all(can_judge(self.judge, name) for name in choice.rubrics):
+            judge = type(self.judge).__name__
+            yield Problem(
+                key, f"{judge} judges by rules of its own and takes no criteria; expected judge=openai or judge=panel"
+            )
+        for rubric in choice.rubrics.values():
+            for field in rubric.fields:
+                if self.judge is not None and field not in self.shown:
+                    known = ", ".join(sorted(self.shown))
+                    yield Problem(f"{key}.fields", f"the evaluation shows no '{field}' to a judge; known: {known}")
+
+    def asked(self, shown: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+        """Rubric -> what the judge sees of a case, beside the rubrics of the evaluation."""
+        return {name: fields for choice in self._asking.values() for name, fields in choice.asked(shown).items()}
+
+    async def prepare(self, cases: Sequence[Any], workspace: Workspace) -> None:
+        for choice in self.choices.values():
+            if isinstance(choice, Prepared):
+                await in_thread(choice.prepare, cases, workspace)
+
+    async def add_own(self, case: Any, shown: Mapping[str, Any], judgements: MutableMapping[str, Judgement]) -> None:
+        """Add what choices say by themselves, where it is not there from an earlier command."""
+        for choice in self.choices.values():
+            if isinstance(choice, SelfJudging) and not any(metric in judgements for metric in names(choice)):
+                judgements.update(await choice.judged(case, shown))
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """Of choices whose values depend on more than a judge: `metric.NAME` -> hash."""
+        told = {name: offered(choice, "provenance") for name, choice in self.choices.items()}
+        return {f"metric.{name}": fingerprint(provenance) for name, provenance in told.items() if provenance}
+
+    def scored(
+        self,
+        own: Scores,
+        case: Any,
+        output: Any,
+        judgements: Judgements,
+        asked: Collection[str] = (),
+    ) -> Scores:
+        """What was chosen of `own`, and the scores of the choices. `asked`: rubrics of the choices that apply to the
+        case; `output` None: it failed."""
+        found = [self._kept(own)]
+        if output is None:
+            found.append(Scores({}, unscored=tuple(metric.name for metric in self.metrics)))
+        else:
+            found += [choice.score(case, output, judgements) for choice in self.choices.values()]
+            found.append(self._failed(judgements, asked))
+        return Scores(
+            values={name: value for each in found for name, value in each.values.items()},
+            unscored=tuple(dict.fromkeys(name for each in found for name in each.unscored)),
+            weights={name: weight for each in found for name, weight in each.weights.items()},
+            labels={name: label for each in found for name, label in each.labels.items()},
+        )
+
+    def _kept(self, own: Scores) -> Scores:
+        def is_wanted(name: str) -> bool:
+            metric = self._offered.variant(name).metric
+            return metric is None or metric.name in self.names
+
+        values = {name: value for name, value in own.values.items() if is_wanted(name)}
+        return replace(own, values=values, unscored=tuple(filter(is_wanted, own.unscored)))
+
+    def _failed(self, judgements: Judgements, asked: Collection[str]) -> Scores:
+        """What was asked without an answer counts as the worst, or not at all."""
+        failed = [name for name in asked if name not in judgements or judgements[name].score is None]
+        counts = self.judge is not None and self.judge.on_failure == "zero"
+        return Scores({name: self._worst(name) if counts else None for name in failed}, unscored=tuple(failed))
+
+    def _worst(self, name: str) -> float | None:
+        metric = next((metric for metric in self.metrics if metric.name == name), None)
+        if metric is None or metric.better == "neither":
+            return None
+        return metric.range[0] if metric.better == "higher" else metric.range[1]
+
+
+def names(choice: Scorer) -> list[str]:
+    """Of the metrics of a choice."""
+    return [metric.name for metric in choice.metrics] if isinstance(choice, Measuring) else []

@@ -1,0 +1,243 @@
+"""A rubric as criteria: what a judge is told, and how its reply is read, for a metric that somebody wrote in YAML.
+
+It is asked in one of three ways: `score` (a number on a scale), `choices` (one of several names, each worth a score)
+and `claims` (a verdict on each part of the answer, of which code takes the share that meets the criteria). Whatever
+the scale, a judgement is 0..1 of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from runner.llm.claims import because, reconciled
+from runner.llm.fencing import Item, fenced
+from runner.llm.loose_json import score_in
+from runner.llm.messages import Message
+from runner.llm.prompts import prompt
+from runner.metrics.metric import Words, word
+from runner.records import Judgement
+from runner.system.store import fingerprint
+from runner.text.citations import citations
+from runner.text.claims import claims
+from runner.text.language import Language, detect_language
+from runner.text.refusals import says_unknown
+from runner.text.sentences import split_sentences
+
+Mode = Literal["score", "choices", "claims"]
+Unit = Literal["claims", "sentences", "citations"]
+Field = Literal["question", "answer", "contexts", "references", "history", "memory", "entities", "trace"]
+FIELDS: tuple[Field, ...] = get_args(Field)
+LISTS = frozenset({"contexts", "references", "history", "trace"})
+MAY_BE_MISSING = frozenset({"history"})  # a case without it is judged all the same
+VERDICTS = ("met", "unmet")
+
+_FIELD_WORDS: Mapping[Language, Mapping[Field, str]] = {
+    "en": {
+        "question": "the question (question)",
+        "answer": "the answer (answer)",
+        "contexts": "the numbered texts that the answer was made from (contexts)",
+        "references": "answers that are known to be right (references)",
+        "history": "the earlier turns of the conversation, where there are any (history)",
+        "memory": "what is remembered of the conversation (memory)",
+        "entities": "the persons and things that are remembered (entities)",
+        "trace": "the numbered steps that led to the answer (trace)",
+    },
+    "ko": {
+        "question": "질문(question)",
+        "answer": "답변(answer)",
+        "contexts": "답변의 바탕이 된 번호 붙은 자료(contexts)",
+        "references": "맞다고 알려진 기준 답안(references)",
+        "history": "앞선 대화가 있으면 그 내용(history)",
+        "memory": "대화에서 기억한 내용(memory)",
+        "entities": "기억한 인물과 사물(entities)",
+        "trace": "답변에 이른 과정의 번호 붙은 단계(trace)",
+    },
+}
+_TEXTS: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "examples": "Examples:",
+        "met": "{} of {} parts meet the criteria.",
+        "unmet": "Not met",
+        "no_context": "it cites [{}], which does not exist",
+        "nothing": "The answer has no part to judge.",
+    },
+    "ko": {
+        "examples": "예:",
+        "met": "{1}개 부분 중 {0}개가 기준을 충족합니다.",
+        "unmet": "미충족",
+        "no_context": "[{}]번 자료는 없음",
+        "nothing": "답변에 판정할 부분이 없습니다.",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`fields` as texts, and what a judge is to say of them: a number on the scale, a choice or a verdict. `language`
+    None: shown in both."""
+
+    fields: Mapping[str, str]
+    said: str
+    reason: str = ""
+    language: Language | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """`texts`: the criteria by language, of which one is enough. `choices`: name -> score on the scale. `unit`: what
+    the parts of an answer are where each gets a verdict: what it claims, its sentences, or those that cite."""
+
+    name: str
+    label: Words
+    texts: Words
+    fields: tuple[Field, ...]
+    mode: Mode = "score"
+    low: float = 0.0
+    high: float = 1.0
+    choices: Mapping[str, float] = field(default_factory=dict)
+    unit: Unit = "claims"
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """The identity of its scores."""
+        return fingerprint([asdict(self), prompt(f"criteria_{self.mode}").digest])
+
+    def seen(self, shown: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What it sees of `shown`; None where something that it needs is not there, or nothing is to be judged."""
+        found: dict[str, Any] = {name: shown[name] for name in self.fields if name in shown}
+        if any(name not in found for name in self.fields if name not in MAY_BE_MISSING):
+            return None
+        if self.mode == "claims" and not self.parts(found):
+            return None
+        return {**found, "language": shown.get("language")}
+
+    def parts(self, fields: Mapping[str, Any]) -> list[str]:
+        """Of the answer, each of which gets a verdict."""
+        answer = str(fields.get("answer") or "")
+        if self.unit == "claims":
+            return [claim for claim in claims(answer) if not says_unknown(claim)]
+        sentences = [sentence.strip() for sentence in split_sentences(answer)]
+        return [each for each in sentences if each and (self.unit == "sentences" or citations(each))]
+
+    def nothing(self, fields: Mapping[str, Any]) -> Judgement:
+        """Of an answer without a part to judge."""
+        return Judgement(None, error=_TEXTS[self.language(fields)]["nothing"])
+
+    def language(self, fields: Mapping[str, Any]) -> Language:
+        given = fields.get("language")
+        if given == "ko" or given == "en":
+            return "ko" if given == "ko" else "en"
+        texts = (fields.get(name) for name in self.fields if name not in LISTS)
+        return detect_language(str(next(texts, None) or ""))
+
+    def messages(self, fields: Mapping[str, Any]) -> tuple[Message, ...]:
+        language = self.language(fields)
+        shown: dict[str, str | Sequence[Item]] = {
+            name: _value(name, fields[name]) for name in self.fields if fields.get(name) or name not in MAY_BE_MISSING
+        }
+        if self.mode == "claims":
+            shown["claims"] = self.parts(fields)
+        system = prompt(f"criteria_{self.mode}").system(
+            language,
+            label=word(self.label, language),
+            fields=_listed(self.fields, language),
+            criteria=word(self.texts, language).strip(),
+            low=f"{self.low:g}",
+            high=f"{self.high:g}",
+            choices=", ".join(f'"{name}"' for name in self.choices),
+            examples=self._examples(language),
+        )
+        return Message("system", system), Message("user", fenced(shown, language))
+
+    def _examples(self, language: Language) -> str:
+        """After an empty line; nothing where there are none in the language."""
+        shown = [each for each in self.examples if each.language in (None, language)]
+        lines = []
+        for number, each in enumerate(shown, start=1):
+            stated = " / ".join(f"{name}: {' '.join(text.split())}" for name, text in each.fields.items())
+            lines.append(f"{number}. {stated} → {each.said}{f' ({each.reason})' if each.reason else ''}")
+        return "\n\n" + "\n".join([_TEXTS[language]["examples"], *lines]) if lines else ""
+
+    @property
+    def reply_schema(self) -> dict[str, Any]:
+        if self.mode == "claims":
+            verdict = _object(
+                claim={"type": "integer"}, reason={"type": "string"}, verdict={"type": "string", "enum": [*VERDICTS]}
+            )
+            return _object(verdicts={"type": "array", "items": verdict})
+        if self.mode == "choices":
+            return _object(reasoning={"type": "string"}, choice={"type": "string", "enum": [*self.choices]})
+        return _object(reasoning={"type": "string"}, score={"type": "number"})
+
+    def read(self, reply: Mapping[str, Any], fields: Mapping[str, Any]) -> Judgement:
+        """Raises ValueError for what is no judgement by these criteria."""
+        if self.mode == "claims":
+            return self._counted(reply.get("verdicts"), fields)
+        reasoning = str(reply.get("reasoning") or "")
+        if self.mode == "score":
+            return Judgement(self.share(score_in(self.low, self.high, reply.get("score"), "score")), reasoning)
+        known = {name.casefold(): name for name in self.choices}
+        choice = known.get(str(reply.get("choice") or "").strip().casefold())
+        if choice is None:
+            raise ValueError(f"choice: expected {', '.join(self.choices)}, got {reply.get('choice')!r}")
+        return Judgement(self.share(self.choices[choice]), reasoning, details={"choice": choice})
+
+    def share(self, score: float) -> float:
+        """0..1 of the scale."""
+        return (score - self.low) / (self.high - self.low)
+
+    def _counted(self, verdicts: Any, fields: Mapping[str, Any]) -> Judgement:
+        """The share of the parts that meet the criteria. One that cites what does not exist meets none."""
+        parts, language = self.parts(fields), self.language(fields)
+        words = _TEXTS[language]
+
+        def read(entry: Mapping[str, Any], number: int, place: str) -> dict[str, Any]:
+            part, verdict = parts[number - 1], entry.get("verdict")
+            reason = str(entry.get("reason") or "") or None
+            if verdict not in VERDICTS:
+                raise ValueError(f"{place}.verdict: expected {' or '.join(VERDICTS)}, got {verdict!r}")
+            if beyond := self._beyond(part, fields):
+                verdict, reason = "unmet", words["no_context"].format(beyond)
+            return {"claim": part, "verdict": verdict, "reason": reason}
+
+        found = reconciled(verdicts, "claim", len(parts), "verdicts", read)
+        met = sum(each["verdict"] == "met" for each in found)
+        wrong = [
+            f"{words['unmet']}: “{each['claim']}”{because(each['reason'])}."
+            for each in found
+            if each["verdict"] == "unmet"
+        ]
+        text = " ".join([words["met"].format(met, len(found)), *wrong])
+        return Judgement(met / len(found), text, details={"claims": found})
+
+    def _beyond(self, part: str, fields: Mapping[str, Any]) -> int | None:
+        """The first number that a part cites although no context has it."""
+        if self.unit != "citations" or "contexts" not in self.fields:
+            return None
+        return next((number for number in citations(part) if number > len(fields["contexts"])), None)
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _value(name: str, value: Any) -> str | Sequence[Item]:
+    if name in LISTS:
+        return list(value or ())
+    return str(value or "")
+
+
+def _listed(fields: Sequence[Field], language: Language) -> str:
+    """`the question (question) and the answer (answer)`"""
+    names = [_FIELD_WORDS[language][name] for name in fields]
+    if language == "ko":
+        return ", ".join(names)
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

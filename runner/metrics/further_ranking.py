@@ -1,0 +1,82 @@
+"""Ranking measures beside the six that every run has, each for one query.
+
+`ranked`: ids of documents, best first, each once. `relevance`: grade by id; above 0 is relevant, 0 was judged and is
+not, below 0 counts as not judged (trec_eval). All are None for a query without a relevant document, `judged` for one
+without a judged one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+Relevance = Mapping[str, int]
+
+
+def rank_biased_precision(ranked: Sequence[str], relevance: Relevance, p: float) -> float | None:
+    """(1 - p) times the sum of p^(rank - 1) over the relevant documents: what a reader gains who goes on from each
+    document to the next with probability p. Binary. Below 1 for every ranking: with R relevant documents at most
+    1 - p^R. Moffat and Zobel, Rank-biased precision for measurement of retrieval effectiveness, ACM TOIS 27(1),
+    2008."""
+    if not _n_relevant(relevance):
+        return None
+    return (1 - p) * sum(p**place for place, id in enumerate(ranked) if relevance.get(id, 0) > 0)
+
+
+def expected_reciprocal_rank(ranked: Sequence[str], relevance: Relevance, k: int, max_grade: int) -> float | None:
+    """Sum over the first k ranks of 1 / rank times the probability that a reader stops there: a document of grade g is
+    enough with (2^g - 1) / 2^max_grade. Chapelle, Metzler, Zhang and Grinspan, Expected reciprocal rank for graded
+    relevance, CIKM 2009; gdeval takes a max_grade of 4."""
+    if not _n_relevant(relevance):
+        return None
+    score, reading = 0.0, 1.0
+    for rank, id in enumerate(islice(ranked, k), start=1):
+        enough = (2 ** min(max(relevance.get(id, 0), 0), max_grade) - 1) / 2**max_grade
+        score += reading * enough / rank
+        reading *= 1 - enough
+    return score
+
+
+def r_precision(ranked: Sequence[str], relevance: Relevance) -> float | None:
+    """The share of relevant documents among the first R, where R is how many there are (trec_eval `Rprec`)."""
+    n = _n_relevant(relevance)
+    return sum(relevance.get(id, 0) > 0 for id in islice(ranked, n)) / n if n else None
+
+
+def binary_preference(ranked: Sequence[str], relevance: Relevance) -> float | None:
+    """How seldom documents that were judged not relevant stand before relevant ones; those that nobody judged do not
+    count. Buckley and Voorhees, Retrieval evaluation with incomplete information, SIGIR 2004, as trec_eval `bpref`: of
+    the documents before a relevant one at most R count, over the lesser of R and how many are judged not relevant."""
+    n = _n_relevant(relevance)
+    if not n:
+        return None
+    others = sum(grade == 0 for grade in relevance.values())
+    score, before = 0.0, 0
+    for id in ranked:
+        grade = relevance.get(id, -1)
+        if grade > 0:
+            score += 1 - min(before, n) / min(others, n) if before else 1.0
+        elif grade == 0:
+            before += 1
+    return score / n
+
+
+def judged(ranked: Sequence[str], relevance: Relevance, k: int) -> float | None:
+    """The share of the first k places that hold a judged document; of fewer than k documents those that came back
+    (ir_measures `Judged@k`). Where it is low, other measures call unknown what was never looked at. 0 for a ranking
+    without a document."""
+    if not relevance:
+        return None
+    first = list(islice(ranked, k))
+    return sum(id in relevance for id in first) / len(first) if first else 0.0
+
+
+def success(ranked: Sequence[str], relevance: Relevance, k: int) -> float | None:
+    """1 where a relevant document stands in the first k places (trec_eval `success.k`); hit_rate by its other name."""
+    if not _n_relevant(relevance):
+        return None
+    return float(any(relevance.get(id, 0) > 0 for id in islice(ranked, k)))
+
+
+def _n_relevant(relevance: Relevance) -> int:
+    return sum(grade > 0 for grade in relevance.values())
