@@ -69,7 +69,7 @@ class ReplyError(EvaluationError):
 
 class StopRunError(EvaluationError):
     """Wrong for every case (a refused key, an unknown model, a server that is down): one message, not one a case.
-    Finished cases stay, and the same command goes on from them."""
+    Finished cases stay, and the same command resumes from them."""
 
 
 class BudgetSpentError(StopRunError):

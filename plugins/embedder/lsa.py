@@ -29,7 +29,7 @@ class LsaEmbedder:
     Only the `max_features` n-grams that most passages share take part. A corpus of more than
     `fit_sample` passages is fitted on that many of them, drawn with `seed`.
 
-    The projection depends on all passages that it is fitted on: when one of them changes, it is fitted anew and
+    The projection depends on all passages that it is fitted on: when one of them changes, it is fitted again and
     every passage gets another vector. It stays as it is when none of them does.
     """
 

@@ -89,7 +89,8 @@ class MemoryOutput:
 
 @dataclass(frozen=True, slots=True)
 class RestoredProbe:
-    """What the row of a probe tells of its output: the texts that a judge sees, and what hangs on no judgement."""
+    """What the row of a probe tells of its output: the texts that a judge sees, and the values that depend on no
+    judgement."""
 
     row: Mapping[str, Any]
     memory_text: str

@@ -79,7 +79,7 @@ class TraceOutput:
 
 
 class TraceQuality:
-    """One case is one trace. Novelty, which hangs on the order of traces, is settled before the first case."""
+    """One case is one trace. Novelty depends on the order of all traces, so it is computed before the first case."""
 
     metrics = (*METRICS, *TOOL_METRICS, *TRACE_METRICS)
 

@@ -1,4 +1,4 @@
-"""A summary that is written anew every few turns, the entities beside it, and the last turns word for word."""
+"""A summary that is rewritten every few turns, the entities beside it, and the last turns word for word."""
 
 from __future__ import annotations
 

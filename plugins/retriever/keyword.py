@@ -39,7 +39,7 @@ class KeywordRetriever:
     matched (1.0) only when all of it is.
 
     In a corpus of up to 50,000 chunks, one that did not change is not tokenised again; the statistics are those of the
-    whole corpus, so they are computed anew from the terms of all chunks, whatever has changed.
+    whole corpus, so they are computed again from the terms of all chunks, whatever has changed.
     """
 
     answer_model = "keyword"

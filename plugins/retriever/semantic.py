@@ -109,7 +109,7 @@ class SemanticRetriever:
         name = self.provenance["embedder"].get("model", type(self.embedder).__name__)
         raise StopRunError(
             f"the index was built of vectors of {self._index.d} numbers by {name}, and {name} now makes vectors of "
-            f"{vectors.shape[1]}: another model answers under this name; cold_start=true builds the index anew"
+            f"{vectors.shape[1]}: another model answers under this name; cold_start=true rebuilds the index"
         )
 
     # --- what the embedder remembers ----------------------------------------------------------------

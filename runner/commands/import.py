@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import orjson
@@ -75,6 +75,7 @@ def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     remarks = [
         *([say("blank_answers", n=logs.blank_answers)] if logs.blank_answers else []),
         *([say("repeated_ids", n=logs.repeated_ids)] if logs.repeated_ids else []),
+        *([say("left_checks", types=_listed(logs.left_checks))] if logs.left_checks else []),
         *unjudged(logs, say),
     ]
     return [
@@ -87,6 +88,10 @@ def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
         say("next"),
         f"  python -m runner {shlex.join(next_words(out, counts))}",
     ]
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({n})" for name, n in sorted(counts.items()))
 
 
 LINES = {"question": "query", "reference": "answers"}  # fields whose name in a queries file is another one

@@ -3,7 +3,7 @@
 An id such as `guide#3` then names another stretch of text in each corpus, or none. Gold is where the baseline has the
 chunk of that id, or, where only the candidate has one, there: a chunk is relevant in either corpus when it shares at
 least half of the shorter one with that stretch, as for gold that is labelled by a span. The metrics of chunks are
-worked out anew from the ranks of the chunks of these documents. An id that neither corpus has stays a gold chunk that
+computed again from the ranks of the chunks of these documents. An id that neither corpus has stays a gold chunk that
 was not found.
 """
 

@@ -87,6 +87,7 @@ def reasons(runs: PairedRuns, metric: str) -> list[Reason]:
 
 
 def missing(runs: PairedRuns, metric: str) -> Iterator[Reason]:
+    """A reason for each of the two runs that has no values of the metric."""
     for side, snapshot in (("baseline", runs.baseline), ("candidate", runs.candidate)):
         if metric not in snapshot.cases.values:
             yield Reason("missing", (side,))

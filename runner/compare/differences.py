@@ -38,7 +38,7 @@ class McNemar:
 @dataclass(frozen=True, slots=True)
 class Difference:
     """`numbers` is None where no pair counts. `judge_noise`: by how much the difference of the means would move,
-    95 times in 100, if the same answers were judged anew; None where no judge was asked several times."""
+    95 times in 100, if the same answers were judged again; None where no judge was asked several times."""
 
     metric: str
     left_out: int

@@ -31,7 +31,7 @@ States = NDArray[np.int8]
 @dataclass(frozen=True, slots=True)
 class Flip:
     """`lost_at_…` is `failed` for a case that failed. `changes` maps main metrics to their two values. `judge_noise`:
-    only scores of a judge changed, each by less than it would if the same answer were judged anew; None where that
+    only scores of a judge changed, each by less than it would if the same answer were judged again; None where that
     cannot be told. `texts` is empty without the rows of both runs."""
 
     id: str

@@ -41,6 +41,7 @@ class _Answer:
 
 
 def same_judge(one: Snapshot, other: Snapshot) -> bool:
+    """Whether both runs were judged by the same judge with the same prompts."""
     return _judge(one) == _judge(other)
 
 

@@ -20,7 +20,7 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """`baseline` and `candidate` are places of paired cases, intp [n_pairs], in an order that does not hang on
+    """`baseline` and `candidate` are places of paired cases, intp [n_pairs], in an order that does not depend on
     which run is which. `new_question` and `new_gold` mark pairs whose question or labels are not the same."""
 
     baseline: Places
@@ -37,6 +37,15 @@ class Pairing:
 
 
 def pair(baseline: Cases, candidate: Cases) -> Pairing:
+    """Pair cases of the same id and content, then of the same content under other ids, then of the same id alone.
+
+    Args:
+        baseline: cases of one run.
+        candidate: cases of the other run.
+
+    Returns:
+        Every case in one pair at most. Pairs of one id whose question or labels differ are marked, not left out.
+    """
     left, right = _places(baseline.ids), _places(candidate.ids)
     by_id = {left[id]: right[id] for id in left.keys() & right.keys()}
     same = {one: other for one, other in by_id.items() if not _differ(baseline.content[one], candidate.content[other])}

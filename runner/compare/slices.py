@@ -28,6 +28,7 @@ def slices_of(runs: PairedRuns) -> Iterator[tuple[str, str, Bools]]:
 
 
 def mask_of(pairs: list[int], n: int) -> Bools:
+    """bool [n], true at the places of `pairs`."""
     mask = np.zeros(n, dtype=bool)
     mask[pairs] = True
     return mask

@@ -15,6 +15,7 @@ import orjson
 
 from runner.data.columns import NAMES, contexts_of, guess, said, text_of, turns_of
 from runner.data.tables import Row, Table
+from runner.metrics.checks import KEYS, read_check
 
 Cells = dict[str, Any]  # by field of runner.data.columns
 Rows = Sequence[tuple[int | None, Row]]
@@ -58,6 +59,7 @@ def _has(*names: str) -> Callable[[Table], bool]:
 # --- promptfoo --------------------------------------------------------------------------------------
 
 EXPECTED = "__expected"
+LEFT = "left_checks"  # among cells: types of assertions that no check here means
 LISTS_OF_TEXTS = ("contains-all", "contains-any", "icontains-all", "icontains-any")
 PLAIN_VALUES = ("contains-json", "is-json")
 WITH_THRESHOLD = (
@@ -112,7 +114,7 @@ def _read_promptfoo_results(table: Table) -> Export:
         cells.setdefault("question", (row.get("prompt") or {}).get("raw"))
         response = row.get("response")
         cells["answer"] = response.get("output") if isinstance(response, dict) else response
-        cells["checks"] = _filled(case.get("assert") or row.get("assert") or [], row["vars"])
+        cells |= _checks(case.get("assert") or row.get("assert") or [], row["vars"])
         if len(systems) > 1:
             cells["id"] = f"{cells['id']}@{_provider(row)}/{row.get('promptIdx', 0)}"
             cells["tags"] = [f"provider:{_provider(row)}", f"prompt:{row.get('promptIdx', 0)}"]
@@ -141,7 +143,7 @@ def _read_promptfoo_tests(table: Table) -> Export:
         checks = [*((default or {}).get("assert") or []), *(test.get("assert") or [])]
         for variables in _combinations(values):
             cells = _of_vars(variables, f"test-{number}")
-            read.append((line, test, {**cells, "checks": _filled(checks, variables)}))
+            read.append((line, test, {**cells, **_checks(checks, variables)}))
     return Export("promptfoo tests", read, _sources(read, {"checks": "assert"}))
 
 
@@ -164,7 +166,7 @@ def _read_promptfoo_csv(table: Table) -> Export:
         checks = [assertion_of(text) for text in shorthands if text]
         if row.get("__providerOutput"):
             cells["answer"] = row["__providerOutput"]
-        read.append((line, row, {**cells, "checks": _filled(checks, row)}))
+        read.append((line, row, {**cells, **_checks(checks, row)}))
     return Export("promptfoo tests", read, _sources(read, {"checks": EXPECTED}))
 
 
@@ -209,6 +211,32 @@ def _of_vars(variables: Mapping[str, Any], id: str) -> Cells:
     if "question" not in cells and len(names) == 1:
         cells["question"] = names[0]
     return {"id": id, **{field: variables[name] for field, name in cells.items()}}
+
+
+def _checks(assertions: Sequence[Any], variables: Mapping[str, Any]) -> Cells:
+    """Assertions that are checks here, and the types of those that are none."""
+    kept, left = [], []
+    for assertion in _filled(assertions, variables):
+        check = _check(assertion)
+        try:
+            read_check(check)
+            kept.append(check)
+        except ValueError:
+            left.append(str(assertion.get("type")))
+    return {"checks": kept, LEFT: left}
+
+
+def _check(assertion: Mapping[str, Any]) -> dict[str, Any]:
+    """In the words of runner.metrics.checks. What an answer is turned into before it is checked is not known here."""
+    check = {name: assertion[name] for name in (*KEYS, "transform") if assertion.get(name) is not None}
+    name, value = str(check.get("type")), check.get("value")
+    if name == "word-count" and isinstance(value, dict) and set(value) == {"max"}:
+        return {**check, "type": "max-words", "value": value["max"]}
+    if name.removeprefix("not-") == "is-json" and isinstance(value, str):
+        return {**check, "value": value_of(value.strip())}
+    if name.removeprefix("not-") in LISTS_OF_TEXTS and isinstance(value, str):
+        return {**check, "value": _quoted_parts(value)}
+    return check
 
 
 def _filled(checks: Sequence[Any], variables: Mapping[str, Any]) -> list[Any]:

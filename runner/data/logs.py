@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from runner.data.columns import Cases, Column, chosen_columns, column_names, left_columns
-from runner.data.exports import recognised
+from runner.data.exports import LEFT, recognised
 from runner.data.problems import ProblemLog, why_empty
 from runner.data.tables import Row, Table
 from runner.errors import RunnerError
@@ -16,7 +17,8 @@ from runner.errors import RunnerError
 @dataclass(frozen=True, slots=True)
 class Logs:
     """`cases`: with the line of the file, where it has lines; as runner.data.queries reads them. `taken`: by field, the
-    column or the place in the form; `left`: columns of which nothing is taken. `repeated_ids` got a number."""
+    column or the place in the form; `left`: columns of which nothing is taken. `repeated_ids` got a number.
+    `left_checks`: types of assertions that no check here means, with how many there are."""
 
     form: str
     taken: Mapping[str, str]
@@ -25,6 +27,7 @@ class Logs:
     counts: Mapping[str, int]
     blank_answers: int
     repeated_ids: int
+    left_checks: Mapping[str, int]
 
 
 def logs_of(
@@ -63,7 +66,8 @@ def logs_of(
         raise error(f"{key}: no row of {path} can be used{why_empty(log, path)}")
     left = [] if export else left_columns(originals, chosen.values())
     form = export.name if export else table.shown
-    return Logs(form, taken, left, made, cases.counts, cases.blank_answers, cases.repeated_ids)
+    left_checks = Counter(name for _, _, cells in rows for name in cells.get(LEFT, ()))
+    return Logs(form, taken, left, made, cases.counts, cases.blank_answers, cases.repeated_ids, left_checks)
 
 
 def _cells(row: Row, columns: Mapping[str, Column]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def address_problem(address: str) -> str | None:
 
 
 def expected(fault: str) -> str:
+    """The end of a message about an address: an example of a right one, and what is wrong."""
     return f"expected an address such as {EXAMPLE}; {fault}"
 
 

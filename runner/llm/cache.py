@@ -40,7 +40,8 @@ class ReplyCache:
 
     A request is bytes that say everything on which its reply depends. A damaged row is a missing row.
     `sweep` tells the name of this sweep. What one process is asking for, the others wait for. A reply that was of no
-    use answers its request only in the `command` that marked it so, and in mode `replay`: later commands ask anew.
+    use answers its request only in the `command` that marked it so, and in mode `replay`: later commands send the
+    request again.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class ReplyCache:
         return self._database.set_aside
 
     def find(self, request: bytes, *, for_plan: bool = False) -> Reply | None:
-        """`for_plan`: what the next command would find, which asks for all that was of no use anew."""
+        """`for_plan`: what the next command would find, which requests again all that was of no use."""
         makes_file = self.stores and not for_plan
         if self.mode == "none" or not (makes_file or self._path.exists()):
             return None

@@ -39,6 +39,7 @@ class Control:
 
 @cache
 def controls() -> tuple[Control, ...]:
+    """All control items of answers, in the order of controls.yaml."""
     scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
     return tuple(control for scene in scenes for control in _of_scene(scene))
 

@@ -37,7 +37,7 @@ class ImpossibleError(Exception):
 def example_of(schema: Mapping[str, Any], text: str) -> Any:
     """A value that a JSON schema takes: its strings are `text` where no pattern, format or length asks for another,
     its lists as short and its numbers as low as they may be. Properties that are not required are given, too. Of what
-    contradicts itself, or hangs on `not` or `if`, the rest is made."""
+    contradicts itself, or depends on `not` or `if`, the rest is made."""
     try:
         return _Example(schema, text).of(schema)
     except (ImpossibleError, RecursionError):

@@ -70,7 +70,7 @@ NOTHING = Cost(Usage(), 0)
 
 def begin(folder: Path, limits: Budget) -> Path | None:
     """A command is given: the clock of `budget.minutes` starts, and replies that were of no use to earlier commands are
-    asked for anew. Returns where a damaged ledger was put aside; raises InputError where a budget depends on it."""
+    asked for again. Returns where a damaged ledger was put aside; raises InputError where a budget depends on it."""
     database = _database(folder, limits)
     try:
         if (folder / FILE).exists():

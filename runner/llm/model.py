@@ -77,7 +77,7 @@ class Model:
     @contextmanager
     def series(self) -> Iterator[Ask]:
         """`chat` for requests that are made until a reply is of use. Where a ReplyError ends them none was: their
-        replies are not taken from the cache by a later command, which asks anew."""
+        replies are not taken from the cache by a later command, which sends the request again."""
         keys: list[bytes] = []
 
         async def ask(request: ChatRequest) -> ChatReply:

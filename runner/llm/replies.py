@@ -87,6 +87,7 @@ def vectors_of(said: Mapping[str, Any], n_texts: int) -> tuple[Vectors, Usage | 
 
 
 def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:
+    """JSON values from which `reply_of_stored` makes the reply again."""
     calls = [[call.id, call.name, call.arguments] for call in reply.calls]
     return {
         **({"calls": calls} if calls else {}),
@@ -98,6 +99,8 @@ def stored_of_reply(reply: ChatReply, usage: Usage) -> dict[str, Any]:
 
 
 def reply_of_stored(stored: Mapping[str, Any]) -> ChatReply:
+    """The reply as it was, with 0 attempts: no request was sent for it. Raises KeyError or TypeError for other
+    values."""
     calls = tuple(FunctionCall(*call) for call in stored.get("calls", ()))
     told = stored["text"], stored["finish_reason"], stored["refusal"]
     return ChatReply(*told, Usage(*stored["usage"]), calls, attempts=0)

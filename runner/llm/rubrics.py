@@ -100,6 +100,7 @@ class Rubric:
 
 
 def names() -> list[str]:
+    """Of the rubrics that come with the program, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
@@ -131,6 +132,7 @@ def seen_by(name: str) -> Mapping[str, RubricField]:
 
 @cache
 def built_in(name: str) -> Rubric:
+    """One of `names()`."""
     return read_rubric(name, str(FOLDER / f"{name}.yaml"))
 
 

@@ -51,6 +51,7 @@ def encoding_problem(encoding: Encoding, key: str) -> Problem | None:
 
 
 def is_exact() -> bool:
+    """Whether tokens are counted by an encoding; otherwise they are estimated from characters."""
     return _encoding() is not None
 
 

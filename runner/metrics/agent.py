@@ -62,6 +62,7 @@ def trajectory_values(
 
 
 def trajectory_labels(trajectory: Trajectory) -> dict[str, str]:
+    """How the search of an agent ended (`stopped`), and what it fell back to (`fallback`)."""
     return {"fallback": trajectory.fallback or NO_FALLBACK, "stopped": trajectory.stopped}
 
 

@@ -119,6 +119,7 @@ def confusion(judged: Floats, human: Floats, judge_from: float, human_from: floa
 
 
 def reaches(values: Floats, threshold: float) -> NDArray[np.bool_]:
+    """bool, shape of `values`. A value that is less by rounding only (1e-9) reaches the threshold."""
     return np.asarray(values >= threshold - 1e-9)
 
 
@@ -141,10 +142,21 @@ def defined(value: Floats) -> float | None:
 
 
 def pearsons(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Pearson's r for many weightings of the same cases at once, as a bootstrap needs it.
+
+    Args:
+        x: float64 [n_cases] or [..., n_cases], such as ranks by weighting.
+        y: the same.
+        weights: float64 [..., n_cases]; how often each case counts.
+
+    Returns:
+        float64 [...], -1 to 1; NaN where x or y does not vary.
+    """
     return within_groups(x, y, np.zeros(np.shape(weights)[-1], dtype=np.intp), weights)
 
 
 def spearmans(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Spearman's rho, as `pearsons` of the weighted ranks; equal values share the mean of their ranks."""
     return pearsons(ranks(x, weights), ranks(y, weights), weights)
 
 
@@ -214,6 +226,8 @@ class RankAgreement:
 
 
 def rank_agreement(x: Floats, y: Floats) -> RankAgreement:
+    """Spearman's rho and Kendall's tau-b of two measurements [n], each with its 95 % interval; None where one of them
+    does not vary."""
     rho, tau = spearman(x, y), kendall(x, y)
     rho = None if rho is None else round(rho, DIGITS)
     return RankAgreement(len(x), rho, *interval(rho, len(x), "spearman"), tau, *interval(tau, len(x), "kendall"))

@@ -41,7 +41,7 @@ def judging_of(rows: Iterable[Mapping[str, Any]], *, seed: int) -> dict[str, dic
 
 def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """Rubric -> standard error of the score of one case, where a judge, or every judge of a panel, was asked
-    several times: by how much the score would move if the same answer were judged anew."""
+    several times: by how much the score would move if the same answer were judged again."""
     found = {}
     for rubric, judgement in judgements.items():
         judges: dict[str, list[float]] = {}

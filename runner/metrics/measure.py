@@ -102,6 +102,7 @@ RECIPROCAL_RANK = Measure("mrr", _first_by_rank, _single)
 
 
 def discounted(number: Any, rank: Any, grade: Any) -> Any:
+    """The term of nDCG: linear gain over log2(rank + 1), with ranks from 1 (Järvelin and Kekäläinen 2002)."""
     return grade / np.log2(rank + 1)
 
 

@@ -260,6 +260,7 @@ def lost_at(*, answerable: bool, refused: bool, shown: bool | None, right: bool,
 
 
 def n_sentences(text: str) -> int:
+    """How many sentences a memory has (runner.text.sentences)."""
     return len(split_sentences(text))
 
 

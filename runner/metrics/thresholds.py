@@ -81,6 +81,7 @@ def _escaped(name: str) -> str:
 
 
 def unescaped(key: str) -> str:
+    """The name that a key stands for: `$xx$` is the character of this code in hexadecimal."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), key)
 
 

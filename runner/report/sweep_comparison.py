@@ -116,7 +116,7 @@ def same(sweep: Sweep) -> str:
 
 
 def judged_metrics(sweep: Sweep) -> list[str]:
-    """Those that hang on the judge, where runs differ in it alone."""
+    """Metrics that depend on the judge, where runs differ in nothing but the judge."""
     if not (sweep.comparison or {}).get("judges"):
         return []
     return [name for name in sweep.metrics if "judge" in (sweep.say.catalogue.variant(name).depends or ())]
@@ -162,7 +162,7 @@ def _front_notes(sweep: Sweep, pareto: Record) -> list[str]:
 
 
 def _pareto(sweep: Sweep) -> Record | None:
-    """Which run dominates which hangs on the clock, where latency counts; summaries that do not say so are older."""
+    """Which run dominates which depends on measured latency, where latency counts. Older summaries do not say so."""
     comparison = sweep.comparison or {}
     found: Record | None = (comparison.get("timing") or comparison).get("pareto")
     return found

@@ -56,7 +56,7 @@ class Agreement:
     """Several votes on each of `n` cases, `failed` of them without a score. `noise_sd` is the pooled standard
     deviation of votes on one case. `judge` is that of a panel whose repeats these are; None: all votes.
 
-    Means of the same answers, judged anew, differ by less than `margin` 95 times in 100; None where votes never
+    Means of the same answers, judged again, differ by less than `margin` 95 times in 100; None where votes never
     differed, and for a panel whose judges say more of it.
     """
 

@@ -51,7 +51,7 @@ LARGEST = float(np.finfo(np.float32).max)
 SHOWN = 40  # characters of a text in a message
 ODD = 3  # vectors of another length, and none of the right one: another model
 SENT_BY = "sent_by"  # key of a description
-ANEW = "cache=refresh cold_start=true asks for all vectors anew"
+ANEW = "cache=refresh cold_start=true requests all vectors again"
 
 
 class EmbeddingStore:
@@ -66,7 +66,7 @@ class EmbeddingStore:
     finite, not all zeros, not one number over and over, and not the same for all texts. A vector that is otherwise is
     not kept, nor is it asked for again by this object; those beside it are kept.
 
-    A damaged vector is computed anew; a damaged or foreign file is set aside (`.damaged`), which is told, and a new
+    A damaged vector is computed again; a damaged or foreign file is set aside (`.damaged`), which is told, and a new
     one begun.
     """
 

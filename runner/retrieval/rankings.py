@@ -69,8 +69,8 @@ def rank_all(searcher: Searcher, queries: Sequence[Query], workspace: Workspace)
 
     A query that fails or takes too long has an error, and rankings with errors are not kept. The key leaves out
     everything but the corpus, the retriever, the queries and the depth, so cells that differ in k alone rank once.
-    Where models are to be asked anew (`sweep` of the retriever), only what this sweep has ranked is read, and later
-    runs read that.
+    Where requests to models are to be sent again (`sweep` of the retriever), only what this sweep has ranked is read,
+    and later runs read that.
     """
     retriever = searcher.retriever
     key = {

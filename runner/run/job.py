@@ -23,8 +23,8 @@ OUTCOME = ".outcome.json"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a pass over a run ended; `running`: well, and a later one goes on. `elapsed_s`: of all passes so far; `told`:
-    the terminal has its message; `unfinished`: cases that have a row, for which not all came that was asked."""
+    """How a pass over a run ended; `running`: well, and a later pass resumes it. `elapsed_s`: of all passes so far;
+    `told`: the terminal has its message; `unfinished`: cases with a row that lacks something that was asked for."""
 
     status: str  # running | completed | partial | failed
     exit_code: int

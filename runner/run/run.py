@@ -254,7 +254,7 @@ def _log(folder: Path, tracebacks: Iterable[str]) -> None:
 
 
 def _unexpected(folder: Path, error: BaseException) -> Outcome:
-    """A bug, or a disk that is full or gone. What was journaled stays, and the same command goes on from it."""
+    """A bug, or a disk that is full or gone. What was journaled stays, and the same command resumes from it."""
     if isinstance(error, OSError) and error.errno is not None:
         return Outcome("failed", 3, in_words(error, folder))
     log = folder / LOG

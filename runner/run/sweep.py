@@ -103,7 +103,7 @@ def _gather(plan: Plan, folder: Path, code: int) -> int:
 
 
 def _say_how_to_go_on(outcomes: Sequence[Outcome | None], folder: Path, say: Wording) -> None:
-    """A run that was stopped or has failed goes on; one whose input is wrong would end in the same way."""
+    """A run that was stopped or has failed is resumed; one whose input is wrong would fail in the same way."""
     if any(outcome is None or outcome.status == "partial" for outcome in outcomes):
         line = say("progress.stopped", folder=folder)
     elif any(outcome and outcome.exit_code == 3 and UNMET not in str(outcome.error_message) for outcome in outcomes):

@@ -15,6 +15,7 @@ SECONDS = 1.0
 # Python's own search, a line at a time; it ends when its input does.
 SEARCHING = """
 import json, re, sys
+print("ready", flush=True)
 for line in sys.stdin:
     pattern, text = json.loads(line)
     print(int(re.search(pattern, text) is not None), flush=True)
@@ -45,6 +46,8 @@ class PatternSearch:
             command = [sys.executable, "-I", "-S", "-c", SEARCHING]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603 - of this Python
             atexit.register(self.close)
+            if self._process.stdout is not None:
+                self._process.stdout.readline()  # how long it takes to start is no part of a search
         if self._process.stdin is None or self._process.stdout is None:
             raise RuntimeError("the process was started with pipes")
         return self._process.stdin, self._process.stdout

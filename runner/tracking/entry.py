@@ -20,7 +20,7 @@ from runner.system.folder import identities, is_sweep, legible, open_run, open_s
 from runner.tracking.metrics import metrics_of
 from runner.words.wording import LANGUAGES
 
-# No property of an experiment. A logged param cannot change, and a run that goes on may have another budget.
+# No property of an experiment. A logged param cannot change, and a resumed run may have another budget.
 NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "regression", "models", "case"}
 OFFERED = ("profiles",)  # what a component chooses from; run.json has all of it
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")

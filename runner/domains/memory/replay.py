@@ -80,7 +80,7 @@ class _Mark:
 
 class Replay:
     """One conversation. Probes come at it in any order; one that asks for an earlier moment than the last makes it
-    begin anew, in a new session. After each turn the memory is given time for its update: what is remembered does
+    start over, in a new session. After each turn the memory is given time for its update: what is remembered does
     not depend on how fast turns follow each other.
     """
 

@@ -43,7 +43,7 @@ def counted(seen: Seen, moment: Moment, context: BuiltContext, answer: Answer) -
 
 
 def labelled(case: ProbeCase, probe: Probe, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
-    """What hangs on the answers and the evidence of a probe, of which there may be two readings."""
+    """Values that depend on the answers and the evidence of a probe, of which there may be two readings."""
     turns = case.conversation.turns[: probe.after_turn]
     said_in = {turn.id or f"turn-{number}": turn for number, turn in enumerate(turns, start=1)}
     shown = {shown.id for shown in context.contexts}

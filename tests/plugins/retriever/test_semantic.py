@@ -214,5 +214,5 @@ def test_vectors_of_another_length_are_told_with_their_maker(tmp_path: Path) -> 
         search(retriever, "east")
     assert str(raised.value) == (
         "the index was built of vectors of 2 numbers by Uneven, and Uneven now makes vectors of 4: another model "
-        "answers under this name; cold_start=true builds the index anew"
+        "answers under this name; cold_start=true rebuilds the index"
     )

@@ -160,3 +160,25 @@ def test_wrong_words(words: list[str], message: str, capsys: pytest.CaptureFixtu
     Path("empty.csv").write_text("question,answer\n", encoding="utf-8")
     assert main(["import", *words]) == 1
     assert capsys.readouterr().err == f"error: {message}\n"
+
+
+def test_assertions_pass_and_fail_as_in_promptfoo(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each by its place, on the answers that promptfoo 0.121 judged."""
+    export = EXPORTS / "promptfoo_results.json"
+    assert main(["import", str(export)]) == 0
+    printed = capsys.readouterr().out
+    assert "Assertions that no check here means are left out: contains-json (1)\n" in printed
+    evaluate(printed)
+    theirs = {
+        result["vars"]["id"]: [
+            component["pass"]
+            for component in result["gradingResult"]["componentResults"]
+            if component["assertion"]["type"] != "contains-json"
+        ]
+        for result in json.loads(export.read_text(encoding="utf-8"))["results"]["results"]
+    }
+    rows = [json.loads(line) for line in Path("run/per_item.jsonl").read_text(encoding="utf-8").splitlines()]
+    ours = {row["id"]: [check["passed"] for check in row["judgements"]["checks"]["details"]["checks"]] for row in rows}
+    assert ours == theirs
+    assert sum(len(passed) for passed in ours.values()) == 31
+    assert {row["id"] for row in rows if row["metrics"]["checks"] == 1} == {"q1", "q3", "q4"}

@@ -161,7 +161,7 @@ def test_how_a_trace_came_to_its_score() -> None:
     }
     plain = {**ROW, "output": {**ROW["output"], "rules": [], "success": False}}
     found = told(plain, "ko")
-    assert found["적용된 규칙"] == "없음" and found["에이전트가 보고한 내용"] == "실패, 신뢰도 0.5, 4단계"
+    assert found["적용된 규칙"] == "없음" and found["에이전트가 보고한 내용"] == "실패, 확신도 0.5, 4단계"
 
 
 def test_what_scores_hang_on_stands_beside_what_ran(tmp_path: Path) -> None:
