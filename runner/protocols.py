@@ -35,6 +35,7 @@ from runner.records import (
     Query,
     Ranking,
     Scores,
+    SystemReply,
     Timing,
 )
 from runner.text.chunking import Passage
@@ -158,6 +159,18 @@ class Concurrent(Protocol):
 
     @property
     def concurrency(self) -> int: ...
+
+
+@runtime_checkable
+class Incidental(Protocol):
+    """A component with settings that decide how something is done, not what comes out: they are no part of its
+    identity, and what was done with others is gone on with.
+
+    class ServerSystem:
+        incidental = ("timeout_ms", "max_concurrency")
+    """
+
+    incidental: Sequence[str]
 
 
 class Refreshed(Protocol):
@@ -489,6 +502,45 @@ class Declining(Protocol):
     """
 
     refuse_below: float | None
+
+
+class System(Protocol):
+    """A system that runs somewhere and is asked as a user asks it, instead of the retriever and the generator of the
+    configuration. `repeats`: how often it is asked each question.
+
+        class LocalSystem:
+            repeats = 1
+
+            async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
+                said = await self.client.ask(query.text)
+                return SystemReply(said.text, tuple(NamedContext(id=id) for id in said.sources))
+
+            @asynccontextmanager
+            async def opened(self) -> AsyncIterator[None]:
+                async with self.client:
+                    yield
+    """
+
+    repeats: int
+
+    async def ask(self, query: Query, repeat: int = 0) -> SystemReply:
+        """`repeat`, from 0, tells apart answers to one question. Raises StopRunError and InputError for what holds for
+        every question, EvaluationError for this one."""
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """Around all that is asked."""
+
+
+@runtime_checkable
+class Within(Protocol):
+    """A system that is the retriever and the generator of the configuration.
+
+    class NoSystem:
+        is_within = True
+    """
+
+    @property
+    def is_within(self) -> bool: ...
 
 
 @runtime_checkable
@@ -883,11 +935,12 @@ class Output(Protocol):
 # --- what a component may offer ---------------------------------------------------------------------
 
 # Of every component.
-ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurrent, Refreshed, MadeOfData)
+ANY = (Preflight, Versioned, OutsideIdentity, Idling, Baseline, Caching, Concurrent, Refreshed, MadeOfData, Incidental)
 OPTIONAL: Mapping[type, tuple[type, ...]] = {  # by its protocol; a module with protocols of its own has one, too
     Retriever: (CachedRetriever, Reference, Foreign, AnswerScored, Weighed),
     Embedder: (CachedEmbedder, Vectorless, Rehearsing, Fitted, Weighed),
     Generator: (Declining, Prompting),
+    System: (Within,),
     Judge: (Completing, HealthChecked, Limited, Reading, Learning),
     Scorer: (Measuring, Named, Offering, Asking, SelfJudging, Prepared),
     Evaluation: (Measuring, JudgeChecking, Opened, Rejudging, Summing, Projecting),
@@ -905,6 +958,8 @@ ABSENT: Mapping[str, Any] = {
     "provenance": {},
     "not_in_identity": False,
     "idle": (),
+    "incidental": (),
+    "is_within": False,
     "baseline": False,
     "caches": False,
     "concurrency": 1,

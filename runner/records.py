@@ -195,6 +195,37 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedContext:
+    """What a running system says that it answered from. None: it does not say."""
+
+    id: str | None = None
+    text: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemReply:
+    """What a running system says to a question. `contexts`: best first; None: it does not say from what it answers.
+    `keys`: of the reply that it sent, for messages."""
+
+    answer: str
+    contexts: tuple[NamedContext, ...] | None = None
+    keys: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        named = None if self.contexts is None else [[each.id, each.text, each.score] for each in self.contexts]
+        return {"answer": self.answer, "contexts": named, "keys": list(self.keys)}
+
+
+def system_reply_of(record: Mapping[str, Any]) -> SystemReply:
+    """What `SystemReply.record` wrote."""
+    named = record["contexts"]
+    contexts = None if named is None else tuple(NamedContext(*each) for each in named)
+    return SystemReply(record["answer"], contexts, tuple(record["keys"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """One thing said before the question."""
 

@@ -12,7 +12,7 @@ import shlex
 import sys
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from runner.domains.traces import score_trace
 from runner.domains.traces.reading import trace_of
 from tests import readme
 from tests.services.models_server import ModelsServer
+from tests.services.rag_service import RagService, serving_answers
 
 ROOT = Path(__file__).resolve().parent.parent
 README = {language: path.read_text(encoding="utf-8") for language, path in readme.READMES.items()}
@@ -45,6 +46,7 @@ PROTOCOLS = {
     "agent": "runner.domains.agent.protocols.Agent",
     "reranker": "runner.domains.agent.protocols.Reranker",
     "generator": "runner.protocols.Generator",
+    "running system": "runner.protocols.System",
     "judge": "runner.protocols.Judge",
     "scenario": "runner.domains.memory.protocols.Scenarios",
     "memory": "runner.domains.memory.protocols.Memory",
@@ -118,12 +120,30 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
+@pytest.fixture(scope="module")
+def service() -> Iterator[RagService]:
+    """A service that says the same to every question."""
+    with serving_answers() as serving:
+        serving.respond = lambda question: {"answer": f"{question} 14 days.", "contexts": [{"id": "refunds"}]}
+        yield serving
+
+
+def at(unit: Unit, service: RagService) -> Unit:
+    """The running service that a README asks is the one of the tests."""
+    return replace(unit, text=re.sub(r"http://127\.0\.0\.1:900\d", service.url, unit.text))
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("unit", UNITS, ids=[unit.first for unit in UNITS])
 def test_every_command_runs(
-    unit: Unit, cache: Path, server: ModelsServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    unit: Unit,
+    cache: Path,
+    server: ModelsServer,
+    service: RagService,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _run(unit, ["sample=24", f"cache_dir={cache}"], server.url, monkeypatch)
+    _run(at(unit, service), ["sample=24", f"cache_dir={cache}"], server.url, monkeypatch)
     _assert_shown(unit.shown, capsys)
 
 
@@ -131,9 +151,13 @@ def test_every_command_runs(
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("unit", UNITS, ids=[unit.first for unit in UNITS])
 def test_every_command_runs_over_all_cases(
-    unit: Unit, server: ModelsServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    unit: Unit,
+    server: ModelsServer,
+    service: RagService,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _run(unit, [], server.url, monkeypatch)
+    _run(at(unit, service), [], server.url, monkeypatch)
     _assert_shown(unit.shown, capsys)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Annotated, Any, Literal, cast, get_args
@@ -12,6 +13,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from runner.domains.agent import report as agent_report
+from runner.domains.service import report as service_report
 from runner.errors import FallsShortError, Problem
 from runner.llm.chosen import HEALTH, Chosen
 from runner.llm.controls import answer_controls
@@ -22,8 +24,9 @@ from runner.metrics import answers, diagnosis, ranking, right
 from runner.metrics.answers import answer_matches, contains_answer, exact_match, token_f1
 from runner.metrics.judged import ANSWER_METRICS, CORRECTNESS, REFERENCE_METRICS, judged
 from runner.metrics.metric import Metric
+from runner.metrics.repeats import averaged, spreads
 from runner.metrics.right import Decision, decide
-from runner.protocols import Generator, Judge, Scorer, Workspace, offered
+from runner.protocols import Generator, Judge, Scorer, System, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -32,14 +35,20 @@ from runner.records import (
     Preparation,
     Query,
     Scores,
+    SystemReply,
     Timing,
     answer_of,
+    system_reply_of,
     timings_of,
 )
+from runner.report.blocks import Fact, Section
+from runner.report.document import Document
 from runner.retrieval.stage import Retrieval, Retrieved, record_of
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
-from runner.text.refusals import delivered
+from runner.text.citations import citations
+from runner.text.refusals import delivered, is_refusal
+from runner.words.wording import Wording
 
 Rubric = Literal["faithfulness", "answer_relevancy", "answer_correctness", "context_precision", "context_recall"]
 ALL: tuple[Rubric, ...] = get_args(Rubric)
@@ -48,6 +57,9 @@ BY_REFERENCE = tuple(metric.name for metric in REFERENCE_METRICS)  # asked where
 BY_CONTEXTS = ("faithfulness", "context_precision", "context_recall")  # asked where the texts that were found are known
 SHOWN = ("question", "answer", "contexts", "references", "history")  # to rubrics of one's own, where a case has them
 LOOKED_AT = 1000  # questions, for the languages that they are in
+
+PIPELINE = replace(agent_report.PIPELINE, choices=(*agent_report.PIPELINE.choices[:-1], "system", "judge"))
+SPREAD = (*right.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS)  # of which it is told how far several answers differ
 
 Least = Annotated[float, Field(ge=0, le=1)] | None
 
@@ -69,9 +81,17 @@ class RagOutput:
     answer: Answer
     generation: Timing | None  # None: nothing was generated
     kept: Mapping[str, Any]
+    reply: SystemReply | None = None  # of a running system
+    again: tuple[RagOutput, ...] = ()  # its further answers to the question
+
+    @property
+    def each(self) -> tuple[RagOutput, ...]:
+        return (self, *self.again)
 
     @property
     def timings(self) -> Mapping[str, Timing]:
+        if self.reply is not None:
+            return dict(self.found.timings)
         generation = {} if self.generation is None else {"generation": self.generation}
         return {**self.found.timings, **generation}
 
@@ -89,7 +109,17 @@ class RagOutput:
             "citations": list(self.answer.citations),
             **{name: value for name, value in seldom.items() if value},
             "contexts": self.found.contexts,
+            **self._told(),
         }
+
+    def _told(self) -> Mapping[str, Any]:
+        """What a running system said, and how that was understood."""
+        replies = [each.reply.record() for each in self.each if each.reply is not None]
+        named = [each.found.named for each in self.each if each.found.named is not None]
+        if not replies:
+            return {}
+        understood = [{"by": each.by, "texts": each.has_texts, "strange": list(each.strange)} for each in named]
+        return {"replies": replies, "named": understood}
 
 
 class FullRag:
@@ -98,11 +128,20 @@ class FullRag:
     `metrics`: those that are reported, and what is measured beside them. `rubrics`: what the judge is asked, None: what
     these need. Those by a reference are asked for answerable questions with `answers`: of several references any one
     is enough. An answer that declined is not asked about, and its correctness is 0. `require` ends the run before any
-    answer is generated."""
+    answer is generated. With a `system` that runs elsewhere nothing is retrieved or generated here: what it says is
+    judged, and what it does not say is not."""
 
-    pipeline = agent_report.PIPELINE
-    sections = staticmethod(agent_report.sections)
-    case_facts = staticmethod(agent_report.case_facts)
+    pipeline = PIPELINE
+
+    @staticmethod
+    def sections(document: Document) -> Iterator[Section | None]:
+        yield from agent_report.sections(document)
+        yield from service_report.sections(document)
+
+    @staticmethod
+    def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
+        yield from agent_report.case_facts(row, say)
+        yield from service_report.case_facts(row, say)
 
     def __init__(
         self,
@@ -114,7 +153,9 @@ class FullRag:
         require: RequireSettings | None = None,
         rubrics: Sequence[Rubric] | None = None,
         metrics: dict[str, Scorer] | None = None,
+        system: System | None = None,
     ) -> None:
+        self.system = None if system is None or offered(system, "is_within") else system
         self.retrieval, self.generator, self.judge_, self.high = retrieval, generator, judge, high
         own = (*right.METRICS, *ranking.METRICS, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
         self.chosen = Chosen(metrics, own, judge=judge, shown=SHOWN)
@@ -128,7 +169,9 @@ class FullRag:
     def load(self) -> CaseSet[Query]:
         """Rows of another model, server or prompt are told apart by `judge` and `generator` of the identity."""
         loaded = self.retrieval.load()
-        parts = {"judge": self.judge_, "generator": self.generator}
+        parts: dict[str, object] = {"judge": self.judge_, "generator": self.generator}
+        if self.system is not None:
+            parts = {"judge": self.judge_, "system": self.system}
         asked = {name: fingerprint(offered(part, "provenance")) for name, part in parts.items()}
         problems = (*loaded.problems, *unread(self.judge_, [case.text for case in islice(loaded.cases, LOOKED_AT)]))
         identity = {**loaded.identity, **asked, **self.chosen.identity, right.IDENTITY: fingerprint(self.high)}
@@ -137,13 +180,29 @@ class FullRag:
     @property
     def metrics(self) -> Sequence[Metric]:
         own = (*right.METRICS, *self.retrieval.metrics, *ANSWER_METRICS, *REFERENCE_METRICS, *answers.METRICS)
-        return (*own, *self.chosen.metrics)
+        spread = () if self.system is None or self.system.repeats == 1 else tuple(spreads(SPREAD))
+        return (*own, *spread, *self.chosen.metrics)
 
-    def preflight(self) -> Sequence[Problem]:
-        return list(self.chosen.problems())
+    @property
+    def idle(self) -> Sequence[str]:
+        return () if self.system is None else ("retriever", "tokenizer", "embedder", "generator")
+
+    def preflight(self) -> list[Problem]:
+        problems = list(self.chosen.problems())
+        required = [name for name, least in self.require.items() if least is not None]
+        if self.system is not None and required:
+            message = "expected null, as a system is asked for all of it at once"
+            problems.append(Problem(f"evaluation.require.{required[0]}", message))
+        return problems
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if self.system is None else self.system.opened()
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         self._has_references = any(map(_has_reference, cases))
+        if self.system is not None:
+            await self.chosen.prepare(cases, workspace)
+            return self.retrieval.described()
         preparation = await self.retrieval.prepare(cases, workspace)
         await self.chosen.prepare(cases, workspace)
         self._demand(cases)
@@ -169,6 +228,8 @@ class FullRag:
 
     async def run(self, case: Query) -> RagOutput:
         """A message of an agent is the answer, and so is a refusal for want of a hit: then no generator is asked."""
+        if self.system is not None:
+            return await self._asked_of_system(case, self.system)
         retrieved = self.retrieval.retrieved(case)
         if (refusal := self.retrieval.refusal(case, retrieved, self.generator)) is not None:
             return RagOutput(retrieved, refusal, None, self._kept(case, retrieved))
@@ -176,12 +237,30 @@ class FullRag:
             answer = delivered(await self.generator.generate(case, retrieved.contexts), case.text)
         return RagOutput(retrieved, answer, watch.timing, self._kept(case, retrieved))
 
+    async def _asked_of_system(self, case: Query, system: System) -> RagOutput:
+        outputs = []
+        for repeat in range(system.repeats):
+            with stopwatch() as watch:
+                reply = await system.ask(case, repeat)
+            outputs.append(self._told(case, reply, watch.timing))
+        return replace(outputs[0], again=tuple(outputs[1:]))
+
+    def _told(self, case: Query, reply: SystemReply, timing: Timing) -> RagOutput:
+        found = replace(self.retrieval.told(case, reply), timings={"system": timing})
+        text = reply.answer
+        refused = not text.strip() or is_refusal(text, case.text)
+        return RagOutput(found, Answer(text, refused, citations(text)), None, self._kept(case, found), reply)
+
     def _kept(self, case: Query, retrieved: Retrieved) -> Mapping[str, Any]:
         kept = record_of(case, retrieved, self.retrieval.corpus, self.retrieval.k)
         return {**kept, "answers": list(case.answers)}
 
     async def restored(self, case: Query, row: Mapping[str, Any]) -> RagOutput:
         timings = timings_of(row)
+        if self.system is not None:
+            replies = map(system_reply_of, row["output"]["replies"])
+            first, *again = [self._told(case, reply, timings["system"]) for reply in replies]
+            return replace(first, again=tuple(again))
         generation = timings.pop("generation", None)
         found = replace(self.retrieval.retrieved(case), timings=timings)
         return RagOutput(found, answer_of(row), generation, self._kept(case, found))
@@ -192,6 +271,18 @@ class FullRag:
         return judgements
 
     async def judge_missing(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
+        """Of the further answers of a system each rubric by its name and the number of the answer."""
+        if not output.again:
+            await self._judge_answer(case, output, judgements)
+            return
+        for number, each in enumerate(output.each, start=1):
+            own = _of_answer(judgements, number)
+            try:
+                await self._judge_answer(case, each, own)
+            finally:
+                judgements.update({_numbered(rubric, number): judgement for rubric, judgement in own.items()})
+
+    async def _judge_answer(self, case: Query, output: RagOutput, judgements: MutableMapping[str, Judgement]) -> None:
         shown = self._shown(case, output)
         await self.chosen.add_own(case, {**shown, **self._measured(output)}, judgements)
         asked = {**self._asked(case, output), **self.chosen.asked(shown)}
@@ -246,9 +337,17 @@ class FullRag:
         if output is None:
             known_answers = ("exact_match", "contains_answer", "token_f1") if case.answers else ()
             values = self.retrieval.ranking_values(case)
-            missing = (name for name in self.retrieval.names(case) if name not in values)
+            ranked = () if self.system is not None else self.retrieval.names(case)
+            missing = (name for name in ranked if name not in values)
             nothing = Scores(values, unscored=(right.NAME, *missing, *self._applying(case), *known_answers))
             return self.chosen.scored(nothing, case, None, judgements)
+        if not output.again:
+            return self._score(case, output, judgements)
+        parts = [self._score(case, each, _of_answer(judgements, n)) for n, each in enumerate(output.each, start=1)]
+        return averaged(parts, [metric.name for metric in SPREAD], right.NAME)
+
+    def _score(self, case: Query, output: RagOutput, judgements: Judgements) -> Scores:
+        """Of one answer."""
         retrieval = self.retrieval.scores(case, output.found, declined=output.answer.refused)
         rated, failed = judged(judgements, tuple(self._asked(case, output)), self.judge_.on_failure)
         if CORRECTNESS in self._applying(case):
@@ -264,7 +363,7 @@ class FullRag:
         return self.chosen.scored(own, case, output, judgements, self.chosen.asked(self._shown(case, output)))
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        return self.retrieval.sums(rows)
+        return self.retrieval.sums(rows) if self.system is None else service_report.sums(rows)
 
     def _decision(self, case: Query, output: RagOutput, values: Mapping[str, float | None]) -> Decision:
         """A judge without a model is held to be no better than the matcher of known answers."""
@@ -291,12 +390,23 @@ class FullRag:
             "pattern": diagnosis.pattern(faithfulness, relevancy, self.high),
             "cross": diagnosis.cross(values.get("recall_at_k"), faithfulness, relevancy, self.high),
             "citations": _citations(output),
-            "contexts": None if output.found.has_texts else "without_texts",
+            "contexts": None if output.found.has_texts or output.reply is not None else "without_texts",
         }
         return {name: label for name, label in labels.items() if label is not None}
 
     def _lost_at(self, case: Query, output: RagOutput, decided: bool) -> str:
         return self.retrieval.lost_at(case, output.found, declined=output.answer.refused, right=decided)
+
+
+def _numbered(rubric: str, number: int) -> str:
+    """`faithfulness`, and `faithfulness#2` of the second answer to a question."""
+    return rubric if number == 1 else f"{rubric}#{number}"
+
+
+def _of_answer(judgements: Mapping[str, Judgement], number: int) -> dict[str, Judgement]:
+    """Those of one answer, by rubric."""
+    parts = ((name.partition("#"), judgement) for name, judgement in judgements.items())
+    return {rubric: judgement for (rubric, _, of), judgement in parts if (of or "1") == str(number)}
 
 
 def _has_reference(case: Query) -> bool:

@@ -46,7 +46,7 @@ RUN = (
 # What an experiment varies. Every other metric depends on all identities but these.
 TREATMENTS = frozenset(
     {"chunks", "given", "generator", "retriever", "embedder", "tokenizer", "models", "slices", "memory"}
-    | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker", "suggester"}
+    | {"traces", "profile", "novelty", "trace_weights", "memory_weights", "agent", "reranker", "suggester", "system"}
 )
 # Components that hold others, or are told otherwise.
 NOT_IDENTITY = ("evaluation", "dataset", "scenario", "models", "judge")

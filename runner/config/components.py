@@ -242,10 +242,13 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
     """Node id -> hash, for everything that `node` reaches."""
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> str:
-        if offered(load(target), "not_in_identity"):
+        cls = load(target)
+        if offered(cls, "not_in_identity"):
             return ""
         kept = {
-            name: value for name, value in arguments.items() if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
+            name: value
+            for name, value in arguments.items()
+            if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY and name not in offered(cls, "incidental")
         }
         return fingerprint([current(target), marked(kept), _source_of(current(target)) if with_code else None])
 

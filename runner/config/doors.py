@@ -66,12 +66,13 @@ BY_KEY: Mapping[str, type] = {
     "tokenizer": protocols.Tokenizer,
     "generator": protocols.Generator,
     "judge": protocols.Judge,
+    "system": protocols.System,
     "tracking": protocols.Tracking,
 }
 EXIT_CODES = {"__init__": 1, "preflight": 1, "provenance": 1, "load": 1, "index": 2}
 # A TimeoutError of these means that a case, a conversation or a call ran out of time; of others nothing.
 MAY_TIME_OUT = frozenset(
-    {"run", "judge", "generate", "search", "embed", "rerank", "suggest", "summarise", "shorten"}
+    {"run", "judge", "generate", "ask", "search", "embed", "rerank", "suggest", "summarise", "shorten"}
     | {"append", "read", "update", "delete", "inspect", "commit"}
 )
 
@@ -979,6 +980,7 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("Retriever", "search"): _rankings,
     ("Retriever", "is_cached"): _each,
     ("Generator", "generate"): _answer,
+    ("System", "opened"): _opened,
     ("Judge", "judge"): _judgement,
     ("Judge", "complete"): _judgement,
     ("Reranker", "rerank"): _assessment,

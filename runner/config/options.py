@@ -26,7 +26,7 @@ Positive = Annotated[int, Field(ge=1)]
 LARGEST = 10**15  # of the numbers in a configuration; sums and products of larger ones may be none
 NOT_PARTS = ("evaluation", "tracking", "regression", "profile", "models")
 # What some evaluation is made of, and what another one may lack.
-PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "judge", "memory", "novelty")
+PARTS = ("dataset", "tokenizer", "embedder", "retriever", "generator", "system", "judge", "memory", "novelty")
 
 # Options that decide where, when and how fast, never what comes out.
 NOT_IN_FINGERPRINT = {

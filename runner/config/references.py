@@ -15,7 +15,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from runner.config import arguments
 from runner.config.options import evaluation_name, reached
+from runner.config.schema import load
 from runner.errors import ConfigError, Problem
+from runner.protocols import offered
 
 FLOORS = ("none", "random")
 CEILING = "gold"
@@ -31,6 +33,9 @@ def reference_overrides(cfg: DictConfig, overrides: Sequence[str]) -> dict[str, 
     if KEY not in reached(cfg):
         what = f"{evaluation_name(cfg)} has no retriever, so there is no gold context"
         raise ConfigError([Problem("baselines", what)])
+    if "system" in reached(cfg) and not offered(load(str(cfg.system._target_)), "is_within"):
+        what = "a running system retrieves and answers by itself, so no other contexts can be put before it"
+        raise ConfigError([Problem("baselines", f"{what}; expected baselines=none")])
     kept = [override for override in overrides if not _is_of_retriever(override)]
     required = OmegaConf.select(cfg, "evaluation.require") is not None  # a floor would not pass it
     return {name: [*kept, *chosen(name), *(["evaluation.require=null"] if required else [])] for name in NAMES}

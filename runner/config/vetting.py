@@ -1,8 +1,8 @@
 """What a record of somebody else may name: a record is data, whoever wrote it.
 
 Without --trust it builds components of this program and of packages installed as part of it alone, and names no
-address, key, file or setting of Hydra but those that the program, the user's own folders of configuration or the
-command line name as well.
+address, key, command, file or setting of Hydra but those that the program, the user's own folders of configuration or
+the command line name as well.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ ADDRESS_KEY = re.compile(r"(.*_)?(ur[il]s?|address(es)?|host(name)?s?|server|end
 DATABASE = re.compile(r"sqlite:///(?!/)[^?:%]+")
 ELSEWHERE = re.compile(r"[/\\~]|file:|[A-Za-z]:\\|(.*[/\\])?\.\.([/\\]|$)", re.S)  # than below the working directory
 FILE_KEYS = ("out", "cache_dir", "junit", "save_snapshot", "compare")
+SYSTEMS = "plugins.system."
+CODE_KEYS = ("command", "target")  # of a system that runs
 SERVER_KEYS = ("base_url", "api_key_env")
 IN_SWEEP = ("_target_", "${")
 
@@ -45,6 +47,7 @@ OF_HYDRA = "settings of Hydra are no part of a record"
 NO_PROVIDER = "your configuration names no provider like this"
 NO_ADDRESS = "your configuration does not name this address"
 NO_VARIABLE = "your configuration does not name this environment variable"
+NO_CODE = "your configuration does not name this program or function"
 NO_FILE = "a file or folder that is not below the working directory, or that a record does not choose"
 
 
@@ -262,9 +265,21 @@ def _in_mapping(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
     if "_target_" in node and (why := _misplaced(target, own)):
         settings = (f"{name!s}={_shown(_raw(node, name))}" for name in node if name != "_target_")
         yield Strange(key, printable(f"{target}({', '.join(settings)})")[:SHOWN], why)
+    if target.startswith(SYSTEMS):
+        yield from _code(node, key, own)
+        skipped = (*skipped, *CODE_KEYS)
     for name in node:
         if name not in ("_target_", *skipped):
             yield from _inside(node, name, f"{key}.{name!s}".lstrip("."), str(name), own)
+
+
+def _code(node: DictConfig, key: str, own: Own) -> Iterator[Strange]:
+    """Programs and functions that a system is made of; words of a command count together."""
+    for name in CODE_KEYS:
+        value = _value(node, name) if name in node else None
+        words = list(value) if isinstance(value, ListConfig) else [] if value is None else [value]
+        if any((name, str(word)) not in own.named for word in words):
+            yield Strange(f"{key}.{name}".lstrip("."), _shown(words[0] if len(words) == 1 else words), NO_CODE)
 
 
 def _inside(parent: DictConfig | ListConfig, place: Any, key: str, name: str, own: Own) -> Iterator[Strange]:

@@ -16,7 +16,10 @@ from runner.llm.calls import CallLog
 from runner.llm.ledger import Cost, Ledger
 from runner.llm.messages import ChatReply
 from runner.llm.rehearsal import Rehearsal
+from runner.llm.replies import reply_of_stored
 from runner.llm.settings import Budget, CacheMode
+
+PATIENCE_S = 0.05  # between two looks at whether another process has its answer
 
 
 class Door:
@@ -50,6 +53,22 @@ class Door:
             self._shared[request] = task
         task.add_done_callback(lambda done: self._finished(request, done))
         return await asyncio.shield(task), False
+
+    async def fetched(self, label: str, request: bytes, ask: Callable[[], Coroutine[Any, Any, ChatReply]]) -> ChatReply:
+        """From whom `ask` asks, or from another process that has asked."""
+        with self.under_way(label):
+            while True:
+                is_ours, stored = self.cache.claim(request)
+                if stored is not None:
+                    return reply_of_stored(stored)
+                if is_ours:
+                    break
+                await asyncio.sleep(PATIENCE_S)
+            try:
+                return await ask()
+            except BaseException:
+                self.cache.give_up(request)
+                raise
 
     def _finished(self, request: bytes, task: asyncio.Task[ChatReply]) -> None:
         self._tasks.discard(task)

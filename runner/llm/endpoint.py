@@ -2,7 +2,7 @@
 
 A template is any JSON value in which `{name}` stands for a value that is filled in. A text that is one placeholder and
 nothing else becomes the value itself, a number stays one. A key or an entry of a list whose placeholder has nothing to
-stand for is left out. Replies are read by JMESPath (jmespath.org).
+stand for is left out. Replies are read by JMESPath (jmespath.org). A reply of server-sent events becomes one object.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from runner.errors import EvaluationError, InputError, Problem, StopRunError
 from runner.llm.limiter import Ending, Limiter, limiter_of
 from runner.llm.retry import Patience
 from runner.llm.settings import Limit, Variable
+from runner.llm.toll import Toll
 from runner.llm.verdict import retry_after_s
-from runner.system.redaction import learn_variable, redacted
+from runner.system.redaction import learn_variable, redacted, redacted_bytes
 from runner.system.stopwatch import in_line
+from runner.words.wording import wording
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -40,6 +42,7 @@ KEY_OF_REQUEST = "Idempotency-Key"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 AGAIN = frozenset({408, 409, 425, 500, 502, 503, 504})
 ACCESS = frozenset({401, 403})
+EVENTS = "text/event-stream"
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -74,11 +77,21 @@ class Request:
     key: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The JSON of a reply, None for an empty one. `waited_s` was spent before the attempt that brought it."""
+
+    content: Any
+    attempts: int
+    waited_s: float
+
+
 class Endpoint:
     """One service. `setting`: the key in conf of what asks it, for messages. `headers` go with every request;
     `timeout_ms` is for one attempt, `retries` are further ones where the service did not answer or says that it
     cannot now; what it says of too many requests (429, Retry-After) is waited for. `max_concurrency` and
-    `requests_per_minute` hold for all that asks this service with these headers in this process."""
+    `requests_per_minute` hold for all that asks this service with these headers in this process. `language`: of
+    messages. `delta`: JMESPath of the piece of an answer in one server-sent event; None: such replies are refused."""
 
     def __init__(
         self,
@@ -90,8 +103,11 @@ class Endpoint:
         retries: int = 3,
         max_concurrency: int = 4,
         requests_per_minute: int | None = None,
+        language: str = "en",
+        delta: str | None = None,
     ) -> None:
         self.setting, self.url = setting, url.rstrip("/")
+        self._say, self._delta = wording(language, "service"), delta
         self._headers, self._timeout_s = list(headers), timeout_ms / 1000
         self._ceiling, self._per_minute = max_concurrency, requests_per_minute
         self._patience = Patience(attempts=retries + 1)
@@ -104,11 +120,9 @@ class Endpoint:
         for place, header in enumerate(self._headers):
             name, key = header.get("value_env", ""), f"{self.setting}.headers[{place}]"
             if not header.get("name") or not name:
-                found.append(Problem(key, "expected name, and value_env with the NAME of an environment variable"))
+                found.append(Problem(key, self._say("service.header")))
             elif not os.environ.get(name, "").strip():
-                message = (
-                    f"the environment variable {name} is not set; it holds the header {header['name']} for {self.url}"
-                )
+                message = self._say("service.header_unset", variable=name, header=header["name"], url=self.url)
                 found.append(Problem(f"{key}.value_env", message))
         return found
 
@@ -154,13 +168,22 @@ class Endpoint:
     async def ask(self, request: Request, *, missing_is_fine: bool = False) -> Any:
         """The JSON of the reply, None for an empty one, and where there is nothing (404) if that is fine. Raises
         StopRunError for what is wrong with every request, EvaluationError for what is wrong with this one."""
-        failures, throttled_since = 0, 0.0
+        return (await self.exchange(request, missing_is_fine=missing_is_fine)).content
+
+    async def exchange(self, request: Request, toll: Toll | None = None, *, missing_is_fine: bool = False) -> Received:
+        """The same with what it took. A `toll` is entered before each attempt, lost by those that bring nothing, and
+        for the caller to pay."""
+        began, attempts, failures, throttled_since = time.perf_counter(), 0, 0, 0.0
         while True:
-            with in_line():
-                ticket = await self._limiter.acquire(1)
-            reply = await self._attempt(request, ticket)
+            ticket = await self._enter(toll)
+            sent_at = time.perf_counter()
+            attempts += 1
+            reply = await self._attempt(request, ticket, toll)
             if reply.is_fine or (missing_is_fine and reply.status == 404):
-                return self._content(request, reply) if reply.is_fine else None
+                content = self._content(request, reply, toll) if reply.is_fine else None
+                return Received(content, attempts, sent_at - began)
+            if toll is not None:
+                toll.lose(may_be_billed=False)
             if reply.status == 429:
                 throttled_since = throttled_since or time.monotonic()
                 self._check_patience(request, reply, time.monotonic() - throttled_since)
@@ -174,13 +197,29 @@ class Endpoint:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    async def _attempt(self, request: Request, ticket: int) -> _Reply:
+    async def _enter(self, toll: Toll | None) -> int:
+        """The budget comes last: what is reserved when the process is killed counts as spent."""
+        with in_line():
+            ticket = await self._limiter.acquire(1)
+            try:
+                if toll is not None:
+                    await toll.enter()
+            except BaseException:
+                self._limiter.release(ticket, "failed")
+                raise
+            return ticket
+
+    async def _attempt(self, request: Request, ticket: int, toll: Toll | None) -> _Reply:
         ending: Ending = "failed"
         after_s = None
         try:
             reply = await self._exchange(request)
             ending = "throttled" if reply.status == 429 else "answered" if reply.is_fine else "failed"
             after_s = None if (reply.after_s or 0) > self._patience.throttled_s else reply.after_s
+        except BaseException:  # cancelled; the service may do what was asked all the same
+            if toll is not None:
+                toll.lose(may_be_billed=False)
+            raise
         finally:
             self._limiter.release(ticket, ending, retry_after_s=after_s)
         return reply
@@ -194,6 +233,7 @@ class Endpoint:
         headers = {"Content-Type": "application/json"} if request.body is not None else {}
         headers |= {KEY_OF_REQUEST: request.key} if request.key else {}
         data = None if request.body is None else orjson.dumps(request.body)
+        say = self._say
         try:
             async with self._session.request(
                 request.method,
@@ -202,48 +242,70 @@ class Endpoint:
                 headers=headers,
                 allow_redirects=False,
             ) as response:
-                return await _read(response)
+                return await self._read(response)
         except ClientConnectorError as error:
-            reason = "connection refused" if isinstance(error.os_error, ConnectionRefusedError) else str(error.os_error)
-            return _Reply(0, told=f"no connection ({reason})", is_down=True)
+            is_refused = isinstance(error.os_error, ConnectionRefusedError)
+            reason = say("service.refused") if is_refused else str(error.os_error)
+            return _Reply(0, told=say("service.no_connection", reason=reason), is_down=True)
         except TimeoutError:
-            return _Reply(0, told=f"no answer within {self.setting}.timeout_ms ({self._timeout_s * 1000:,.0f} ms)")
+            limit = f"{self._timeout_s * 1000:,.0f} ms"
+            return _Reply(0, told=say("service.late", setting=f"{self.setting}.timeout_ms", limit=limit))
         except (ClientError, ValueError) as error:
-            return _Reply(0, told=f"the connection was lost ({type(error).__name__}: {error})")
+            return _Reply(0, told=say("service.lost", error=f"{type(error).__name__}: {error}"))
 
-    def _content(self, request: Request, reply: _Reply) -> Any:
-        if not reply.body.strip():
+    async def _read(self, response: ClientResponse) -> _Reply:
+        body = await response.content.read(LONGEST_REPLY + 1)
+        while len(body) <= LONGEST_REPLY and (more := await response.content.read(LONGEST_REPLY)):
+            body += more
+        if len(body) > LONGEST_REPLY:
+            raise ValueError(f"a reply of more than {LONGEST_REPLY:,} bytes")
+        said = _shown(body) or self._say("service.no_message")
+        told = self._say("service.status", status=response.status, said=said)
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return _Reply(response.status, body, retry_after_s(headers), told, kind=response.content_type)
+
+    def _content(self, request: Request, reply: _Reply, toll: Toll | None) -> Any:
+        body = redacted_bytes(reply.body)
+        if not body.strip():
             return None
         try:
-            return orjson.loads(reply.body)
+            if reply.kind == EVENTS and self._delta is not None:
+                return of_events(body, self._delta)
+            return orjson.loads(body)
         except ValueError:
-            raise EvaluationError(self._told(request, f"expected JSON, got {_shown(reply.body)}")) from None
+            if toll is not None:
+                toll.lose(may_be_billed=False)
+            raise EvaluationError(self._told(request, self._say("service.no_json", said=_shown(body)))) from None
 
     def _check_patience(self, request: Request, reply: _Reply, lasting_s: float) -> None:
         if reply.after_s is not None and reply.after_s > self._patience.throttled_s:
-            asked = f"it asks to wait for {reply.after_s:,.0f} s"
-            raise StopRunError(self._told(request, f"{reply.told} ({asked})"))
+            asked = self._say("service.wait", told=reply.told, seconds=f"{reply.after_s:,.0f}")
+            raise StopRunError(self._told(request, asked))
         if lasting_s > self._patience.throttled_s:
-            raise StopRunError(self._told(request, f"{reply.told} (nothing else for {lasting_s:,.0f} s)"))
+            lasting = self._say("service.throttled", told=reply.told, seconds=f"{lasting_s:,.0f}")
+            raise StopRunError(self._told(request, lasting))
 
     def _raise_if_final(self, request: Request, reply: _Reply, failures: int) -> None:
-        asked = f" (asked {failures} times)" if failures > 1 else ""
+        say, setting = self._say, self.setting
+        asked = reply.told + (say("service.asked", times=failures) if failures > 1 else "")
         if reply.status in ACCESS:
             variables = ", ".join(header["value_env"] for header in self._headers)
-            held = f"; its headers are held by {variables}" if variables else f"; {self.setting}.headers sends none"
-            raise StopRunError(self._told(request, reply.told + held))
+            key = "service.access" if variables else "service.access_none"
+            held = say(key, told=reply.told, variables=variables, setting=f"{setting}.headers")
+            raise StopRunError(self._told(request, held))
         if 300 <= reply.status < 400:
-            raise StopRunError(self._told(request, f"{reply.told}, which is not followed; {self.setting}.url names it"))
+            elsewhere = say("service.elsewhere", told=reply.told, setting=f"{setting}.url")
+            raise StopRunError(self._told(request, elsewhere))
         if reply.status in (404, 405):
-            raise StopRunError(self._told(request, f"{reply.told}; is {self.setting}.{request.name}.path right?"))
+            place = f"{setting}.{request.name}.path" if request.name != "url" else f"{setting}.url"
+            raise StopRunError(self._told(request, say("service.missing", told=reply.told, setting=place)))
         if reply.status > 0 and reply.status not in AGAIN:
-            raise EvaluationError(self._told(request, reply.told + asked))
+            raise EvaluationError(self._told(request, asked))
         if failures < self._patience.attempts:
             return
         if reply.is_down:
-            hint = f"is it up, and {self.setting}.url right? Run the same command again to resume"
-            raise StopRunError(self._told(request, f"{reply.told}{asked}; {hint}"))
-        raise EvaluationError(self._told(request, reply.told + asked))
+            raise StopRunError(self._told(request, say("service.down", told=asked, setting=f"{setting}.url")))
+        raise EvaluationError(self._told(request, asked))
 
     def _told(self, request: Request, message: str) -> str:
         path = request.path.partition("?")[0]
@@ -259,25 +321,51 @@ class _Reply:
     after_s: float | None = None
     told: str = ""
     is_down: bool = False
+    kind: str = ""
 
     @property
     def is_fine(self) -> bool:
         return 200 <= self.status < 300
 
 
-async def _read(response: ClientResponse) -> _Reply:
-    body = await response.content.read(LONGEST_REPLY + 1)
-    while len(body) <= LONGEST_REPLY and (more := await response.content.read(LONGEST_REPLY)):
-        body += more
-    if len(body) > LONGEST_REPLY:
-        raise ValueError(f"a reply of more than {LONGEST_REPLY:,} bytes")
-    told = f"the service answers {response.status}: {_shown(body) or 'no message'}"
-    headers = {name.lower(): value for name, value in response.headers.items()}
-    return _Reply(response.status, body, retry_after_s(headers), told)
-
-
 def _shown(body: bytes) -> str:
     return " ".join(body.decode("utf-8", "replace").split())[:SHOWN]
+
+
+# --- server-sent events ---------------------------------------------------------------------------
+
+
+def of_events(body: bytes, delta: str) -> dict[str, Any]:
+    """The keys of all events, later ones before earlier ones; `answer`: the pieces that `delta` finds, joined, unless
+    an event without a piece has an answer of its own. Data that is no JSON is a piece itself, [DONE] is none. Raises
+    ValueError where there is no event."""
+    merged: dict[str, Any] = {}
+    pieces: list[str] = []
+    whole: Any = None
+    data = list(_data_of_events(body))
+    if not data:
+        raise ValueError("no event")
+    for text in data:
+        try:
+            event = orjson.loads(text)
+        except ValueError:
+            event = None
+        piece = found_by(delta, event) if isinstance(event, dict) else None if event is not None else text
+        if isinstance(piece, str):
+            pieces.append(piece)
+        elif isinstance(event, dict):
+            whole = event.get("answer", whole)
+        merged |= event if isinstance(event, dict) else {}
+    return {**merged, "answer": "".join(pieces) if whole is None else whole}
+
+
+def _data_of_events(body: bytes) -> Iterator[str]:
+    """Of each event its lines of data, joined (html.spec.whatwg.org, server-sent events)."""
+    text = body.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    for block in text.split("\n\n"):
+        lines = [line.partition(":")[2].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
+        if lines and (joined := "\n".join(lines)) != "[DONE]":
+            yield joined
 
 
 # --- templates ------------------------------------------------------------------------------------
@@ -299,7 +387,7 @@ def filled(template: Any, values: Mapping[str, Any]) -> Any:
 
 def filled_path(template: str, values: Mapping[str, Any]) -> str:
     """The same for the path and the query of an address, percent-encoded."""
-    return PLACEHOLDER.sub(lambda match: quote(str(values[match[1]]), safe=""), template)
+    return PLACEHOLDER.sub(lambda match: quote(_written(values[match[1]]), safe=""), template)
 
 
 def _filled(template: Any, values: Mapping[str, Any]) -> Any:
@@ -307,7 +395,7 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
         if whole := PLACEHOLDER.fullmatch(template):
             value = values[whole[1]]
             return _NOTHING if value in ("", None) else value
-        return PLACEHOLDER.sub(lambda match: str(values[match[1]]), template)
+        return PLACEHOLDER.sub(lambda match: _written(values[match[1]]), template)
     if isinstance(template, Mapping):
         made = {str(name): _filled(inner, values) for name, inner in template.items()}
         return {name: inner for name, inner in made.items() if inner is not _NOTHING}
@@ -315,6 +403,13 @@ def _filled(template: Any, values: Mapping[str, Any]) -> Any:
         entries = [(inner, _filled(inner, values)) for inner in template]
         return [made for inner, made in entries if made is not _NOTHING and not _lost(inner, made)]
     return template
+
+
+def _written(value: Any) -> str:
+    """Within a text."""
+    if isinstance(value, Mapping | list | tuple):
+        return orjson.dumps(value).decode()
+    return "" if value is None else str(value)
 
 
 def _lost(template: Any, made: Any) -> bool:

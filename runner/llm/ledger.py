@@ -108,6 +108,11 @@ class Ledger:
         return bool(self._limits)
 
     @property
+    def is_begun(self) -> bool:
+        """Whether the sweep has a name already, so that to ask for it writes nothing."""
+        return self._sweep is not None or (self._folder is not None and (self._folder / FILE).exists())
+
+    @property
     def sweep(self) -> str:
         """A name that only this sweep has, however often and in however many processes it is gone on with."""
         return self._opened()[0]
@@ -233,7 +238,8 @@ class Ledger:
     def _over(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
         """Which limit one more request might pass, in words; empty when none."""
         sums = "COUNT(*), TOTAL(input_tokens + output_tokens), TOTAL(nano_usd)"
-        spent = f"SELECT TOTAL(requests), {sums}, TOTAL(unpriced) FROM spent WHERE source != 'cached'"  # noqa: S608
+        models = "TOTAL(CASE WHEN role = 'system' THEN 0 ELSE unpriced END)"  # what a system costs is for it to say
+        spent = f"SELECT TOTAL(requests), {sums}, {models} FROM spent WHERE source != 'cached'"  # noqa: S608
         requests, _, tokens, nano_usd, unpriced = rows.execute(spent).fetchone()
         n_held, tokens_held, nano_held = rows.execute(f"SELECT {sums} FROM reserved").fetchone()  # noqa: S608
         one_more = most.usage.input_tokens + most.usage.output_tokens

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Role = Literal["generator", "judge", "summariser", "reranker", "agent", "embedder", "testset"]  # on whose behalf
+Role = Literal[
+    "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset", "system"
+]  # on whose behalf
 
 
 @dataclass(frozen=True, slots=True)

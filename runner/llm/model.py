@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +34,6 @@ from runner.system.redaction import marked, marked_bytes
 
 T = TypeVar("T")
 
-PATIENCE_S = 0.05  # between two looks at whether another process has its answer
 UNSEEN = 64  # tokens that a server may put before what it was sent
 REHEARSED_DIM = 16
 
@@ -199,21 +197,7 @@ class Model:
         return Toll(self._door.ledger, self._account, self._cost(most))
 
     async def _fetch(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
-        """From the server, or from another process that has asked it."""
-        cache = self._door.cache
-        with self._door.under_way(f"{self.role} {self.name}"):
-            while True:
-                is_ours, stored = cache.claim(key)
-                if stored is not None:
-                    return reply_of_stored(stored)
-                if is_ours:
-                    break
-                await asyncio.sleep(PATIENCE_S)
-            try:
-                return await self._ask(request, body, key)
-            except BaseException:
-                cache.give_up(key)
-                raise
+        return await self._door.fetched(f"{self.role} {self.name}", key, lambda: self._ask(request, body, key))
 
     async def _ask(self, request: ChatRequest, body: Mapping[str, Any], key: bytes) -> ChatReply:
         longest = _limit(body) or self._unlimited(request)

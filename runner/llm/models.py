@@ -21,6 +21,7 @@ from runner.llm.names import name_problem
 from runner.llm.provider import Provider
 from runner.llm.rehearsal import Rehearsal
 from runner.llm.retry import Patience, Retry
+from runner.llm.service import Service
 from runner.llm.settings import Budget, CacheMode, ProviderSettings
 
 T = TypeVar("T")
@@ -54,6 +55,7 @@ class Models:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_over = False
         self.used: list[Model] = []
+        self.services: list[Service] = []
         self.max_concurrency = max_concurrency
 
     def __deepcopy__(self, memo: Mapping[int, Any]) -> Models:
@@ -72,8 +74,9 @@ class Models:
     @property
     def names(self) -> dict[str, list[str]]:
         """Role -> models that are used in it."""
-        roles = sorted({model.role for model in self.used})
-        return {role: sorted({model.name for model in self.used if model.role == role}) for role in roles}
+        used: list[Model | Service] = [*self.used, *self.services]
+        roles = sorted({model.role for model in used})
+        return {role: sorted({model.name for model in used if model.role == role}) for role in roles}
 
     def model(self, name: str, role: Role) -> Model:
         """The model called `provider:name`. Raises ConfigError for a provider that is not there, or is at an
@@ -85,6 +88,12 @@ class Models:
             raise ConfigError([problem])
         self.used.append(Model(self._door, self._servers[provider], own_name, role))
         return self.used[-1]
+
+    def service(self, name: str, *, is_shared: bool, language: str) -> Service:
+        """A running system, by the name that ledger and reports have for it. `is_shared`: what it replies serves later
+        runs, too, not only those of the sweep that asked."""
+        self.services.append(Service(self._door, name, is_shared=is_shared, language=language))
+        return self.services[-1]
 
     @property
     def sweep(self) -> str:
@@ -104,11 +113,13 @@ class Models:
         self._door.calls = calls
         self._is_over = False
         async with AsyncExitStack() as closing:
+            for service in self.services:
+                service.begin()
             for server in self._servers.values():
                 server.begin()
                 closing.push_async_callback(server.provider.close)
             closing.push_async_callback(self._door.close)
-            if self.used and self._door.rehearsal is None and self._door.cache.mode != "replay":
+            if (self.used or self.services) and self._door.rehearsal is None and self._door.cache.mode != "replay":
                 self._get_ready()
             try:
                 yield
@@ -156,7 +167,7 @@ class Models:
 
     def keys_missing(self, names: Collection[str]) -> list[Problem]:
         """Providers of the models called so whose key is not there."""
-        found = {name.partition(":")[0] for name in names}
+        found = {name.partition(":")[0] for name in names} & self._servers.keys()  # a running system has no provider
         return [problem for name in sorted(found) if (problem := self._servers[name].provider.problem())]
 
     @property

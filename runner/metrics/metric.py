@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Direction = Literal["higher", "lower"]
 Better = Literal["higher", "lower", "neither"]
-Group = Literal["right", "retrieval", "memory", "traces", "agent", "links", "own", "answers", "unanswerable"]
+Group = Literal["right", "retrieval", "memory", "traces", "agent", "links", "own", "answers", "unanswerable", "repeats"]
 View = Literal["sweeps", "slices", "cases", "worst"]
 Grade = Literal["excellent", "good", "fair", "needs_work"]
 Words = Mapping[str, str]  # language (en, ko) -> text

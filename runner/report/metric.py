@@ -133,7 +133,10 @@ def short(name: str, k: int | None, say: Wording) -> str:
 
 
 def rubric(name: str, say: Wording) -> str:
-    """What the judge is asked for; a rubric may be a metric."""
+    """What the judge is asked for; a rubric may be a metric. `faithfulness#2`: of the second answer to a question."""
+    if "#" in name:
+        own, _, number = name.rpartition("#")
+        return f"{rubric(own, say)} #{number}"
     return say.texts.get(f"rubric.{name}") or short(name, None, say).replace("\n", " ")
 
 

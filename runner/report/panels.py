@@ -49,10 +49,13 @@ def panels_of_scores(document: Document) -> list[RenderableType]:
         *(Text(line) for line in _head(document)),
         *reference,
         *([panel(decided.title, decided.blocks)] if decided is not None else []),
-        panel(title, [metrics.results(document)], say("panel.run", id=document.run.get("id", ""))),
     ]
+    results, of_run = metrics.results(document), say("panel.run", id=document.run.get("id", ""))
+    has_results = isinstance(results, Table) or not isinstance(generation, Table)
+    if has_results:
+        shown.append(panel(title, [results], of_run))
     if isinstance(generation, Table):
-        shown.append(panel(say("panel.generation"), [generation, *notes(document)]))
+        shown.append(panel(say("panel.generation"), [generation, *notes(document)], "" if has_results else of_run))
     return shown
 
 

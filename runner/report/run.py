@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from runner.config.arguments import command_of
@@ -31,9 +31,11 @@ from runner.system.folder import case_counts, identities
 from runner.words.wording import Wording
 
 UNFINISHED = ("partial", "failed", "running")
-MAIN_CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
+MAIN_CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "system", "judge")
+OF_A_SYSTEM = ("retriever", "agent", "reranker", "tokenizer", "embedder", "generator")  # idle where one runs elsewhere
 STAGES = (
     "not_in_corpus", "not_retrieved", "below_k", "wrong_answer", "answered_unanswerable", "refused_answerable",
+    "wrong_unexplained", "refused_unexplained",
 )  # fmt: skip
 
 
@@ -93,7 +95,7 @@ def facts(document: Document) -> list[tuple[str, str]]:
         "sweep": run.get("sweep_id"),
         "status": say.name("status", str(run.get("status"))),
         "evaluation": run.get("evaluation_type"),
-        **{name: choices.get(name) for name in document.offer.pipeline.choices},
+        **_chosen(choices, document.offer.pipeline.choices),
         **dict(document.offer.run_facts(run)),
         "models": models_line(run, say),
         "k": None if k is None else str(k),
@@ -115,11 +117,17 @@ def _main_facts(document: Document) -> list[tuple[str, str]]:
         "status": say.name("status", str(run.get("status"))),
         "cases": cases_line(document.summary, say) if document.summary else None,
         "k": None if document.k is None else str(document.k),
-        **{name: choices.get(name) for name in MAIN_CHOICES},
+        **_chosen(choices, MAIN_CHOICES),
         "models": models_line(run, say),
         "created": _minute(run.get("created_at")),
     }
     return [(say(f"ran.{name}"), str(value)) for name, value in values.items() if value]
+
+
+def _chosen(choices: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Without parts that nobody asks where a system runs elsewhere, and without that system where none does."""
+    idle = ("system",) if choices.get("system", "none") == "none" else OF_A_SYSTEM
+    return {name: choices.get(name) for name in names if name not in idle}
 
 
 def cases_line(summary: Mapping[str, Any], say: Wording) -> str:

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -36,10 +37,12 @@ from runner.records import (
     Query,
     Ranking,
     Scores,
+    SystemReply,
     Timing,
     trajectory_record,
 )
 from runner.retrieval.answerability import HITS, NO_TERMS, AnswerModel, answer_model, cover_by, terms_of
+from runner.retrieval.naming import Named, Naming
 from runner.retrieval.rankings import Documents, Ranked, Rankings, documents, rank_all
 from runner.retrieval.searching import Searcher
 from runner.system.store import fingerprint
@@ -66,6 +69,8 @@ class Retrieved:
     """Whether it is known what stands in what was found: ids alone, without a corpus, do not tell."""
     is_known: bool = True
     """Whether it is known what was found: of another system perhaps the answer alone is."""
+    named: Named | None = None
+    """What a running system says that it answered from; None: the retriever found it."""
 
     @property
     def message(self) -> str | None:
@@ -135,6 +140,23 @@ class Retrieval:
             "rankings_reused": self.rankings.reused,
         }
         return Preparation(facts, timing)
+
+    def described(self) -> Preparation:
+        """Where a running system is asked, and nothing is indexed or ranked here."""
+        counts = {"n_documents": len(self.corpus.documents), "n_chunks": len(self.corpus.chunks)}
+        return Preparation({"index": counts} if self.corpus.documents else {})
+
+    def told(self, query: Query, reply: SystemReply) -> Retrieved:
+        """What a running system says that it found, all of which it may have answered from."""
+        named = self._naming.of(query, reply)
+        found = documents(named.ranking, self.corpus)
+        return Retrieved(
+            named.ranking, found, named.contexts, has_texts=named.has_texts, is_known=named.is_ranked, named=named
+        )
+
+    @cached_property
+    def _naming(self) -> Naming:
+        return Naming(self.corpus)
 
     async def index(self, workspace: Workspace) -> Mapping[str, Any]:
         """Everything that a search needs, once the corpus is loaded. Returns what the retriever tells of its index."""
@@ -240,7 +262,8 @@ class Retrieval:
         label = diagnosis.answerability(self.gives_up(found) if declined is None else declined, query.answerable)
         values |= diagnosis.unanswerable_values(label)
         weights, labels = diagnosis.unanswerable_weights(label), {"answerability": str(label)}
-        if declined is not None and found.ranking.trajectory is None and found.is_known:
+        is_searched = found.is_known and found.named is None
+        if declined is not None and found.ranking.trajectory is None and is_searched:
             gate = diagnosis.answerability(self.gives_up(found), query.answerable)
             values |= diagnosis.unanswerable_values(gate, GATE)
             weights |= diagnosis.unanswerable_weights(gate, GATE)
@@ -251,9 +274,13 @@ class Retrieval:
             labels |= trajectory_labels(trajectory)
         return Scores(values, weights=weights, labels=labels)
 
+    def _has_chunks(self, found: Retrieved) -> bool:
+        """A running system may name documents alone."""
+        return found.named is None or not self.corpus.chunk_ids.isdisjoint(found.ranking.ids)
+
     def _of_ranking(self, query: Query, found: Retrieved) -> dict[str, float | None]:
         values = self._at_cutoffs("", found.documents.ids, query.relevance)
-        if chunks := relevant_chunks(query, self.corpus):
+        if (chunks := relevant_chunks(query, self.corpus)) and self._has_chunks(found):
             values |= self._at_cutoffs("chunk/", found.ranking.ids, chunks)
         for leg, ranking in found.ranking.legs.items():
             values |= self._at_cutoffs(f"{leg}/", documents(ranking, self.corpus).ids, query.relevance)
@@ -271,6 +298,8 @@ class Retrieval:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
         is_open = not gold or not found.is_known  # nobody can tell whether retrieval lost it
+        if is_open and query.answerable and found.named is not None:
+            return _unexplained(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,
             gold_in_corpus=is_open or not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
@@ -322,6 +351,13 @@ class Retrieval:
 def _is_answer_alone(query: Query) -> bool:
     given = query.given
     return given.answer is not None and given.ranking is None and given.contexts is None
+
+
+def _unexplained(declined: bool | None, right: bool | None) -> str:
+    """Of an answerable question of which it is not known what was found, or what should have been."""
+    if right or (right is None and not declined):
+        return "none"
+    return "refused_unexplained" if declined else "wrong_unexplained"
 
 
 def relevant_chunks(query: Query, corpus: Corpus) -> dict[str, int]:

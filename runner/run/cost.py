@@ -44,11 +44,11 @@ def agree(planned: Planned, models: Models, cfg: DictConfig) -> None:
 
 
 def _check(planned: Planned, models: Models) -> None:
-    live = planned.live
-    if live and models.cache_mode == "replay":
-        missing = ", ".join(f"{count:,} of {model}" for model, count in sorted(live.items()))
+    missing_replies = planned.live + planned.asked
+    if missing_replies and models.cache_mode == "replay":
+        missing = ", ".join(f"{count:,} of {model}" for model, count in sorted(missing_replies.items()))
         raise StopRunError(f"cache=replay: replies are not stored: {missing}")
-    if problems := models.keys_missing(live):
+    if problems := models.keys_missing(planned.live):
         raise ConfigError(problems)
 
 

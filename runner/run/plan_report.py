@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
@@ -60,18 +61,32 @@ def cost_line(planned: Planned, language: str) -> str:
         return say("nothing")
     if not total.live:
         return say("none", stored=f"{saved:,}")
-    models = ", ".join(f"{model}: {count:,}" for model, count in sorted(planned.live.items()))
+    if not planned.live:
+        line = _questions(planned, say) + say("takes", time=_duration(planned.seconds, say))
+        return f"{line}; {_saved(total, say)}" if saved else line
     line = say(
         "line",
-        live=f"{total.live:,}",
-        models=models,
+        live=f"{planned.live.total():,}",
+        models=_counts(planned.live),
         tokens=f"{total.input_tokens + total.output_tokens:,}",
         usd=usd(total.nano_usd, say),
         time=_duration(planned.seconds, say),
     )
-    if not saved:
-        return line
-    return f"{line}; " + say("saved", requests=f"{saved:,}", usd=usd(total.saved_nano_usd, say))
+    parts = [line, *([_questions(planned, say)] if planned.asked else []), *([_saved(total, say)] if saved else [])]
+    return "; ".join(parts)
+
+
+def _questions(planned: Planned, say: Wording) -> str:
+    """To running systems, of which nobody knows what they cost."""
+    return say("system", asked=f"{planned.asked.total():,}", systems=_counts(planned.asked))
+
+
+def _saved(total: Expected, say: Wording) -> str:
+    return say("saved", requests=f"{total.stored + total.shared:,}", usd=usd(total.saved_nano_usd, say))
+
+
+def _counts(requests: Counter[str]) -> str:
+    return ", ".join(f"{name}: {count:,}" for name, count in sorted(requests.items()))
 
 
 def usd(nano: int | None, say: Wording) -> str:

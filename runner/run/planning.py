@@ -70,10 +70,18 @@ class Planned:
     @property
     def live(self) -> Counter[str]:
         """Requests to be sent, by model."""
+        return self._live(lambda account: account.role != "system")
+
+    @property
+    def asked(self) -> Counter[str]:
+        """Questions to be put to running systems, by their names."""
+        return self._live(lambda account: account.role == "system")
+
+    def _live(self, is_counted: Callable[[Account], bool]) -> Counter[str]:
         counts: Counter[str] = Counter()
         for cell in self.cells:
             for account, expected in cell.expected.items():
-                counts[account.model] += expected.live
+                counts[account.model] += expected.live if is_counted(account) else 0
         return +counts
 
 

@@ -54,7 +54,12 @@ PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per
 ROWS = "per_item.jsonl"
 ROWS_BY = ("runner.run.engine", "runner.system.journal")  # whatever is evaluated
 LOG = "error.log"
-ASKING = ("models", "generator", "judge")  # identities of what asks models; the first is that of the retriever
+ASKING = (
+    "models",
+    "generator",
+    "system",
+    "judge",
+)  # identities of what asks models; the first is that of the retriever
 
 
 def execute(job: Job) -> Outcome:

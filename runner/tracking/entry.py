@@ -184,6 +184,7 @@ def _run_tags(run: Mapping[str, Any], summary: Mapping[str, Any], baselines: str
         "experiment": run.get("experiment"),
         "evaluation": run.get("evaluation_type"),
         **{name: choices.get(name) for name in CHOICES},
+        "system": None if choices.get("system") == "none" else choices.get("system"),
         "git_commit": git.get("commit"),
         "git_dirty": str(git["dirty"]).lower() if git.get("commit") else None,
         "fingerprint": run.get("fingerprint"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runner.metrics.metric import Catalogue
 
 SUPPORTED = ("en", "ko")
-ROOMS = ("report", "agent", "links", "memory", "models", "compare", "html", "progress", "sweep", "traces")
+ROOMS = ("report", "agent", "links", "memory", "models", "compare", "html", "progress", "sweep", "traces", "service")
 LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is text, `no` and `1` too
 
 

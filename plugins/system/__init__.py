@@ -1,0 +1,1 @@
+"""Systems that run somewhere and are asked as a user asks them."""

@@ -1,0 +1,1 @@
+"""Running systems: what they say of their answers, told in reports."""

@@ -1,0 +1,403 @@
+"""A running system that is evaluated, behind the door that models pass: cache, budget, and one request a question.
+
+How it is asked (over HTTP, by a call, by a line to a process) is for its plugin to say. A reply is on disk before
+anybody uses it, so that a killed run does not ask again. Where in a reply stands what is told by JMESPath.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import re
+import zlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import orjson
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from runner.data.fields import clean
+from runner.errors import EvaluationError, Problem, ReplyError, StopRunError
+from runner.llm import metering
+from runner.llm.cache import Reply
+from runner.llm.calls import Asked
+from runner.llm.door import Door
+from runner.llm.endpoint import Received, expression_problem, found_by
+from runner.llm.ledger import Account, Cost
+from runner.llm.limiter import Ending, Limiter, limiter_of
+from runner.llm.messages import ChatReply, Role, Usage
+from runner.llm.rehearsal import Rehearsal
+from runner.llm.replies import reply_of_stored, stored_of_reply
+from runner.llm.settings import Limit
+from runner.llm.toll import Toll
+from runner.records import NamedContext, Query, SystemReply
+from runner.system import stopwatch, terminal
+from runner.system.redaction import marked, marked_bytes, redacted, redacted_bytes
+from runner.words.wording import Wording, wording
+
+HOPELESS = 8  # questions in a row without a reply that can be used, after which the system is taken for broken
+KEYS = 20  # of a reply that are shown
+MOST = 10**9  # tokens, or USD, of one question
+# `docs[].meta.id`, whose entries without an id JMESPath leaves out; `docs[].[meta.id]` has them.
+PROJECTION = re.compile(r'(?P<entries>.+\[(?:\*?|\?.*)\])\.(?P<field>[\w."-]+)')
+FOR_TOKENS = (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"))
+FOR_COST = ("cost_usd", "usd", "cost", "total_cost")
+
+Send = Callable[[Toll, str], Awaitable[Received]]
+Read = Callable[[Any], SystemReply]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class FormSettings(TypedDict, total=False):
+    """Where a reply has what, as JMESPath; null: it does not say. conf/system/http.yaml says what each means."""
+
+    answer: str
+    contexts: str | None
+    ids: str | None
+    scores: str | None
+    usage: str | None
+
+
+@with_config(ConfigDict(extra="forbid"))
+class SystemSettings(FormSettings, total=False):
+    """What all systems have in common."""
+
+    repeats: Annotated[int, Field(ge=1, le=100)]
+    cache: bool
+    language: str
+    timeout_ms: Annotated[int, Field(ge=1)]
+    max_concurrency: Annotated[int, Field(ge=1)]
+    requests_per_minute: Limit
+
+
+# Settings that decide how a system is asked, not what it says.
+INCIDENTAL = ("cache", "language", "timeout_ms", "max_concurrency", "requests_per_minute", "retries")
+
+
+class Service:
+    """One system. `name` is what ledger and reports call it."""
+
+    role: Role = "system"
+
+    def __init__(self, door: Door, name: str, *, is_shared: bool, language: str) -> None:
+        self.name = str(marked(name))
+        self._door, self._is_shared = door, is_shared
+        self._say = wording(language, "service")
+        self._is_noted = False  # that replies say nothing of contexts
+        self.begin()
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Service:
+        """Itself: a copy of what asks a system goes through the same door."""
+        return self
+
+    def begin(self) -> None:
+        """A run starts: what was hopeless before is tried again."""
+        self._failed_in_a_row = 0
+
+    async def ask(self, asked: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
+        """What `form` reads in the reply to a question. `asked`: all that the reply depends on; `send` is called where
+        there is none yet, with the place of the request in the budget and a key that is the same whenever it is sent
+        again. Raises StopRunError for what is wrong for all questions, EvaluationError for what is wrong with this."""
+        try:
+            reply = await self._replied(asked, send, form, repeat)
+        except StopRunError:
+            raise
+        except EvaluationError as error:
+            self._failed_in_a_row += 1
+            if self._failed_in_a_row >= HOPELESS:
+                raise StopRunError(self._say("service.hopeless", told=error, n=self._failed_in_a_row)) from error
+            raise
+        self._failed_in_a_row = 0
+        return reply
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    @property
+    def _account(self) -> Account:
+        return Account(self._door.cell, self.role, self.name)
+
+    def _key(self, asked: Mapping[str, Any], repeat: int) -> bytes:
+        """All that a reply depends on; also the sweep, where it is for this one alone. A plan begins none."""
+        has_sweep = not self._is_shared and (self._door.rehearsal is None or self._door.ledger.is_begun)
+        sweep = self._door.ledger.sweep if has_sweep else ""
+        whole = {"system": self.name, "asked": asked, "repeat": repeat, "sweep": sweep}
+        return marked_bytes(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS))
+
+    async def _replied(self, asked: Mapping[str, Any], send: Send, form: ReplyForm, repeat: int) -> SystemReply:
+        key, rehearsal = self._key(asked, repeat), self._door.rehearsal
+        if rehearsal is not None:
+            return self._rehearsed(rehearsal, key, self._door.cache.find(key, for_plan=True), form)
+        if self._door.calls is None:
+            return self._read(await self._answered(key, send, form), key, form)
+        with self._door.calls.chat(Asked(self.role, self.name, asked, key, repeat)) as answered:
+            reply = await self._answered(key, send, form)
+            answered(reply, form.cost(_content(reply)))
+        return self._read(reply, key, form)
+
+    async def _answered(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
+        cache = self._door.cache
+        if (stored := cache.find(key)) is not None:
+            return self._from_elsewhere(reply_of_stored(stored), key, form)
+        if cache.mode == "replay":
+            more = "" if self._is_shared else self._say("service.replay_shared", setting="system.cache")
+            raise StopRunError(self._say("service.replay", name=self.name) + more)
+        label = f"{self.role} {self.name}"
+        reply, is_shared = await self._door.once(
+            key, lambda: self._door.fetched(label, key, lambda: self._fetch(key, send, form))
+        )
+        if is_shared or reply.cached:
+            return self._from_elsewhere(reply, key, form)
+        stopwatch.note(waited_s=reply.waited_s, live=reply.attempts == 1)
+        metering.note(self.role, key, form.cost(_content(reply)))
+        return reply
+
+    async def _fetch(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
+        toll = Toll(self._door.ledger, self._account, Cost(Usage(), None))
+        received = await send(toll, hashlib.sha256(key).hexdigest()[:32])
+        cost = form.cost(received.content)
+        text = redacted_bytes(orjson.dumps(received.content)).decode()
+        reply = ChatReply(text, None, None, cost.usage, attempts=received.attempts, waited_s=received.waited_s)
+        try:
+            kept = reply_of_stored(self._door.cache.store(key, stored_of_reply(reply, cost.usage)))
+        finally:
+            toll.pay(cost, received.attempts - 1)
+            if cost.nano_usd is not None:
+                self._door.note_live(cost)
+        return replace(kept, attempts=received.attempts, waited_s=received.waited_s)
+
+    def _from_elsewhere(self, reply: ChatReply, key: bytes, form: ReplyForm) -> ChatReply:
+        """From the cache, or together with an identical question."""
+        cost = form.cost(_content(reply))
+        self._door.ledger.note_cached(self._account, cost)
+        metering.note(self.role, key, cost)
+        stopwatch.note(live=False)
+        return replace(reply, attempts=0)
+
+    def _read(self, reply: ChatReply, key: bytes, form: ReplyForm) -> SystemReply:
+        """A reply that cannot be used is asked for anew by the next command."""
+        try:
+            found = form.read(_content(reply))
+        except ReplyError:
+            self._door.cache.mark_useless([key])
+            raise
+        if found.contexts is None and form.settings.get("contexts") and not self._is_noted:
+            self._is_noted = True
+            setting, keys = f"system.contexts={form.settings['contexts']}", ", ".join(found.keys)
+            terminal.note(self._say("system.first", name=self.name, setting=setting, keys=keys))
+        return found
+
+    def _rehearsed(self, rehearsal: Rehearsal, key: bytes, stored: Reply | None, form: ReplyForm) -> SystemReply:
+        """What the system itself costs is not known before it says so."""
+        expected = rehearsal.expected[self._account]
+        if stored is not None:
+            expected.stored += 1
+            return form.read(_content(reply_of_stored(stored)))
+        if not self._door.cache.stores or rehearsal.is_new(key):
+            expected.send(Usage(), 0)
+        else:
+            expected.shared += 1
+        rehearsal.n_made_up += 1
+        filler = f"{zlib.crc32(key):08x} [1]" + " word" * rehearsal.reply_tokens
+        return SystemReply(filler, (NamedContext(text=filler),))
+
+
+def _content(reply: ChatReply) -> Any:
+    return orjson.loads(reply.text)
+
+
+# --- what stands in a reply -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReplyForm:
+    """Where a reply has what. Raises ReplyError for what it does not have, with the keys that it has."""
+
+    settings: FormSettings
+    say: Wording
+
+    def problems(self) -> Iterator[Problem]:
+        """Expressions that are none."""
+        for name, expression in self._expressions():
+            if (problem := expression_problem(expression)) is not None:
+                reason = problem.partition(": ")[2]
+                yield Problem(f"system.{name}", self.say("setting.expression", expression=expression, reason=reason))
+
+    def _expressions(self) -> Iterator[tuple[str, str]]:
+        for name in ("answer", "contexts", "ids", "scores", "usage"):
+            if (expression := self.settings.get(name)) is not None:
+                yield name, str(expression)
+
+    def read(self, reply: Any) -> SystemReply:
+        keys = tuple(map(str, reply))[:KEYS] if isinstance(reply, Mapping) else ()
+        return SystemReply(self._answer(reply), self._contexts(reply), keys)
+
+    def cost(self, reply: Any) -> Cost:
+        """What the reply says of tokens and USD; a price that it does not say is not known."""
+        expression = self.settings.get("usage")
+        said = found_by(expression, reply)
+        if not isinstance(said, Mapping):
+            return Cost(Usage(), None)
+        sent, received = (next((said[key] for key in keys if _is_count(said.get(key))), 0) for keys in FOR_TOKENS)
+        usd = next((said[key] for key in FOR_COST if _is_amount(said.get(key))), None)
+        return Cost(Usage(sent, received), None if usd is None else round(usd * 1e9))
+
+    def _answer(self, reply: Any) -> str:
+        expression = self.settings.get("answer") or "answer"
+        found = found_by(expression, reply)
+        if found is None:
+            raise self._wrong("answer", "reply.no_answer", reply, setting="system.answer")
+        if not isinstance(found, str):
+            raise self._wrong("answer", "reply.not_text", reply, kind=self._kind(found))
+        return clean(found)
+
+    def _contexts(self, reply: Any) -> tuple[NamedContext, ...] | None:
+        texts, ids = self._listed("contexts", reply), self._listed("ids", reply)
+        if texts is None and ids is None:
+            return None
+        n = len(texts if texts is not None else ids or ())
+        scores = self._listed("scores", reply)
+        columns = {"contexts": texts, "ids": ids, "scores": scores}
+        for name, column in columns.items():
+            if column is not None and len(column) != n and any(each is not None for each in column):
+                raise self._wrong(name, "reply.lengths", reply, n=len(column), contexts=n)
+        full = {name: column if column and len(column) == n else [None] * n for name, column in columns.items()}
+        named = (
+            NamedContext(
+                None if id is None or id == "" else clean(str(id)),
+                self._text(text, place, reply),
+                self._score(score, place, reply),
+            )
+            for place, (text, id, score) in enumerate(zip(*full.values(), strict=True), start=1)
+        )
+        return tuple(each for each in named if each.id is not None or each.text is not None)
+
+    def _listed(self, name: str, reply: Any) -> list[Any] | None:
+        """One value for each entry, None where it has none; a text alone is a list of one. None where the expression
+        finds nothing."""
+        expression = self.settings.get(name)
+        found = None if expression is None else _entries(str(expression), reply, or_texts=name == "contexts")
+        if isinstance(found, str):
+            return [found]
+        if found is not None and not isinstance(found, list):
+            raise self._wrong(name, "reply.not_list", reply, kind=self._kind(found))
+        return found
+
+    def _text(self, value: Any, place: int, reply: Any) -> str | None:
+        if value is not None and not isinstance(value, str):
+            raise self._wrong("contexts", "reply.not_texts", reply, kind=self._kind(value), place=place)
+        return clean(value) if value else None
+
+    def _score(self, value: Any, place: int, reply: Any) -> float | None:
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise self._wrong("scores", "reply.not_numbers", reply, kind=self._kind(value), place=place)
+        return float(value)
+
+    def _wrong(self, name: str, key: str, reply: Any, **values: Any) -> ReplyError:
+        expression = str(self.settings.get(name) or name)
+        told = self.say(key, expression=expression, reply=self._described(reply), **values)
+        return ReplyError(redacted(f"system.{name}: {told}"))
+
+    def _described(self, reply: Any) -> str:
+        if reply is None or reply == {}:
+            return self.say("reply.empty")
+        if isinstance(reply, Mapping):
+            return self.say("reply.keys", keys=", ".join(list(map(str, reply))[:KEYS]))
+        return self.say("reply.kind", kind=self._kind(reply))
+
+    def _kind(self, value: Any) -> str:
+        return kind_of(value, self.say)
+
+
+def kind_of(value: Any, say: Wording) -> str:
+    """What a JSON value is, in words."""
+    kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
+        (bool, "boolean"),
+        (str, "text"),
+        ((int, float), "number"),
+        (Mapping, "object"),
+        ((list, tuple), "list"),
+        (type(None), "nothing"),
+    )
+    name = next((name for kind, name in kinds if isinstance(value, kind)), "")
+    return say(f"kind.{name}") if name else type(value).__name__
+
+
+def _entries(expression: str, reply: Any, *, or_texts: bool) -> Any:
+    """What an expression finds. Of a projection one value an entry, also where one lacks the field; with `or_texts`
+    entries that are texts stand for themselves."""
+    projection = PROJECTION.fullmatch(expression)
+    if projection is None:
+        return found_by(expression, reply)
+    entries = found_by(projection["entries"], reply)
+    rows = found_by(f"{projection['entries']}.[{projection['field']}]", reply)
+    if not isinstance(entries, list) or not isinstance(rows, list) or len(rows) != len(entries):
+        return found_by(expression, reply)
+    return [entry if or_texts and isinstance(entry, str) else row[0] for entry, row in zip(entries, rows, strict=True)]
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST
+
+
+# --- a system in this process, or a process of it -------------------------------------------------
+
+
+class Calls:
+    """Requests to what runs on this machine: so many at once, so many a minute, each within the budget and its time."""
+
+    def __init__(self, name: str, settings: SystemSettings) -> None:
+        self.timeout_s = settings.get("timeout_ms", 30_000) / 1000
+        self._limits = {
+            "ceiling": settings.get("max_concurrency", 4),
+            "requests_per_minute": settings.get("requests_per_minute"),
+        }
+        self._name = name
+        self._limiter: Limiter | None = None
+
+    async def make(self, call: Callable[[], Awaitable[Any]], toll: Toll) -> Received:
+        """Raises TimeoutError, and what the call raises."""
+        if self._limiter is None:
+            limits: dict[str, Any] = self._limits
+            self._limiter = limiter_of(self._name, "", tokens_per_minute=None, **limits)
+        with stopwatch.stopwatch() as watch:
+            with stopwatch.in_line():
+                ticket = await self._limiter.acquire(1)
+            waited_s = watch.ms / 1000
+        ending: Ending = "failed"
+        try:
+            with stopwatch.in_line():
+                await toll.enter()
+            try:
+                async with asyncio.timeout(self.timeout_s):
+                    content = await call()
+            except BaseException:
+                toll.lose(may_be_billed=False)
+                raise
+            ending = "answered"
+            return Received(content, 1, waited_s)
+        finally:
+            self._limiter.release(ticket, ending)
+
+
+def values_of(query: Query, k: int) -> dict[str, Any]:
+    """What can be asked with: the question, the turns before it where there are some, and what is known of it."""
+    history = [{"role": turn.role, "content": turn.text} for turn in query.history]
+    return {
+        "question": query.text,
+        "history": history or None,
+        "language": query.language,
+        "id": query.id,
+        "k": k,
+    }
+
+
+KNOWN = ("question", "history", "language", "id", "k")

@@ -1,0 +1,142 @@
+"""Which documents a running system answered from, by what it says of its contexts.
+
+An id is that of a document or a chunk of the corpus, or one that the labels know; `document#3` of an unknown chunk
+stands for its document. A context without such an id is the document in which its text stands, letter by letter but for
+spaces, where that is one document alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Literal
+
+from runner.records import Context, Corpus, NamedContext, Query, Ranking, SystemReply
+
+SHORTEST = 20  # characters of a text that names the one document which holds it
+END = "\0"  # of a document among all texts; no text holds it
+NamedBy = Literal["ids", "texts", "unidentified", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """`by`: how all contexts of a reply were named; `unidentified` where that of one, or of all, is not known.
+    `strange`: ids that nobody knows, or beginnings of texts."""
+
+    ranking: Ranking
+    contexts: tuple[Context, ...]
+    by: NamedBy
+    has_texts: bool
+    strange: tuple[str, ...] = ()
+
+    @property
+    def is_ranked(self) -> bool:
+        return self.by in ("ids", "texts")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Of one context: the id that it goes by, None where that is not known."""
+
+    id: str | None
+    by: Literal["ids", "texts", "strange", "nothing"]
+
+
+class Naming:
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+
+    def of(self, query: Query, reply: SystemReply) -> Named:
+        if reply.contexts is None:
+            return Named(Ranking((), (), ()), (), "nothing", has_texts=False)
+        named = list(reply.contexts)
+        places = [self._place(each, query) for each in named]
+        contexts = tuple(self._shown(named, places))
+        by = _by([place.by for place in places])
+        strange = tuple(
+            each.id or (each.text or "")[:40]
+            for each, place in zip(named, places, strict=True)
+            if place.by in ("strange", "nothing")
+        )
+        return Named(_ranking(named, places), contexts, by, bool(contexts) or not named, strange)
+
+    def _place(self, context: NamedContext, query: Query) -> _Place:
+        if context.id is not None and (known := self._known(context.id, query)) is not None:
+            return _Place(known, "ids")
+        if context.text and (document := self._holding(context.text)) is not None:
+            return _Place(document, "texts")
+        if context.id is None:
+            return _Place(None, "nothing")
+        return _Place(context.id, "strange" if self.corpus.documents else "ids")
+
+    def _known(self, id: str, query: Query) -> str | None:
+        known = (self.corpus.chunk_by_id, self.corpus.document_by_id, query.relevance)
+        return next((each for each in (id, id.rpartition("#")[0]) if each and any(each in ids for ids in known)), None)
+
+    def _shown(self, named: list[NamedContext], places: list[_Place]) -> Iterator[Context]:
+        """What the system read, as far as its text is known."""
+        for number, (each, place) in enumerate(zip(named, places, strict=True), start=1):
+            text = each.text or (self.corpus.text_of(place.id) if place.id is not None else None)
+            if text:
+                title = self.corpus.title_of(place.id) if place.id is not None else ""
+                yield Context(place.id or f"context-{number}", text, title)
+
+    # --- by text ----------------------------------------------------------------------------------
+
+    def _holding(self, text: str) -> str | None:
+        """The chunk that is the text, else the one document that holds it."""
+        wanted = " ".join(text.split())
+        if (chunk := self._chunks.get(wanted)) is not None:
+            return chunk or None
+        if len(wanted) < SHORTEST:
+            return None
+        joined, starts = self._documents
+        first = joined.find(wanted)
+        if first < 0:
+            return None
+        place = bisect_right(starts, first) - 1
+        end = starts[place + 1] if place + 1 < len(starts) else len(joined)
+        return self.corpus.documents[place].id if joined.find(wanted, end) < 0 else None
+
+    @cached_property
+    def _chunks(self) -> dict[str, str]:
+        """Text -> id of the chunk; empty for a text that chunks of two documents have."""
+        found: dict[str, str] = {}
+        for chunk in self.corpus.chunks:
+            text = " ".join(chunk.text.split())
+            other = found.setdefault(text, chunk.id)
+            if other and self.corpus.document_of(other) != chunk.document_id:
+                found[text] = ""
+        return found
+
+    @cached_property
+    def _documents(self) -> tuple[str, list[int]]:
+        """The texts of all documents, and where each begins."""
+        texts = [" ".join(document.text.split()) + END for document in self.corpus.documents]
+        return "".join(texts), [0, *accumulate(map(len, texts))][:-1]
+
+
+def _by(ways: list[Literal["ids", "texts", "strange", "nothing"]]) -> NamedBy:
+    if "nothing" in ways or (ways and all(way == "strange" for way in ways)):
+        return "unidentified"
+    return "texts" if "texts" in ways else "ids"
+
+
+def _ranking(named: list[NamedContext], places: list[_Place]) -> Ranking:
+    """By score where all have one, else as they are told; each id once."""
+    scores = [each.score for each in named if each.score is not None]
+    hits: dict[str, float] = {}
+    for rank, (each, place) in enumerate(zip(named, places, strict=True), start=1):
+        score = each.score if each.score is not None and len(scores) == len(named) else 1 / rank
+        if place.id is not None:
+            hits[place.id] = max(score, hits.get(place.id, score))
+    ordered = sorted(hits.items(), key=lambda hit: (hit[1], hit[0]), reverse=True)
+    is_share = all(0 <= score <= 1 for _, score in ordered)
+    return Ranking(
+        ids=tuple(id for id, _ in ordered),
+        scores=tuple(score for _, score in ordered),
+        relevance=tuple(score if is_share else 1.0 for _, score in ordered),
+    )
