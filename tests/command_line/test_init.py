@@ -1,6 +1,7 @@
 """A project that `init` makes: its README says commands, and each of them runs in the folder as it is."""
 
 import contextlib
+import csv
 import os
 import re
 import shlex
@@ -67,6 +68,34 @@ def test_the_commands_of_its_readme_run(kind: str, language: str, capsys: pytest
         assert [bool(HANGUL.search(heading)) for heading in headings] == [language == "ko"] * 2
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_commands_that_its_readme_mentions_run(language: str) -> None:
+    with made("notes", language, "notes"):
+        _run_mentioned("validate notes questions.jsonl")
+    with made("logs", language, "logs"):
+        _run_mentioned("import logs.csv out=questions.jsonl")
+        for line in next_commands("logs")[:2]:
+            assert main(without_tracking(line.removeprefix("python -m runner "))) == 0
+        sheet = list(csv.DictReader(Path("labels.csv").read_text("utf-8-sig").splitlines()))
+        with Path("labels.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(sheet[0]))
+            writer.writeheader()
+            writer.writerows({**line, "rating": number % 2} for number, line in enumerate(sheet))
+        _run_mentioned("calibrate labels.csv run=outputs/first")
+
+
+def _run_mentioned(line: str) -> None:
+    assert f"`python -m runner {line}`" in Path("README.md").read_text("utf-8")
+    assert main(shlex.split(line)) == 0
+
+
+def test_what_a_run_of_it_says_to_type_next_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    with made("logs", "en"):
+        assert main([*shlex.split(RUN)[3:], "tracking=none", "out=o"]) == 0
+        line = re.findall(r"python -m runner (.*compare=o)$", capsys.readouterr().out, re.M)
+        assert len(line) == 1 and main(shlex.split(line[0])) == 0
+
+
 @pytest.mark.parametrize("kind", ["notes", "memory"])
 def test_its_files_for_ci_run_a_command_that_fails_below_the_threshold(kind: str) -> None:
     with made(kind, "en"):
@@ -90,6 +119,7 @@ def test_every_file_is_one_of_the_template_with_nothing_left_to_fill_in() -> Non
             assert text.endswith("\n"), place
 
 
+@pytest.mark.slow
 def test_notes_in_a_process_of_their_own_with_mlflow() -> None:
     assert ended("init", "mine").returncode == 0
     with contextlib.chdir("mine"):
