@@ -154,7 +154,9 @@ def _beyond(value: Any, key: str = "") -> Iterator[Problem]:
 def _metric_problems(cfg: DictConfig) -> Iterator[Problem]:
     """Metrics that were chosen although the evaluation takes none."""
     chosen = plain_value(cfg, "metric") if "metric" in cfg else {}
-    if "_target_" in chosen:
+    if not isinstance(chosen, Mapping):
+        yield not_a_mapping("metric", f", got {'nothing' if chosen is None else chosen!r}", ())
+    elif "_target_" in chosen:
         yield Problem("metric._target_", "expected metrics by name")
     elif chosen and not any(key.startswith("metric.") for key in keys(cfg.evaluation)):
         yield Problem("metric", f"{evaluation_name(cfg)} takes no further metrics")

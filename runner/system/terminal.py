@@ -3,9 +3,11 @@ without secrets, without characters that steer a terminal, and nothing in it is 
 
 from __future__ import annotations
 
+import os
 import sys
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.system.redaction import redacted
@@ -76,7 +78,15 @@ def console(*, stderr: bool = False) -> Console:
     """One that takes nothing in a text for markup."""
     from rich.console import Console
 
-    return Console(stderr=stderr, soft_wrap=False, markup=False, emoji=False, highlight=False)
+    made = Console(stderr=stderr, soft_wrap=False, markup=False, emoji=False, highlight=False)
+    made.on_broken_pipe = _nobody_reads  # type: ignore[method-assign]
+    return made
+
+
+def _nobody_reads() -> None:
+    """`… | head` has read enough: what is shown goes nowhere from here on, and the run ends as it would."""
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def show(*renderables: Any) -> None:

@@ -59,6 +59,17 @@ def test_full_rag_sweep_ranks_once_and_numbers_its_folders(data: list[str], caps
     assert "Faithfulness" in capsys.readouterr().out
 
 
+def test_a_sweep_ends_as_it_would_though_nobody_reads_what_it_says(data: list[str]) -> None:
+    """`… | head -1`, which is gone before the first line."""
+    words = command(*data, "k=1,2", "out=s")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None and started.stderr is not None
+        started.stdout.close()
+        told = started.stderr.read()
+    assert started.returncode == 0 and "error" not in told and "not finished" not in told
+    assert read("s/sweep.json")["status"] == "completed" and read("s/1/run.json")["error_message"] is None
+
+
 def test_sample_is_seeded_and_in_file_order(data: list[str]) -> None:
     for out in ("a", "b"):
         main([*data, "sample=3", f"out={out}"])
