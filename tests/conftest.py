@@ -8,6 +8,10 @@ import ipaddress
 import os
 import signal
 import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -133,6 +137,32 @@ def mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> str:
     uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow 저장소')}/mlflow.db"
     MlflowTracking(uri=uri).prepare()
     return uri
+
+
+@pytest.fixture
+def mlflow_server(mlflow_store: str, closed_port: int, tmp_path: Path) -> Iterator[str]:
+    """A tracking server on loopback, with the store and the artifacts behind it."""
+    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", mlflow_store, "--workers", "1"]
+    command += ["--artifacts-destination", str(tmp_path / "artifacts"), "--port", str(closed_port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    url = f"http://127.0.0.1:{closed_port}"
+    try:
+        _wait_for_mlflow(url, process)
+        yield url
+    finally:
+        os.killpg(process.pid, 15)
+        process.wait(20)
+
+
+def _wait_for_mlflow(url: str, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(600):
+        try:
+            with urllib.request.urlopen(f"{url}/health", timeout=1):
+                return
+        except OSError:
+            assert process.poll() is None, "the server ended"
+            time.sleep(0.1)
+    raise AssertionError("the server did not start")
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ Runs are not nested: the MLflow UI collapses children and draws no charts for a 
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import hashlib
 import json
@@ -17,15 +18,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import orjson
 from pydantic import Field
 
 from runner.system.redaction import redacted
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
 from runner.tracking.mlflow_client import connect, reported, shown, sqlite_file
+from runner.tracking.traces import CaseTrace, Span, case_traces
 
 MARKER = ".mlflow_run.json"
 PARAM_LIMIT, TAG_LIMIT, NAME_LIMIT = 6000, 8000, 250  # characters that MLflow keeps
 PARAMS_A_BATCH, METRICS_A_BATCH = 100, 1000
+SPANS_A_BATCH, BYTES_A_BATCH = 100, 500_000
+TRACE_TAG_LIMIT = 4000
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI opens at the table of runs
 STATUS = {"completed": "FINISHED", "failed": "FAILED", "partial": "KILLED"}
 
@@ -44,12 +49,14 @@ class MlflowTracking:
         experiment: str | None = None,
         figures: bool = True,
         slices: list[Literal["language", "difficulty", "tag"]] | None = None,
+        traces: Annotated[int, Field(ge=0)] = 0,
         timeout_s: Annotated[int, Field(ge=1)] = 5,
     ) -> None:
         self.uri = uri
         self.experiment = experiment
         self.figures = figures
         self.slices = slices or ()
+        self.traces = traces
         self.timeout_s = timeout_s
 
     def prepare(self) -> None:
@@ -61,14 +68,19 @@ class MlflowTracking:
                 _experiment_id(client, self.uri, redacted(self.experiment))
 
     def upload(self, folder: Path) -> str | None:
-        return self._upload(folder, run_entry(folder, slices=self.slices))
+        entry, traces = run_entry(folder, slices=self.slices), case_traces(folder, self.traces)
+        run_id = self._upload(folder, entry)
+        if traces:
+            with reported(self.uri, f"traces of {folder} were not uploaded", _remedy(folder)):
+                client = connect(self.uri, self.timeout_s)
+                _log_traces(self.uri, client.get_run(run_id).info.experiment_id, run_id, traces)
+        return run_id
 
     def upload_sweep(self, folder: Path) -> str | None:
         return self._upload(folder, sweep_entry(folder))
 
     def _upload(self, folder: Path, entry: Entry) -> str:
-        remedy = f"upload it later with: python -m runner track {shlex.quote(str(folder))}"
-        with reported(self.uri, f"{folder} was not uploaded", remedy):
+        with reported(self.uri, f"{folder} was not uploaded", _remedy(folder)):
             client = connect(self.uri, self.timeout_s)
             params = {_name(name): _cut(value, PARAM_LIMIT) for name, value in entry.params.items()}
             run_id = self._run_id(client, folder, entry, params)
@@ -99,6 +111,10 @@ class MlflowTracking:
         run_id = str(client.create_run(experiment_id, entry.created_ms, tags, redacted(entry.name)).info.run_id)
         _mark(folder, {"uri": shown(self.uri), "experiment_id": experiment_id, "run_id": run_id})
         return run_id
+
+
+def _remedy(folder: Path) -> str:
+    return f"upload it later with: python -m runner track {shlex.quote(str(folder))}"
 
 
 def _tags(entry: Entry) -> dict[str, str]:
@@ -156,6 +172,132 @@ def _log_figures(client: Any, run_id: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for path in draw(folder, Path(scratch)):
             client.log_artifact(run_id, str(path), "figures")
+
+
+# --- traces ---------------------------------------------------------------------------------------
+
+
+def _log_traces(uri: str, experiment_id: str, run_id: str, traces: Sequence[CaseTrace]) -> None:
+    """By the ids that they always have, so that what was uploaded before is brought up to date.
+
+    MlflowClient.start_trace would draw ids, send each span by itself, and only log what the store refuses.
+    """
+    from mlflow.tracing.client import TracingClient
+
+    client = TracingClient(uri)
+    for spans in _span_batches(client, experiment_id, run_id, traces):
+        client.log_spans(experiment_id, spans)
+
+
+def _span_batches(client: Any, experiment_id: str, run_id: str, traces: Sequence[CaseTrace]) -> Iterator[list[Any]]:
+    """Spans of whole traces, which are begun here."""
+    from mlflow.entities import Span as MlflowSpan
+
+    batch: list[Any] = []
+    size = 0
+    for trace in traces:
+        id = _hex(32, experiment_id, trace.run, trace.case)
+        client.start_trace(_trace_info(trace, id, experiment_id, run_id))
+        for span in trace.spans:
+            told = _span(span, id)
+            batch.append(MlflowSpan.from_dict(told))
+            size += sum(map(len, told["attributes"].values()))
+        if size > BYTES_A_BATCH or len(batch) > SPANS_A_BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _trace_info(trace: CaseTrace, id: str, experiment_id: str, run_id: str) -> Any:
+    from mlflow.entities import TraceInfo, TraceLocation, TraceState
+
+    root = trace.spans[0]
+    return TraceInfo(
+        trace_id=f"tr-{id}",
+        trace_location=TraceLocation.from_experiment_id(experiment_id),
+        request_time=int(root.start_ms),
+        execution_duration=int(root.end_ms - root.start_ms),
+        state=TraceState.ERROR if root.error else TraceState.OK,
+        request_preview=_short(trace.question or trace.case),
+        response_preview=_short(trace.answer or root.error or ""),
+        trace_metadata={"mlflow.sourceRun": run_id, "mlflow.trace_schema.version": "3"},
+        tags={
+            "mlflow.traceName": _short(trace.case),
+            **{name: _cut(value, TRACE_TAG_LIMIT) for name, value in trace.tags.items()},
+        },
+    )
+
+
+def _span(span: Span, id: str) -> dict[str, Any]:
+    """As MLflow writes spans to files: times in nanoseconds, ids in base64, attributes as JSON."""
+    values: dict[str, Any] = {
+        "mlflow.traceRequestId": f"tr-{id}",
+        "mlflow.spanType": span.kind,
+        "mlflow.spanInputs": span.inputs,
+        "mlflow.spanOutputs": span.outputs,
+    }
+    if span.kind == "RETRIEVER":
+        values["mlflow.spanOutputs"] = span.outputs["documents"]
+    if span.call is not None:
+        values |= _call_attributes(span)
+    return {
+        "trace_id": _base64(id),
+        "span_id": _base64(_hex(16, span.key)),
+        "parent_span_id": None if span.parent is None else _base64(_hex(16, span.parent)),
+        "name": span.name,
+        "start_time_unix_nano": round(span.start_ms * 1000) * 1000,
+        "end_time_unix_nano": round(span.end_ms * 1000) * 1000,
+        "events": [],
+        "status": {"code": f"STATUS_CODE_{'ERROR' if span.error else 'OK'}", "message": span.error or ""},
+        "attributes": {name: redacted(orjson.dumps(value).decode()) for name, value in values.items()},
+    }
+
+
+def _call_attributes(span: Span) -> dict[str, Any]:
+    """A reply as OpenAI's chat completions have it, which the MLflow UI shows as a chat. MLflow adds up tokens and
+    cost: those of stored replies were not paid again, and are no part of it."""
+    call = span.call or {}
+    values: dict[str, Any] = {name: value for name, value in call.items() if value is not None}
+    values["mlflow.llm.model"] = values.pop("model")
+    if span.kind == "CHAT_MODEL" and span.outputs:
+        values["mlflow.message.format"] = "openai"
+        values["mlflow.spanOutputs"] = _completion(span.outputs)
+    if call["input_tokens"] is not None and not call["cached"]:
+        tokens = {name: call[name] or 0 for name in ("input_tokens", "output_tokens")}
+        values["mlflow.chat.tokenUsage"] = {**tokens, "total_tokens": sum(tokens.values())}
+        if call["cost_usd"] is not None:
+            values["mlflow.llm.cost"] = {"total_cost": call["cost_usd"]}
+    return values
+
+
+def _completion(reply: Mapping[str, Any]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": reply.get("text")}
+    if reply.get("refusal"):
+        message["refusal"] = reply["refusal"]
+    if reply.get("calls"):
+        message["tool_calls"] = [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["name"], "arguments": call["arguments"]},
+            }
+            for call in reply["calls"]
+        ]
+    return {"choices": [{"index": 0, "message": message, "finish_reason": reply.get("finish_reason")}]}
+
+
+def _hex(length: int, *parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+def _base64(digits: str) -> str:
+    return base64.b64encode(bytes.fromhex(digits)).decode()
+
+
+def _short(text: str) -> str:
+    text = redacted(text)
+    return text if len(text) <= NAME_LIMIT else f"{text[: NAME_LIMIT - 2]} …"
 
 
 # --- names and places -----------------------------------------------------------------------------

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runner import report
-from runner.commands import TRUST, URI, Command, Place
+from runner.commands import TRUST, URI, Command, Option, Place, whole
 from runner.errors import ConfigError, InputError
 from runner.protocols import Tracking
 from runner.system import terminal
 from runner.system.folder import is_sweep, legible, open_run, open_sweep
 from runner.tracking.mlflow_client import default_settings
 
-COMMAND = Command("track", (Place("run_dir", Path),), (URI, TRUST))
+COMMAND = Command("track", (Place("run_dir", Path),), (Option("traces", "N", whole(0)), URI, TRUST))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -22,7 +22,7 @@ def main(argv: Sequence[str]) -> int:
     folder: Path = options.run_dir
     with legible(folder):
         runs = _runs(folder) if is_sweep(folder) else [folder]
-        tracking = _tracking(runs[0], options.uri, trusts=options.trust)
+        tracking = _tracking(runs[0], options.uri, options.traces, trusts=options.trust)
     tracking.prepare()
     for run in runs:
         with legible(run):
@@ -44,9 +44,9 @@ def _runs(sweep: Path) -> list[Path]:
     return started
 
 
-def _tracking(folder: Path, uri: str | None, *, trusts: bool) -> Tracking:
-    """The tracking component of the configuration of the run in `folder`, on another store where one is given; the
-    default one of a run that had none. Raises InputError for one of elsewhere unless it is trusted."""
+def _tracking(folder: Path, uri: str | None, traces: int | None, *, trusts: bool) -> Tracking:
+    """The tracking component of the configuration of the run in `folder`, on another store and with as many traces as
+    are given; the default one of a run that had none. Raises InputError for one of elsewhere unless it is trusted."""
     from omegaconf import OmegaConf
 
     from runner.config.components import build, check
@@ -55,8 +55,10 @@ def _tracking(folder: Path, uri: str | None, *, trusts: bool) -> Tracking:
     settings = dict((open_run(folder).run.get("config") or {}).get("tracking") or {})
     if "uri" not in settings:  # tracking=none
         settings = default_settings()
-    node = OmegaConf.create({"tracking": settings | ({} if uri is None else {"uri": uri})}).tracking
-    if not trusts and (strange := strange_component(node, {} if uri is None else {"uri": uri})):
+    given = {} if uri is None else {"uri": uri}
+    counted = {} if traces is None else {"traces": traces}
+    node = OmegaConf.create({"tracking": settings | given | counted}).tracking
+    if not trusts and (strange := strange_component(node, given)):
         raise InputError(
             f"{folder / 'run.json'} names what is neither of this program nor in its configuration; nothing was "
             f"uploaded:{''.join(f'{chr(10)}  {part}' for part in strange)}\n--trust uploads with all of it; "

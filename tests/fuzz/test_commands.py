@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.cli import COMMANDS, main
+from runner.llm.calls import FILE, Asked, CallLog
+from runner.llm.metering import asking_for
 from tests.fuzz.damage import NASTY, PLACES, altered, damaged, encoded, files_of
 from tests.fuzz.forms import FORMS
 from tests.fuzz.inputs import ERROR, ended, inputs
@@ -49,6 +51,10 @@ WORDS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "compare": (["run", "sweep/0"], ["--rules=", "--seed=", "--language=", "--out=", "--junit=", "--uri="]),
     "results": (["run"], ["--uri="]),
     "calls": (["run", "q1"], ["--role=", "--language="]),
+    "embed": (
+        ["dataset=jsonl", "dataset.corpus=notes", "retriever=keyword", "tokenizer=word", "--dry-run"],
+        ["dataset=", "dataset.corpus=", "retriever=", "tokenizer=", "embedder=", "dataset.chunker.max_chars=", "x="],
+    ),
     "labels": (["run"], ["--n=", "--pick=", "--rubric=", "--seed=", "--out="]),
     "traces": (["logs.jsonl", "new.jsonl"], ["--domain=", "--confidence="]),
     "import": (
@@ -91,10 +97,19 @@ LABELS = re.compile(rf"{ERROR.pattern}|warning: [^ ]+:\d+: (expected_\w+(\[\d+\]
 READERS = [
     ["results", "IT"], ["compare", "IT", "good", "--out", "new"], ["compare", "good", "IT", "--out", "new"],
     ["snapshot", "IT", "new.json"], ["freeze", "IT", "new"], ["traces", "IT", "new.jsonl"],
-    ["calibrate", "rated.jsonl", "judge=lexical", "run=IT", "out=new"],
+    ["calibrate", "rated.jsonl", "judge=lexical", "run=IT", "out=new"], ["calls", "IT"], ["calls", "IT", "q1"],
+    ["labels", "IT", "--out", "new.csv"],
 ]  # fmt: skip
 READ = {
-    "run": ("run.json", "summary.json", "snapshot.json", "per_item.jsonl", ".hydra/config.yaml", "summary.md"),
+    "run": (
+        "run.json",
+        "summary.json",
+        "snapshot.json",
+        "per_item.jsonl",
+        ".hydra/config.yaml",
+        "summary.md",
+        "calls.jsonl.zst",
+    ),
     "sweep": ("sweep.json", "summary.json", "0/run.json", "0/summary.json", "1/snapshot.json", "0/.hydra/config.yaml"),
     "record": ("frozen.yaml", "environment.json", "snapshot.json", "summary.md"),
 }
@@ -118,8 +133,20 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         assert main([*asked, "k=2", "out=run"]) == 0
         assert main([*asked, "k=1,2", "out=sweep"]) == 0
         assert main(["freeze", "run", "record"]) == 0
+    _keep_calls(folder / "run")
     shutil.copytree(folder / "run", folder / "good")
     yield folder
+
+
+def _keep_calls(run: Path) -> None:
+    """As a run that asks models writes them."""
+    log = CallLog(run / FILE, "all", lambda _: False)
+    for case in ("q1", "q2"):
+        request = {"model": "small", "messages": [{"role": "user", "content": "안녕"}]}
+        with asking_for(case), log.chat(Asked("generator", "local:small", request, case.encode())):
+            pass
+        log.end_case(case, is_whole=True)
+    log.close()
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -1,13 +1,7 @@
 """References to earlier runs: what they find, and what is said when they find nothing."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -177,32 +171,6 @@ def test_a_server_that_is_down(closed_port: int, tmp_path: Path, capsys: pytest.
     run_folder(Path("outputs/a"), ROWS)
     assert finder.find("latest:full_rag").label == "outputs/a"
     assert "the latest run in ./outputs is taken" in capsys.readouterr().err
-
-
-@pytest.fixture
-def mlflow_server(mlflow_store: str, closed_port: int, tmp_path: Path) -> Iterator[str]:
-    """A tracking server on loopback, with the store and the artifacts behind it."""
-    command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", mlflow_store, "--workers", "1"]
-    command += ["--artifacts-destination", str(tmp_path / "artifacts"), "--port", str(closed_port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    url = f"http://127.0.0.1:{closed_port}"
-    try:
-        _wait(url, process)
-        yield url
-    finally:
-        os.killpg(process.pid, 15)
-        process.wait(20)
-
-
-def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=1):
-                return
-        except OSError:
-            assert process.poll() is None, "the server ended"
-            time.sleep(0.1)
-    raise AssertionError("the server did not start")
 
 
 def test_from_a_server(mlflow_server: str, tmp_path: Path) -> None:
