@@ -1,12 +1,13 @@
 """Declarative experiments for retrieval-augmented generation and conversational memory.
 
-From Python: `runner.run`, `compare`, `score` and `evaluate` (see runner.api), which are read when they are first used.
+From Python: `runner.run`, `compare`, `score` and `evaluate`, which are read when they are first used
+(runner/commands/_api.py).
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runner.api import Cases, Comparison, Report, Run, Sweep, compare, evaluate, run, score
+    from runner.commands._api import Cases, Comparison, Report, Run, Sweep, compare, evaluate, run, score
 
 DISTRIBUTION = "runner-rag-experiments"  # what is installed; `runner` on the public index is another one
 __version__ = "0.1.0"
@@ -16,7 +17,7 @@ __all__ = ["Cases", "Comparison", "Report", "Run", "Sweep", "__version__", "comp
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'runner' has no attribute '{name}'")
-    from runner import api
+    from runner.commands import _api as api
 
     return getattr(api, name)
 

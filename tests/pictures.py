@@ -7,6 +7,7 @@ The runs are those of the first command. Pages are photographed by Chromium, whi
 
 from __future__ import annotations
 
+import contextlib
 import io
 import shutil
 import subprocess
@@ -37,7 +38,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         subprocess.run([sys.executable, "-m", "runner", *COMMAND], cwd=folder, check=True)
-        draw_terminal(folder / "first", DOCS / "first_command.svg")
+        with contextlib.chdir(folder):
+            draw_terminal(Path("first"), DOCS / "first_command.svg")
         if browser is None:
             sys.stderr.write(
                 f"report.png and mlflow.png stay as they are: none of {', '.join(BROWSERS)} is installed\n"
@@ -50,7 +52,7 @@ def main() -> int:
 
 def draw_terminal(sweep: Path, target: Path) -> None:
     console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True)
-    for part in report.sweep_panels(sweep, bold=True):
+    for part in report.brief_sweep(sweep, bold=True):
         console.print(part, markup=False, highlight=False)
     console.save_svg(str(target), title="python -m runner +experiment=full_rag k=3,5,10")
 

@@ -15,13 +15,16 @@ from runner.domains.traces.records import Trace, TraceScore
 from runner.domains.traces.scoring import dimensions_of, scored
 from runner.domains.traces.sums import sums
 from runner.errors import ConfigError, Problem
+from runner.llm.chosen import HEALTH, Chosen
 from runner.llm.health import check_health
+from runner.llm.votes import judge_missing
 from runner.metrics.judged import TRACE_METRICS
+from runner.metrics.metric import Metric
 from runner.metrics.profile import DEFAULT, Profile, ProfileChoice
 from runner.metrics.tool_use import METRICS as TOOL_METRICS
 from runner.metrics.tool_use import tool_use
 from runner.metrics.trace import DIMENSIONS, METRICS
-from runner.protocols import Judge, Workspace, can_judge, offered
+from runner.protocols import Judge, Scorer, Workspace, can_judge, offered
 from runner.records import CaseSet, Judgement, Judgements, Preparation, Scores, Timing
 from runner.system.stopwatch import stopwatch
 from runner.system.store import fingerprint
@@ -29,6 +32,7 @@ from runner.text.language import detect_language
 
 NAMES = tuple(metric.name for metric in METRICS)
 TOOL_NAMES = tuple(metric.name for metric in TOOL_METRICS)
+SHOWN = ("question", "answer", "trace")  # to rubrics of one's own: the objective, the result, the steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +85,6 @@ class TraceOutput:
 class TraceQuality:
     """One case is one trace. Novelty depends on the order of all traces, so it is computed before the first case."""
 
-    metrics = (*METRICS, *TOOL_METRICS, *TRACE_METRICS)
-
     pipeline = report.PIPELINE
     run_facts = staticmethod(report.run_facts)
     sections = staticmethod(report.sections)
@@ -98,6 +100,7 @@ class TraceQuality:
         novelty: Novelty,
         judge: Judge,
         judge_completion: bool = True,
+        metrics: dict[str, Scorer] | None = None,
     ) -> None:
         if not isinstance(dataset, Traces):
             raise ConfigError([Problem("dataset", "holds no traces; dataset=traces does")])
@@ -105,9 +108,17 @@ class TraceQuality:
             raise ConfigError([Problem("evaluation.profiles", f"the profile '{DEFAULT}' is missing")])
         self.dataset, self.profile, self.profiles, self.novelty = dataset, profile, profiles, novelty
         self.judge_, self.judge_completion = judge, judge_completion
+        self.chosen = Chosen(metrics, (), judge=judge, shown=SHOWN)
         self._traces: Sequence[Trace] = ()
         self._novelty: Mapping[str, float] = {}
         self._shares: Mapping[str, Timing] = {}
+
+    @property
+    def metrics(self) -> Sequence[Metric]:
+        return (*METRICS, *TOOL_METRICS, *TRACE_METRICS, *self.chosen.metrics)
+
+    def preflight(self) -> list[Problem]:
+        return list(self.chosen.problems())
 
     def load(self) -> CaseSet[TraceCase]:
         found = _Cases()
@@ -115,14 +126,19 @@ class TraceQuality:
         embedder = {"embedder": fingerprint(offered(self.novelty, "provenance"))}
         weights = {domain: self.profile.among(self.profiles, domain).weights for domain in sorted(found.domains)}
         identity = {**found.identity, **embedder, "trace_weights": fingerprint(weights)}
-        if self._is_judged:
+        if self._asks_judge:
             identity["judge"] = fingerprint(offered(self.judge_, "provenance"))
+        identity |= self.chosen.identity
         return CaseSet(found.cases, problems, identity)
 
     @property
     def idle(self) -> Sequence[str]:
         """A judge that cannot tell whether a task was done is not asked."""
-        return () if self._is_judged else ("judge",)
+        return () if self._asks_judge else ("judge",)
+
+    @property
+    def _asks_judge(self) -> bool:
+        return self._is_judged or bool(self.chosen.rubrics)
 
     @property
     def _is_judged(self) -> bool:
@@ -130,6 +146,7 @@ class TraceQuality:
 
     async def prepare(self, cases: Sequence[TraceCase], workspace: Workspace) -> Preparation:
         self._novelty = await self.novelty.of(self._traces, {case.id for case in cases}, workspace)
+        await self.chosen.prepare(cases, workspace)
         self._shares = dict(self.novelty.shares) if isinstance(self.novelty, Shared) else {}
         steps = sum(case.n_steps for case in cases)
         return Preparation({"traces": {"n": len(cases), "steps": steps, "order": self.novelty.order}})
@@ -145,17 +162,22 @@ class TraceQuality:
         return TraceOutput(case, trace, result, scores, timings)
 
     async def check_judge(self) -> Mapping[str, Any]:
-        if not (self._is_judged and offered(self.judge_, "health")):
+        if not (self._asks_judge and offered(self.judge_, "health")):
             return {}
-        return {"judge_health": await check_health(self.judge_, [completion_controls()])}
+        controls = [*([completion_controls()] if self._is_judged else []), *self.chosen.controls]
+        return {HEALTH: await check_health(self.judge_, controls), **self.chosen.unchecked_facts}
 
     async def judge(self, case: TraceCase, output: TraceOutput) -> Judgements:
-        return {RUBRIC: await self.judge_.judge(RUBRIC, fields_of(output.trace))} if self._is_judged else {}
+        judgements, shown = dict[str, Judgement](), _seen(output.trace)
+        await self.chosen.add_own(case, shown, judgements)
+        own = {RUBRIC: fields_of(output.trace)} if self._is_judged else {}
+        await judge_missing(self.judge_, {**own, **self.chosen.asked(shown)}, judgements)
+        return judgements
 
     def score(self, case: TraceCase, output: TraceOutput | None, judgements: Judgements) -> Scores:
         if output is None:
             names = (*NAMES, *(TOOL_NAMES if case.has_reference else ()), *([RUBRIC] if self._is_judged else []))
-            return Scores({}, unscored=names)
+            return self.chosen.scored(Scores({}, unscored=names), case, None, judgements)
         result = output.result
         dimensions = {name: getattr(result.dimensions, name) for name in DIMENSIONS}
         rule = {} if result.score is None else {"rule": "+".join(result.rules) or "none"}
@@ -163,7 +185,8 @@ class TraceQuality:
         expected = output.trace.expected_tools
         matches = {} if expected is None else tool_use(output.trace.calls, expected)
         judged, failed = self._judged(judgements)
-        return Scores({"score": result.score, **dimensions, **matches, **judged}, unscored=failed, labels=labels)
+        own = Scores({"score": result.score, **dimensions, **matches, **judged}, unscored=failed, labels=labels)
+        return self.chosen.scored(own, case, output, judgements, self.chosen.asked(_seen(output.trace)))
 
     def _judged(self, judgements: Judgements) -> tuple[dict[str, float | None], tuple[str, ...]]:
         """A failed judgement counts as 0 or not at all."""
@@ -179,6 +202,13 @@ class TraceQuality:
         if self.judge_completion and not self._is_judged:
             found["trace"] = {**found.get("trace", {}), "completion_not_judged": True}
         return found
+
+
+def _seen(trace: Trace) -> dict[str, Any]:
+    """What rubrics of one's own may see of a trace."""
+    fields = fields_of(trace)
+    shown = {"question": fields["objective"], "trace": fields["steps"], "language": fields["language"]}
+    return {**shown, **({"answer": fields["result"]} if fields["result"] else {})}
 
 
 class _Cases:

@@ -84,7 +84,7 @@ class Rubric:
         self,
         *,
         criteria: Texts,
-        fields: Annotated[list[Seen], Field(min_length=1)] = ["question", "answer"],  # noqa: B006 - never changed
+        fields: Annotated[list[Seen | Literal["reference"]], Field(min_length=1)] = ["question", "answer"],  # noqa: B006 - never changed
         mode: Mode = "score",
         scale: Annotated[list[float], Field(min_length=2, max_length=2)] = [0.0, 1.0],  # noqa: B006 - never changed
         better: Better = "higher",
@@ -97,7 +97,9 @@ class Rubric:
         main: bool = False,
     ) -> None:
         self.name = ""
-        self.criteria, self.fields, self.mode, self.scale = criteria, tuple(dict.fromkeys(fields)), mode, tuple(scale)
+        self.criteria, self.mode, self.scale = criteria, mode, tuple(scale)
+        named: list[Seen] = ["references" if name == "reference" else name for name in fields]
+        self.fields = tuple(dict.fromkeys(named))
         self.better, self.choices, self.unit = better, dict(choices or {}), unit
         self.examples, self.items = tuple(examples), tuple(controls)
         self.label, self.meaning, self.main = label, meaning or {}, main

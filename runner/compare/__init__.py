@@ -36,7 +36,7 @@ import runner
 
 
 class _Callable(ModuleType):
-    """`runner.compare(…)` is a function of runner.api, also once this package of the same name is loaded."""
+    """`runner.compare(…)` is a function of runner.commands._api, also once this package of the same name is loaded."""
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return runner.__getattr__("compare")(*arguments, **named)

@@ -53,9 +53,11 @@ def brief(run: RunFolder) -> list[RenderableType]:
     ]
 
 
-def brief_sweep(folder: Path) -> list[RenderableType]:
+def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableType]:
+    """`bold`: what stands out is bold, not marked; by default where stdout shows what is bold."""
     sweep = read_sweep(folder)
-    mark = "" if Console().color_system is not None else MARK
+    is_bold = Console().color_system is not None if bold is None else bold
+    mark = "" if is_bold else MARK
     leader = _leader(sweep)
     blocks: list[Block] = [runs(sweep, folder, errors=False, mark=mark)]
     blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]

@@ -298,7 +298,7 @@ class Retrieval:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
         is_open = not gold or not found.is_known  # nobody can tell whether retrieval lost it
-        if is_open and query.answerable and found.named is not None:
+        if is_open and query.answerable:
             return _unexplained(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,

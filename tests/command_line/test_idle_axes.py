@@ -17,7 +17,7 @@ def test_an_axis_that_changes_nothing_is_refused(
     assert capsys.readouterr().err == (
         "error: 1 problem in the configuration:\n"
         f"  {key}: full_rag does not use it, so its values change nothing; sweep one of "
-        "dataset, generator, judge, retriever, tokenizer, or an option\n"
+        "dataset, generator, judge, metric, retriever, system, tokenizer, or an option\n"
     )
     assert not Path("o").exists()
 

@@ -333,6 +333,18 @@ def test_a_copilot_takes_one_too(server: ModelsServer) -> None:
     assert read("a/summary.json")["metrics"]["conciseness"]["n_scored"] == 3
 
 
+def test_a_trace_is_judged_by_its_steps(server: ModelsServer, tmp_path: Path) -> None:
+    server.respond = lambda body: polite(body) if BY_CRITERIA.search(body["messages"][0]["content"]) else None
+    write_texts(tmp_path, {"mine/metric/tone.yaml": TONE.replace("[question, answer]", "[question, trace]")})
+    judge = ["judge=openai", "judge.model=local:small", f"provider.local.base_url={server.url}", "judge.health=false"]
+    own = ["+experiment=trace_quality", "--config-dir", "mine", "+metric=[tone]", "tracking=none", "sample=3"]
+    assert main([*own, *judge, "evaluation.judge_completion=false", "out=a"]) == 0
+    found = read("a/summary.json")["metrics"]
+    assert found["tone"]["n_scored"] == 3 and "score" in found and "task_completion" not in found
+    assert len(tones(server)) == server.count == 3
+    assert all('name="trace"' in body["messages"][1]["content"] for body in tones(server))
+
+
 def test_the_members_of_a_panel_that_can_judge_by_criteria(
     words: list[str], server: ModelsServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

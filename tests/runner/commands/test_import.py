@@ -97,7 +97,7 @@ def test_answers_alone_are_judged_by_what_is_known(capsys: pytest.CaptureFixture
     assert summary["metrics"].get("mean_faithfulness", {"n": 0})["n"] == 0
     rows = [json.loads(line) for line in Path("run/per_item.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["labels"].get("lost_at") for row in sorted(rows, key=lambda row: str(row["id"]), reverse=True)] == [
-        "refused_answerable",
+        "refused_unexplained",
         None,
     ]
 

@@ -156,7 +156,7 @@ LIGHT = """
 import sys
 before = set(sys.modules)
 import runner
-heavy = {"numpy", "pydantic", "hydra", "pandas", "mlflow", "runner.api", "yaml"} & (set(sys.modules) - before)
+heavy = {"numpy", "pydantic", "hydra", "pandas", "mlflow", "runner.commands._api", "yaml"} & (set(sys.modules) - before)
 assert not heavy, heavy
 assert {"run", "compare", "score", "evaluate"} <= set(dir(runner)) and callable(runner.run)
 import runner.run, runner.compare, runner.run.engine
@@ -164,7 +164,7 @@ assert callable(runner.run) and callable(runner.compare)
 from runner import Sweep, evaluate, run
 try:
     run("nothing_like_it")
-except runner.api.InputError as error:
+except runner.commands._api.InputError as error:
     print("fine")
 """
 
@@ -176,5 +176,5 @@ def test_the_import_is_light_and_packages_of_the_same_name_hide_nothing() -> Non
 
 def test_what_is_offered_is_documented() -> None:
     for name in set(runner.__all__) - {"__version__"}:
-        assert inspect.getdoc(getattr(runner.api, name)), name
-    assert set(runner.api.__all__) == set(runner.__all__) - {"__version__"}
+        assert inspect.getdoc(getattr(runner.commands._api, name)), name
+    assert set(runner.commands._api.__all__) == set(runner.__all__) - {"__version__"}
