@@ -130,3 +130,22 @@ def test_it_is_used_from_python(wheel: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     value, file = done.stdout.split()
     assert value == "1.0" and str(installed) in file
+
+
+def test_a_project_is_made_of_it_and_runs(wheel: Path, tmp_path: Path) -> None:
+    """The folder `conf` of the project hides nothing of the package of that name."""
+    installed = tmp_path / "installed"
+    zipfile.ZipFile(wheel).extractall(installed)
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    runner = [sys.executable, "-m", "runner"]
+    made = subprocess.run(
+        [*runner, "init", "mine", "--for", "endpoint"], cwd=tmp_path, env=environment, capture_output=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    words = ["--config-dir", "conf", "+experiment=mine", "tracking=none", "out=o"]
+    done = subprocess.run(
+        [*runner, *words], cwd=tmp_path / "mine", env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((tmp_path / "mine/o/summary.json").read_text(encoding="utf-8"))
+    assert summary["metrics"]["right"]["value"] == 1.0

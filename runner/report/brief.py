@@ -237,12 +237,13 @@ def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
 
 
 def _asked_again(run: Mapping[str, Any]) -> list[str]:
-    """The overrides of a run, without where its results went; none of one that a record was made of."""
+    """The words of a run, without where its results went; none of one that a record was made of."""
     if run.get("frozen"):
         return []
-    return [
-        each for each in run.get("overrides") or () if not each.lstrip("+").startswith(("out=", "case=", "compare="))
-    ]
+    folders = [word for folder in run.get("config_folders") or () for word in ("--config-dir", folder)]
+    words = run.get("overrides") or ()
+    kept = [word for word in words if not word.lstrip("+").startswith(("out=", "case=", "compare="))]
+    return [*folders, *kept] if kept else []
 
 
 def _command(*arguments: str) -> str:

@@ -102,6 +102,13 @@ def test_the_next_commands_of_a_run_ask_for_the_same_again(tmp_path: Path) -> No
     ]
 
 
+def test_they_name_the_configuration_that_the_run_had(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "r", ["below_k"], config_folders=["my conf"])
+    shown = "\n".join(str(line) for line in brief(open_run(folder)))
+    assert "python -m runner --config-dir 'my conf' +experiment=full_rag k=5 case=q-0" in shown
+    assert f"python -m runner --config-dir 'my conf' +experiment=full_rag k=5 compare={folder}" in shown
+
+
 def test_a_run_that_did_not_end_says_so_and_how_to_resume(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "r", ["none"], status="partial", error_message="stopped by Ctrl-C")
     text = " ".join(" ".join(lines_of(brief(open_run(folder)))).split())

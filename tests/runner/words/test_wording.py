@@ -24,6 +24,7 @@ OTHER_ROOMS = (
     "embed",
     "records",
     "import",
+    "init",
     "plan",
     "projection",
 )  # read alone, or with reports

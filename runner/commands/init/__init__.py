@@ -1,0 +1,147 @@
+"""Make the folder of a project: a configuration, questions, files for CI, and a README with the next commands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from runner import DISTRIBUTION
+from runner.commands import LANGUAGE, Command, Option, Place, one_of
+from runner.errors import InputError
+from runner.system import terminal
+from runner.system.writing import no_place_for_a_file, write_text
+from runner.words.wording import Wording, wording
+
+TEMPLATE = files("runner.commands.init") / "template"
+RUN = "python -m runner --config-dir conf +experiment=mine"
+FOR_ALL = {".gitignore": "gitignore", ".gitlab-ci.yml": "gitlab.yml", ".github/workflows/evaluate.yml": "github.yml"}
+TAKEN = 2  # the exit code where a file is there already
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`data`: files and folders of the template in each language; `code`: files in no language, by their place;
+    `second`: the command after the first run."""
+
+    data: tuple[str, ...]
+    second: str
+    code: Mapping[str, str]
+
+
+SERVICE = {"service.py": "service.py", "conf/system/mine.yaml": "system.yaml"}
+PROJECTS = {
+    "notes": Project(("notes", "questions.jsonl"), f"{RUN} retriever=keyword,hybrid", {}),
+    "corpus": Project(("corpus.jsonl", "questions.jsonl"), f"{RUN} k=1,3,5", {}),
+    "endpoint": Project(("corpus.jsonl", "questions.jsonl"), f"{RUN} system.repeats=3", SERVICE),
+    "logs": Project(("logs.csv",), "python -m runner labels outputs/first out=labels.csv n=5", {}),
+    "memory": Project(("conversations.yaml",), f"{RUN} memory=none,window,recursive_summary", {}),
+}
+COMMAND = Command(
+    "init",
+    (Place("folder", Path, default=Path()),),
+    (Option("for", "|".join(PROJECTS), one_of(*PROJECTS)), LANGUAGE),
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """2 where files of the project are there already; nothing is written then. Raises InputError for a folder that
+    cannot be."""
+    options = COMMAND.read(argv)
+    folder: Path = options.folder
+    language = options.language or "en"
+    say = wording(language, "init")
+    kind = vars(options)["for"] or "notes"
+    texts = {folder / place: text for place, text in project_files(kind, language).items()}
+    if taken := sorted(str(path) for path in {step for path in texts for step in _in_the_way(path, folder)}):
+        terminal.fail(say("taken", folder=folder, files=", ".join(taken)))
+        return TAKEN
+    if problem := no_place_for_a_file(folder / "README.md"):
+        raise InputError(f"FOLDER: {problem}")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    terminal.lines(*_shown(folder, kind, len(texts), others=vars(options)["for"] is None, say=say))
+    return 0
+
+
+def _in_the_way(path: Path, folder: Path) -> Iterator[Path]:
+    """The file itself where it is there, and what stands where one of its folders should be."""
+    if path.exists() or path.is_symlink():
+        yield path
+    for parent in path.parents:
+        if parent == folder:
+            return
+        if not parent.is_dir() and (parent.exists() or parent.is_symlink()):
+            yield parent
+
+
+def _shown(folder: Path, kind: str, n: int, *, others: bool, say: Wording) -> list[str]:
+    """What was made, the next commands and, where no kind was asked for, what else there is."""
+    enter = [] if folder == Path() else [f"cd {shlex.quote(str(folder))}"]
+    more = [f"  --for {name:<10} {say(f'for.{name}')}" for name in PROJECTS if name != kind]
+    return [
+        say("made", folder=folder, n=n, what=say(f"for.{kind}")),
+        "",
+        say("next"),
+        *(f"  {command}" for command in [*enter, *next_commands(kind)]),
+        *(["", say("others"), *more] if others else []),
+    ]
+
+
+def next_commands(kind: str) -> list[str]:
+    return [f"{RUN} out=outputs/first", PROJECTS[kind].second, "python -m runner results outputs/first"]
+
+
+def project_files(kind: str, language: str) -> dict[str, str]:
+    """Texts by their places in the folder of a project."""
+    project = PROJECTS[kind]
+    first, *_ = next_commands(kind)
+    names = {
+        "COMMAND": first,
+        "CHECK": f"{RUN} tracking=none out=outputs/ci junit=outputs/ci/junit.xml threshold.right=0.5",
+        "DISTRIBUTION": DISTRIBUTION,
+        "LANGUAGE": language,
+    }
+    own = {"conf/experiment/mine.yaml": f"{kind}.yaml"}
+    shared = {**FOR_ALL, **project.code}
+    return {
+        "README.md": _readme(kind, wording(language, "init")),
+        **{place: _filled(TEMPLATE / name, names) for place, name in own.items()},
+        **{place: _filled(TEMPLATE / "any" / name, names) for place, name in shared.items()},
+        **dict(_data(TEMPLATE / language, project.data)),
+    }
+
+
+def _filled(file: Traversable, names: Mapping[str, str]) -> str:
+    text = file.read_text(encoding="utf-8")
+    for name, value in names.items():
+        text = text.replace(f"<{name}>", value)
+    return text
+
+
+def _data(folder: Traversable, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        if (folder / name).is_dir():
+            notes = (file.name for file in (folder / name).iterdir())
+            yield from (
+                (f"{name}/{note}", (folder / name / note).read_text(encoding="utf-8")) for note in sorted(notes)
+            )
+        else:
+            yield name, (folder / name).read_text(encoding="utf-8")
+
+
+def _readme(kind: str, say: Wording) -> str:
+    first, second, third = next_commands(kind)
+    return say(
+        "readme",
+        what=say(f"for.{kind}"),
+        first=first,
+        second=second,
+        third=third,
+        learn=say(f"second.{kind}"),
+        yours="\n".join(f"- {line}" for line in say(f"yours.{kind}").splitlines()),
+    )
