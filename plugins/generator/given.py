@@ -1,4 +1,4 @@
-"""The answers that the queries file carries: evaluate what another system generated."""
+"""The answers that the queries file or the probes of a scenario file carry: evaluate what another system generated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ class GivenGenerator:
     async def generate(self, query: Query, contexts: Sequence[Context]) -> Answer:
         text = query.given.answer
         if text is None:
-            raise EvaluationError(
-                f"query {query.id}: answer: missing, and generator=given needs it in the queries file"
-            )
+            raise EvaluationError(_missing(query))
         return Answer(text, refused=not text.strip() or is_refusal(text, query.text), citations=citations(text))
+
+
+def _missing(query: Query) -> str:
+    if not query.from_memory:
+        return f"query {query.id}: answer: missing, and generator=given needs it in the queries file"
+    return (
+        f"probe {query.id}: answer: missing, and generator=given needs in it what the other system said "
+        "(only scenario=file has such probes); generator=extractive answers from what is remembered"
+    )

@@ -19,6 +19,7 @@ from runner.errors import EvaluationError, Problem, did_you_mean
 from runner.llm.endpoint import (
     Endpoint,
     EndpointLimits,
+    Received,
     Request,
     expression_problem,
     filled,
@@ -26,7 +27,9 @@ from runner.llm.endpoint import (
     found_by,
     placeholders,
 )
+from runner.llm.models import Models
 from runner.llm.settings import Address
+from runner.llm.toll import Toll
 
 KEPT = 4096  # sessions of which it is known what was said in them
 OF_SESSION = ("tenant", "session", "language")
@@ -73,7 +76,8 @@ class HttpMemory:
     What `read` finds: `memory` is a text or a list of texts, `entities` a list of {key, value}, `turns` a list of texts
     or of {text, id, said_at, speaker}, best first. `id` is that of the data set where it was sent with the turn: then
     recall can be measured. `settle_ms` is waited after the last turn before a question, for services that work on what
-    they were told after they have answered.
+    they were told after they have answered. Every request counts for `budget.requests`; that of a deletion does so with
+    the first turn of its session, so that a budget that is spent leaves no session there.
     """
 
     idle: ClassVar[tuple[str, ...]] = ("store", "summariser")  # parts that it takes and does not use
@@ -81,6 +85,7 @@ class HttpMemory:
     def __init__(
         self,
         *,
+        models: Models,
         store: MemoryStore,
         summariser: Summariser,
         url: Address,
@@ -94,6 +99,7 @@ class HttpMemory:
         self.sent: dict[str, Sent | Asked] = {"append": append, "read": read}
         self.sent |= {} if delete is None else {"delete": delete}
         self.endpoint = Endpoint("memory", url, **limits)
+        self._service = models.memory(url)
         self.n, self.settle_s = n, settle_ms / 1000
         self._sessions: OrderedDict[SessionKey, _Session] = OrderedDict()
 
@@ -125,8 +131,11 @@ class HttpMemory:
         number = session.n_turns + 1
         said = {name: getattr(turn, name) for name in ("user", "assistant", "speaker", "said_at", "id")}
         values = {**self._named(key, session), **said, "id": turn.id or f"turn-{number}", "number": number}
+        if "delete" in self.sent and not session.is_delete_paid:
+            await self._service.pay()
+            session.is_delete_paid = True
         started = time.perf_counter()
-        await self.endpoint.ask(self._request("append", values, key=secrets.token_hex(16)))
+        await self._ask(self._request("append", values, key=secrets.token_hex(16)))
         session.upkeep.appends_ms.append((time.perf_counter() - started) * 1000)
         session.n_turns, session.is_settled = number, False
         session.numbers[str(values["id"])] = number
@@ -134,7 +143,9 @@ class HttpMemory:
     async def read(self, key: SessionKey, question: str) -> Remembered:
         session = self._of(key)
         values = {**self._named(key, session), "question": question, "n": self.n}
-        reply = await self.endpoint.ask(self._request("read", values))
+        reply = await self._ask(self._request("read", values))
+        if (made_up := self._service.made_up()) is not None:
+            return Remembered(made_up)
         texts = self._found("memory", reply)
         return Remembered(
             memory="\n".join(_text("memory", each) for each in (texts if isinstance(texts, list) else [texts or ""])),
@@ -145,15 +156,16 @@ class HttpMemory:
     async def update(self, key: SessionKey) -> None:
         """Nothing is known of what the service does meanwhile."""
         session = self._of(key)
-        if not session.is_settled and self.settle_s:
+        if not session.is_settled and self.settle_s and not self._service.is_rehearsed:
             await asyncio.sleep(self.settle_s)
         session.is_settled = True
 
     async def delete(self, key: SessionKey) -> None:
         session = self._sessions.pop(key, None)
         if "delete" in self.sent:
-            values = self._named(key, session or _Session())
-            await self.endpoint.ask(self._request("delete", values), missing_is_fine=True)
+            session = session or _Session()
+            request = self._request("delete", self._named(key, session))
+            await self._ask(request, missing_is_fine=True, is_paid=session.is_delete_paid)
 
     async def inspect(self, key: SessionKey) -> SessionState:
         return SessionState()
@@ -169,6 +181,12 @@ class HttpMemory:
         if len(self._sessions) > KEPT:
             self._sessions.popitem(last=False)
         return session
+
+    async def _ask(self, request: Request, *, missing_is_fine: bool = False, is_paid: bool = False) -> Any:
+        async def send(toll: Toll | None) -> Received:
+            return await self.endpoint.exchange(request, toll, missing_is_fine=missing_is_fine)
+
+        return await self._service.ask(send, is_paid=is_paid)
 
     def _named(self, key: SessionKey, session: _Session) -> dict[str, Any]:
         return {"tenant": key.tenant, "session": key.session, "language": session.language}
@@ -198,6 +216,7 @@ class _Session:
         self.language = ""
         self.n_turns = 0
         self.is_settled = True
+        self.is_delete_paid = False
         self.numbers: dict[str, int] = {}
         self.upkeep = Upkeep()
 

@@ -32,7 +32,7 @@ from runner.metrics import paired
 from runner.metrics.catalogue import built_in
 
 Status = Literal["passed", "fired", "not_evaluated", "not_comparable"]
-NO_METRIC = "; choose rules that fit, or none: --rules none, regression=none"
+NO_METRIC = ", so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regression=none"
 MAIN = "main"  # in place of a metric: every main metric
 ROUNDING = 1e-9  # a loss of exactly the margin does not fire
 

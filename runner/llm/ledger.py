@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from runner.errors import BudgetSpentError, InputError
-from runner.llm.messages import Usage
+from runner.llm.messages import SERVICES, Usage
 from runner.llm.presence import Presence, is_present
 from runner.llm.settings import Budget
 from runner.system import terminal
@@ -44,6 +44,7 @@ ADD = (
 )
 BEGIN = "INSERT INTO sweep VALUES (0, ?, ?) ON CONFLICT DO UPDATE SET begun_at = "
 FLUSH_S = 1.0
+_SERVICES = ", ".join(f"'{role}'" for role in sorted(SERVICES))
 
 Source = Literal["live", "cached", "unanswered"]
 
@@ -238,7 +239,7 @@ class Ledger:
     def _over(self, rows: sqlite3.Connection, most: Cost, minutes: float) -> str:
         """Which limit one more request might pass, in words; empty when none."""
         sums = "COUNT(*), TOTAL(input_tokens + output_tokens), TOTAL(nano_usd)"
-        models = "TOTAL(CASE WHEN role = 'system' THEN 0 ELSE unpriced END)"  # what a system costs is for it to say
+        models = f"TOTAL(CASE WHEN role IN ({_SERVICES}) THEN 0 ELSE unpriced END)"
         spent = f"SELECT TOTAL(requests), {sums}, {models} FROM spent WHERE source != 'cached'"  # noqa: S608
         requests, _, tokens, nano_usd, unpriced = rows.execute(spent).fetchone()
         n_held, tokens_held, nano_held = rows.execute(f"SELECT {sums} FROM reserved").fetchone()  # noqa: S608

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Role = Literal[
-    "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset", "system"
+    "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset", "system", "memory"
 ]  # on whose behalf
+SERVICES: frozenset[Role] = frozenset({"system", "memory"})  # no models: what they cost is for them to say
 
 
 @dataclass(frozen=True, slots=True)

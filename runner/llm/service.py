@@ -40,6 +40,7 @@ from runner.words.wording import Wording, wording
 
 HOPELESS = 8  # questions in a row without a reply that can be used, after which the system is taken for broken
 KEYS = 20  # of a reply that are shown
+UNPRICED = Cost(Usage(), None)
 MOST = 10**9  # tokens, or USD, of one question
 # `docs[].meta.id`, whose entries without an id JMESPath leaves out; `docs[].[meta.id]` has them.
 PROJECTION = re.compile(r'(?P<entries>.+\[(?:\*?|\?.*)\])\.(?P<field>[\w."-]+)')
@@ -155,7 +156,7 @@ class Service:
         return reply
 
     async def _fetch(self, key: bytes, send: Send, form: ReplyForm) -> ChatReply:
-        toll = Toll(self._door.ledger, self._account, Cost(Usage(), None))
+        toll = Toll(self._door.ledger, self._account, UNPRICED)
         received = await send(toll, hashlib.sha256(key).hexdigest()[:32])
         cost = form.cost(received.content)
         text = redacted_bytes(orjson.dumps(received.content)).decode()
@@ -202,6 +203,64 @@ class Service:
         rehearsal.n_made_up += 1
         filler = f"{zlib.crc32(key):08x} [1]" + " word" * rehearsal.reply_tokens
         return SystemReply(filler, (NamedContext(text=filler),))
+
+
+class Unstored:
+    """A service whose replies depend on all that it got before: each request is sent, and counts, and none is stored.
+    What it costs is for it to say."""
+
+    def __init__(self, door: Door, name: str, role: Role) -> None:
+        self.name, self.role = str(marked(name)), role
+        self._door = door
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Unstored:
+        """Itself: a copy of what asks a service goes through the same door."""
+        return self
+
+    async def ask(self, send: Callable[[Toll | None], Awaitable[Received]], *, is_paid: bool = False) -> Any:
+        """The content of the reply; None in a plan, which counts requests and sends none. `is_paid`: by `pay`, so that
+        no budget is in its way; further attempts do not count then. Raises what `send` raises, and BudgetSpentError."""
+        if self._door.rehearsal is not None:
+            if not is_paid:
+                self._expect(self._door.rehearsal)
+            return None
+        with self._door.under_way(f"{self.role} {self.name}"):
+            if is_paid:
+                return (await send(None)).content
+            toll = self._toll()
+            received = await send(toll)
+            toll.pay(UNPRICED, received.attempts - 1)
+            return received.content
+
+    async def pay(self) -> None:
+        """For a request that has to be sent later, whatever is left of the budget then."""
+        if self._door.rehearsal is not None:
+            self._expect(self._door.rehearsal)
+        else:
+            toll = self._toll()
+            await toll.enter()
+            toll.pay(UNPRICED, 0)
+
+    @property
+    def is_rehearsed(self) -> bool:
+        return self._door.rehearsal is not None
+
+    def made_up(self) -> str | None:
+        """What a reply is taken to say in a plan; None where requests are sent."""
+        if (rehearsal := self._door.rehearsal) is None:
+            return None
+        rehearsal.n_made_up += 1
+        return " ".join(["word"] * rehearsal.reply_tokens)
+
+    def _expect(self, rehearsal: Rehearsal) -> None:
+        rehearsal.expected[self._account].send(Usage(), 0)
+
+    @property
+    def _account(self) -> Account:
+        return Account(self._door.cell, self.role, self.name)
+
+    def _toll(self) -> Toll:
+        return Toll(self._door.ledger, self._account, UNPRICED)
 
 
 def _content(reply: ChatReply) -> Any:

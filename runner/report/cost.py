@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runner.llm.messages import SERVICES
 from runner.report import usage
 from runner.report.blocks import Cell, Note, Section, Table, section
 from runner.report.document import Document
@@ -44,10 +45,11 @@ def _of_a_case(document: Document) -> list[str]:
 def _prices(document: Document, uses: list[Use]) -> list[str]:
     """Of when the prices are, and which are missing."""
     say = document.say
-    unpriced = usage.total(part for use in uses for part in (use.live, use.cached)).unpriced
+    models = [use for use in uses if use.role not in SERVICES]  # no setting gives those a price
+    unpriced = usage.total(part for use in models for part in (use.live, use.cached)).unpriced
     dates = [
         say("cost.price", provider=provider, date=date)
-        for provider, date in usage.price_dates(document.run, {use.model for use in uses} - {*unpriced})
+        for provider, date in usage.price_dates(document.run, {use.model for use in models} - {*unpriced})
     ]
     sentences = [say("cost.prices", providers=", ".join(dates))] if dates else []
     return sentences + ([say("cost.unpriced", models=", ".join(unpriced))] if unpriced else [])

@@ -9,7 +9,7 @@ from typing import Any
 
 from runner.words.wording import Wording
 
-ROLES = ("system", "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset")
+ROLES = ("system", "memory", "generator", "judge", "summariser", "reranker", "agent", "embedder", "testset")
 
 
 @dataclass(frozen=True, slots=True)

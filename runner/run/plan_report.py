@@ -61,8 +61,9 @@ def cost_line(planned: Planned, language: str) -> str:
         return say("nothing")
     if not total.live:
         return say("none", stored=f"{saved:,}")
+    services = list(_to_services(planned, say))
     if not planned.live:
-        line = _questions(planned, say) + say("takes", time=_duration(planned.seconds, say))
+        line = "; ".join(services) + say("takes", time=_duration(planned.seconds, say))
         return f"{line}; {_saved(total, say)}" if saved else line
     line = say(
         "line",
@@ -72,13 +73,15 @@ def cost_line(planned: Planned, language: str) -> str:
         usd=usd(total.nano_usd, say),
         time=_duration(planned.seconds, say),
     )
-    parts = [line, *([_questions(planned, say)] if planned.asked else []), *([_saved(total, say)] if saved else [])]
-    return "; ".join(parts)
+    return "; ".join([line, *services, *([_saved(total, say)] if saved else [])])
 
 
-def _questions(planned: Planned, say: Wording) -> str:
-    """To running systems, of which nobody knows what they cost."""
-    return say("system", asked=f"{planned.asked.total():,}", systems=_counts(planned.asked))
+def _to_services(planned: Planned, say: Wording) -> Iterator[str]:
+    """To what is no model, of which nobody knows what it costs."""
+    if planned.asked:
+        yield say("system", asked=f"{planned.asked.total():,}", systems=_counts(planned.asked))
+    if planned.remembered:
+        yield say("memory", requests=f"{planned.remembered.total():,}", services=_counts(planned.remembered))
 
 
 def _saved(total: Expected, say: Wording) -> str:

@@ -15,6 +15,7 @@ from runner.config.compose import Cell
 from runner.config.options import options_of
 from runner.errors import ComponentError, RunnerError, StopRunError
 from runner.llm.ledger import Account
+from runner.llm.messages import SERVICES
 from runner.llm.models import Models, models_among
 from runner.llm.projection import Projection
 from runner.llm.rehearsal import Expected, Rehearsal
@@ -70,12 +71,17 @@ class Planned:
     @property
     def live(self) -> Counter[str]:
         """Requests to be sent, by model."""
-        return self._live(lambda account: account.role != "system")
+        return self._live(lambda account: account.role not in SERVICES)
 
     @property
     def asked(self) -> Counter[str]:
         """Questions to be put to running systems, by their names."""
         return self._live(lambda account: account.role == "system")
+
+    @property
+    def remembered(self) -> Counter[str]:
+        """Requests to be sent to memories of other systems, by their addresses."""
+        return self._live(lambda account: account.role == "memory")
 
     def _live(self, is_counted: Callable[[Account], bool]) -> Counter[str]:
         counts: Counter[str] = Counter()

@@ -1,11 +1,96 @@
-"""The memory of another system that dies in the middle of a run, and is there again."""
+"""The memory of another system: it dies in the middle of a run and is there again, is planned, and has a budget."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import read, rows
-from tests.services.memory_server import memory_process
+from tests.services.memory_server import MemoryServer, memory_process, serving_memories
 from tests.services.ports import free_port
+from tests.small_data import write_jsonl
+
+
+@pytest.fixture
+def server() -> Iterator[MemoryServer]:
+    with serving_memories() as server:
+        yield server
+
+
+@pytest.fixture
+def words(server: MemoryServer, empty_folder: Path) -> list[str]:
+    """Two conversations with two probes each: of two turns each the first is asked about after the first, too."""
+    turns = [{"user": "My budget is $5,000."}, {"user": "My cat is called Tom."}]
+    probes = [
+        {"id": "early", "question": "What is my budget?", "after_turn": 1, "answers": ["$5,000"]},
+        {"id": "late", "question": "What is my cat called?", "after_turn": 2, "answers": ["Tom"]},
+    ]
+    told = {"language": "en", "turns": turns, "probes": probes}
+    write_jsonl(Path("s.jsonl"), [{"id": id, **told} for id in ("c1", "c2")])
+    scenario = ["scenario=file", "scenario.path=s.jsonl", "memory=http", f"memory.url={server.url}"]
+    return ["+experiment=memory", *scenario, "tracking=none", "format=json", "max_concurrency=1", "out=o"]
+
+
+def methods(server: MemoryServer) -> Counter[str]:
+    return Counter(f"{method} {path.partition('?')[0]}" for method, path, _ in server.requests)
+
+
+def test_a_plan_counts_what_the_memory_is_asked_and_sends_nothing(
+    server: MemoryServer, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *words]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert (
+        f"10 requests to memory services ({server.url}: 10), which may cost something of their own, about 15 s" in told
+    )
+    assert "requests to models" not in told and server.requests == []
+    assert main([*words, "format=md"]) == 0
+    assert methods(server) == {"POST /memories": 4, "POST /search": 4, "DELETE /memories": 2}
+    said = capsys.readouterr().err
+    assert f"10 requests to memory services ({server.url}: 10)" in said  # before the first of them
+    used = read("o/summary.json")["timing"]["usage"]["memory"][server.url]
+    assert (used["live"]["requests"], used["live"]["usd"], used["cached"]["requests"]) == (10, None, 0)
+    assert read("o/run.json")["models"] == {"memory": [server.url]}
+    report = Path("o/summary.md").read_text("utf-8")
+    assert f"| memory service | {server.url} | 10 |" in report and "usd_per_million" not in report
+
+
+def test_a_plan_is_told_in_korean(server: MemoryServer, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *words, "report.language=ko", "memory.delete=null"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"메모리 서비스에 보낼 요청 8건({server.url}: 8), 서비스 자체의 비용은 제외" in told
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 7])
+def test_a_budget_of_requests_holds_and_leaves_no_session_there(
+    server: MemoryServer, words: list[str], capsys: pytest.CaptureFixture[str], limit: int
+) -> None:
+    """The deletion of a session is paid with its first turn."""
+    assert main([*words, f"budget.requests={limit}"]) == 3
+    assert f"budget.requests={limit} is spent" in capsys.readouterr().err
+    assert len(server.requests) <= limit
+    assert not any(server.sessions.values())
+
+
+def test_a_budget_that_is_enough(server: MemoryServer, words: list[str]) -> None:
+    assert main([*words, "budget.requests=10", "budget.usd=1"]) == 0  # what the service costs is for it to say
+    assert len(server.requests) == 10
+
+
+def test_attempts_count_for_the_budget(
+    server: MemoryServer, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.faults.extend([(503, {}), (503, {})])
+    assert main([*words, "budget.requests=11"]) == 3
+    assert "budget.requests=11 is spent (11 used)" in capsys.readouterr().err
+    assert len(server.requests) <= 11
+
+
+def test_stored_replies_of_models_are_no_reason_not_to_ask_a_memory(server: MemoryServer, words: list[str]) -> None:
+    assert main([*words, "cache=replay"]) == 0
+    assert len(server.requests) == 10
 
 
 def test_a_service_that_dies_and_comes_back(capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,6 +124,24 @@ def test_two_deployments_are_compared(service: RagService, capsys: pytest.Captur
     assert "−0.750 ▼" in shown
 
 
+def test_a_rule_on_what_needs_contexts_where_a_system_says_none(
+    service: RagService, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What the candidate lost is an error; what it has beyond the baseline is not evaluated."""
+    silent = ["system.contexts=null", "system.ids=null", "system.scores=null"]
+    assert main([*words, *http(service), "out=full", "format=json"]) == 0
+    assert main([*words, *http(service), *silent, "out=silent", "format=json"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "full", "silent", "--out", "c"]) == 1
+    assert (
+        "error: regression.rules.1: the candidate has no metric 'mean_faithfulness', which the baseline has, so that "
+        "the rule cannot be evaluated; choose rules that fit, or none: --rules none, regression=none\n"
+    ) in capsys.readouterr().err
+    assert main(["compare", "full", "silent", "--rules", "none", "--out", "d"]) == 0
+    assert main(["compare", "silent", "full", "--out", "e"]) == 0
+    assert "Not evaluated: Faithfulness, Recall@5." in capsys.readouterr().out
+
+
 def test_a_field_of_the_body_is_swept(service: RagService, words: list[str]) -> None:
     assert main([*words, *http(service), "system.fields.top_k=1,2", "out=s", "format=json"]) == 0
     assert [summary(f"s/{cell}")["metrics"]["precision_at_1"]["value"] for cell in (0, 1)] == [1.0, 1.0]

@@ -9,6 +9,7 @@ import pytest
 from runner.cli import main
 from runner.domains.memory.embedded_server import acquire, release
 from tests.command_line.result_files import summary
+from tests.small_data import write_jsonl
 
 RUN = ["+experiment=trace_quality", "tracking=none"]
 PROFILES = ["default", "finance", "code", "medical", "customer_service"]
@@ -97,6 +98,47 @@ def test_an_agent_that_got_worse_is_a_regression_where_mistakes_weigh_most() -> 
     assert found[("score", "finance")] == "fired"
     assert found[("score",)] == found[("outcome",)] == found[("score", "code")] == "passed"
     assert main([*words, "out=c", "compare=b", "fail_on_regression=true"]) == 0
+
+
+def test_an_agent_that_calls_other_tools_is_a_regression_where_a_rule_is_about_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A match is better when higher, redundant calls when lower: the rules need no direction."""
+    words = [*RUN, "dataset.traces=calls.jsonl", "format=json"]
+    calls("search", "book")
+    assert main([*words, "out=a"]) == 0
+    calls("search", "search", "book")
+    rules = [
+        f"regression.rules=[{{metric: {name}, margin: 0.5}}]"
+        for name in ("tool_match_strict", "redundant_calls", "tool_match_superset")
+    ]
+    codes = []
+    for number, rule in enumerate(rules):
+        codes.append(main([*words, rule, "compare=a", "fail_on_regression=true", f"out=b{number}"]))
+        (found,) = json.loads(Path(f"b{number}/compare.json").read_text("utf-8"))["gate"]["rules"]
+        assert found["status"] == ("fired" if codes[-1] else "passed")
+    assert codes == [4, 4, 0]  # every expected call is still made
+    assert main(["compare", "b0", "a", "--rules", "trace_quality", "--fail-on-regression", "--out", "c"]) == 0
+    misspelt = "regression.rules=[{metric: redundant_call, margin: 0}]"
+    assert main([*words, misspelt, "compare=a", "out=d"]) == 1
+    assert "no metric 'redundant_call'; did you mean 'redundant_calls'?" in capsys.readouterr().err
+
+
+def calls(*names: str) -> None:
+    """Four traces that should search and then book, and call what is given."""
+    steps = [{"type": "tool_call", "tool": {"name": name}, "arguments": {}} for name in names]
+    lines = [
+        {
+            "id": f"t{number}",
+            "metadata": {"task_domain": "code", "success": True},
+            "task": {"objective": "Book a room"},
+            "steps": steps,
+            "expected_tools": ["search", "book"],
+            "outcome": {"confidence": 0.9},
+        }
+        for number in range(4)
+    ]
+    write_jsonl(Path("calls.jsonl"), lines)
 
 
 def test_novelty_by_time() -> None:

@@ -23,3 +23,13 @@ async def test_a_missing_answer_names_query_and_field():
     with pytest.raises(EvaluationError) as raised:
         await GivenGenerator().generate(query(None), [])
     assert str(raised.value) == "query q7: answer: missing, and generator=given needs it in the queries file"
+
+
+async def test_a_probe_without_an_answer_is_no_query_of_a_queries_file():
+    probe = Query("c1/p1", "How long do refunds take?", True, {}, given=Given(), from_memory=True)
+    with pytest.raises(EvaluationError) as raised:
+        await GivenGenerator().generate(probe, [])
+    assert str(raised.value) == (
+        "probe c1/p1: answer: missing, and generator=given needs in it what the other system said (only scenario=file "
+        "has such probes); generator=extractive answers from what is remembered"
+    )

@@ -15,10 +15,12 @@ from runner.domains.memory.records import ChatTurn, Entity, Remembered, SessionK
 from runner.errors import EvaluationError, InputError, StopRunError
 from runner.system.redaction import redacted
 from tests.plugins.memory.summarisers import ListingSummariser
+from tests.plugins.system.asking import door
 from tests.services.memory_server import MemoryServer, serving_memories
 
 KEY, OTHER = SessionKey("acme", "conv/1"), SessionKey("globex", "conv/1")
 CONF = yaml.safe_load(Path("conf/memory/http.yaml").read_text("utf-8"))
+NOT_WRITTEN = Path("cache")  # nothing of a memory is stored
 SECRET = "k3y-0f-th3-t3sts-4711"
 
 
@@ -37,10 +39,10 @@ def server(started: MemoryServer) -> MemoryServer:
 
 
 def memory(server: MemoryServer | str, **settings: Any) -> HttpMemory:
-    given = {name: value for name, value in CONF.items() if name not in ("defaults", "_target_")}
+    given = {name: value for name, value in CONF.items() if name not in ("defaults", "_target_", "models")}
     url = server if isinstance(server, str) else server.url
     parts = {"store": LocalStore(), "summariser": ListingSummariser()}
-    return HttpMemory(**{**given, **parts, "url": url, "retries": 1, **settings})
+    return HttpMemory(**{**given, "models": door(NOT_WRITTEN), **parts, "url": url, "retries": 1, **settings})
 
 
 async def test_turns_are_told_asked_for_and_forgotten(server: MemoryServer) -> None:

@@ -185,3 +185,23 @@ def test_expected_tools_reach_the_report_and_the_snapshot(
     assert summary["metrics"]["tool_match_strict"]["n"] == 2
     assert "Tool Match, strict" in (tmp_path / "o" / "summary.md").read_text(encoding="utf-8")
     assert "tool_match_strict" in (tmp_path / "o" / "snapshot.json").read_text(encoding="utf-8")
+
+
+def test_parts_that_are_left_out_are_told_and_many_of_them_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first five are named."""
+    pictured = {"role": "user", "content": [{"type": "text", "text": "What is it?"}, {"type": "input_image"}]}
+    write_jsonl(tmp_path / "logs.jsonl", [{"messages": [pictured, TALK[1]], "success": True}] * 7)
+    logs, out = str(tmp_path / "logs.jsonl"), tmp_path / "traces.jsonl"
+    assert main(["traces", logs, str(out)]) == 0
+    left_out = [line for line in capsys.readouterr().err.splitlines() if "left out" in line or "more parts" in line]
+    assert left_out == [
+        *(
+            f"{logs}:{line}: messages[0].content[1]: a part of type input_image is left out: there is no text to read "
+            "in it"
+            for line in range(1, 6)
+        ),
+        "and 2 more parts like these",
+    ]
+    assert len(out.read_text("utf-8").splitlines()) == 7

@@ -152,7 +152,7 @@ def test_a_misspelt_metric_is_an_error() -> None:
     baseline = run(HALF)
     candidate = snapshot(cases(IDS, {"recall_at_k": HALF}))
     with pytest.raises(
-        InputError, match=r"which the baseline has; choose rules that fit, or none: --rules none, regre"
+        InputError, match=r"so that the rule cannot be evaluated; choose rules that fit, or none: --rules none, regre"
     ):
         gate([rule()], baseline, candidate)
 
