@@ -69,10 +69,6 @@ WORDS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         ["scale=", "threshold=", "ratings=", "run=", "sample=", "out=", "report.language=", "case=", "judge="],
     ),
     "plan": (["+experiment=full_rag", *QUICK], ["k=", "sample=", "budget.usd=", "dataset=", "cutoffs=", "case="]),
-    "embed": (
-        ["--dry-run", "dataset=vault", "dataset.notes=notes", "retriever=semantic"],
-        ["k=", "dataset=", "dataset.notes=", "embedder=", "retriever=", "language=", "out="],
-    ),
     "init": (["new"], ["--for=", "--language=", ""]),
     "snapshot": (["run"], [""]),
     "clean": (["--dry-run"], ["--idle=", "--tenant=", "memory.store.url=", "memory.store.ttl_hours="]),
