@@ -1,5 +1,6 @@
 """A metric that somebody wrote as one YAML: judged by a model, compared, gated, swept, tracked, calibrated."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -165,6 +166,25 @@ def test_it_is_calibrated_against_people(
     Path("mine/metric/tone.yaml").write_text(TONE.replace("is polite.", "is polite and warm."), "utf-8")
     assert main(["calibrate", "labels.jsonl", "scale=1,5", "ratings=tone", *judge, "out=d"]) == 0
     assert len(tones(server)) == asked + 3
+
+
+def test_it_is_calibrated_against_labels_that_were_made_of_a_run(words: list[str], tmp_path: Path) -> None:
+    """`labels` writes the sheet, a person fills it, `calibrate` reads it back."""
+    assert main([*words, "out=a"]) == 0
+    assert main(["labels", "a", "out=sheet.csv", "n=6", "rubric=tone"]) == 0
+    with Path("sheet.csv").open(encoding="utf-8-sig", newline="") as sheet:
+        rows = list(csv.DictReader(sheet))
+    for row in rows:
+        row["rating"] = "1" if RUDE.search(row["answer"]) else "5"
+    with Path("sheet.csv").open("w", encoding="utf-8-sig", newline="") as sheet:
+        written = csv.DictWriter(sheet, rows[0])
+        written.writeheader()
+        written.writerows(rows)
+    judge = [word for word in words if word.startswith(("judge", "provider", "tracking"))]
+    own = ["--config-dir", "mine", "+metric=[tone]", "ratings=tone", "scale=1,5"]
+    assert main(["calibrate", "sheet.csv", "run=a", *own, *judge, "out=c"]) == 0
+    found = read("c/calibration.json")["rubrics"]["tone"]
+    assert (found["n_judged"], found["kappa"]) == (6, 1.0)
 
 
 # --- bad input ----------------------------------------------------------------------------------------
