@@ -92,6 +92,17 @@ def no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, "_known", redaction._Known())
 
 
+@pytest.fixture(autouse=True)
+def modules_of_the_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a test imported from a folder of its own is not there for the next one that names a module so."""
+    before = set(sys.modules)
+    yield
+    folder = str(tmp_path_factory.getbasetemp())
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
+            del sys.modules[name]
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_network_beyond_loopback() -> Iterator[None]:
     """Sockets of this process reach loopback addresses and Unix sockets only."""

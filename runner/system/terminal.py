@@ -7,7 +7,6 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.system.redaction import redacted
@@ -85,8 +84,9 @@ def console(*, stderr: bool = False) -> Console:
 
 def _nobody_reads() -> None:
     """`… | head` has read enough: what is shown goes nowhere from here on, and the run ends as it would."""
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def show(*renderables: Any) -> None:

@@ -393,7 +393,9 @@ async def test_the_memory_of_another_system(
 
 async def test_no_answer_where_one_is_needed_and_no_turn_from_after_the_probe(tmp_path: Path) -> None:
     missing = talk("a", probes=(Probe("p", "?", 1, given=GivenBySystem(contexts=())),))
-    with pytest.raises(EvaluationError, match="talk/p: answer: missing, and generator=given needs it"):
+    with pytest.raises(
+        EvaluationError, match="talk/p: answer: missing, and generator=given needs in it what the other system said"
+    ):
         await scored(evaluation(missing, generator=GivenGenerator()), tmp_path)
     late = talk("a", "b", probes=(Probe("p", "?", 1, given=GivenBySystem(contexts=(Context("t2", "b"),), answer="b")),))
     with pytest.raises(EvaluationError, match="the memory shows turn 2 to a probe after turn 1"):
