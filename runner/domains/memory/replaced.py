@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from runner.domains.memory.extraction.digest import outdated
 from runner.domains.memory.recall import is_question
 from runner.domains.memory.records import ChatTurn, SessionState
 from runner.text.negation import denied
@@ -20,8 +21,11 @@ def still_true(found: Sequence[ChatTurn], state: SessionState, recent: Sequence[
     in one of the `recent` turns, or in a newer one of `found`. A summary holds what was said last, so a turn that it
     holds itself is not replaced by it."""
     later = [*split_sentences(state.memory), *(f"{entity.key}: {entity.value}" for entity in state.entities)]
+    ended = outdated(sorted({*found, *recent}, key=lambda turn: turn.number), None)
     kept = []
     for turn in found:
+        if turn.number in ended:
+            continue
         newer = (other for other in (*found, *recent) if other.number > turn.number)
         sentences = [*later, *(each for other in newer for each in split_sentences(other.user))]
         if not any(_is_replaced(each, sentences) for each in split_sentences(turn.user)):
