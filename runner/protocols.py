@@ -261,11 +261,11 @@ class Dataset(Protocol):
 
 
 class Chunker(Protocol):
-    """Cuts documents into the chunks that are indexed.
+    r"""Cuts documents into the chunks that are indexed.
 
     class Lines:
         def passages(self, text: str) -> Sequence[Passage]:
-            return [Passage(found.start(), found.end(), ()) for found in re.finditer(r"\\S.*", text)]
+            return [Passage(found.start(), found.end(), ()) for found in re.finditer(r"\S.*", text)]
     """
 
     def passages(self, text: str) -> Sequence[Passage]:

@@ -58,7 +58,7 @@ DESCRIPTIONS: Mapping[str, Mapping[Language, str]] = {
 }
 
 
-class Verdict(BaseModel):
+class Verdict(BaseModel):  # noqa: D101 - the model would read it
     sufficient: bool
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
     missing: list[str] = []

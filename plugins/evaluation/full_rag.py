@@ -77,6 +77,8 @@ class RequireSettings(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RagOutput:
+    """What one case gave: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
+
     found: Retrieved
     answer: Answer
     generation: Timing | None  # None: nothing was generated

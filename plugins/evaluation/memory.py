@@ -64,6 +64,8 @@ SHOWN = ("question", "answer", "references", "memory", "entities")  # to rubrics
 
 @dataclass(frozen=True, slots=True)
 class MemoryOutput:
+    """What one probe gave: the memory it saw, the context built from it, and the answer."""
+
     seen: Seen
     moment: Moment
     context: BuiltContext

@@ -212,6 +212,8 @@ def share(*, above_zero: bool = False) -> Callable[[str], float]:
 
 
 def one_of(*names: str) -> Callable[[str], str]:
+    """A reader of an option that takes one of these words; it raises ValueError for any other."""
+
     def read(text: str) -> str:
         if text not in names:
             raise ValueError(f"expected {', '.join(names[:-1])} or {names[-1]}")

@@ -383,6 +383,7 @@ def evaluate(
             without a model.
         concurrency: questions in flight.
         out: the folder of the run, which is kept; default: one that goes with the report.
+        quiet: nothing of the run is printed.
 
     Raises InputError for wrong cases and for names of metrics that there are none of.
     """

@@ -64,6 +64,8 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
+    """What became of each rule of `regression`, and of each case that must not break."""
+
     rules: Sequence[RuleResult]
     cases: Sequence[CaseResult]
 

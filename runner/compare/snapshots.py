@@ -63,6 +63,8 @@ class Cases:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
+    """A run as comparison reads it: settings, identities, aggregates, and per-case values without texts."""
+
     run: Mapping[str, Any]
     config: Mapping[str, Any]
     identity: Mapping[str, str]

@@ -159,6 +159,7 @@ def _is_cancelled(error: BaseException, *, is_async: bool) -> bool:
 
 @contextmanager
 def guarded(door: Door) -> Iterator[None]:
+    """Let errors leave a component only in the form that its door allows."""
     try:
         yield
     except BaseException as error:

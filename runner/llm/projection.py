@@ -43,6 +43,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Month:
+    """What a month of use would cost, one line a role; None where a price is not known."""
+
     turns_per_session: int
     lines: tuple[Line, ...]
 

@@ -186,6 +186,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Code:
+    """A text to be shown as it is, in a language for highlighting."""
+
     text: str
     language: str = ""
     media: Media = FILES
@@ -415,4 +417,5 @@ def figures(blocks: Iterable[Block]) -> Iterator[Drawn]:
 
 
 def text_of(cell: str | Cell) -> str:
+    """The text of a cell, styled or not."""
     return cell if isinstance(cell, str) else cell.text

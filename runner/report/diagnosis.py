@@ -63,6 +63,7 @@ def diagnose(summary: Mapping[str, Any], high: float) -> Diagnosis | None:
 
 
 def cross_name(retrieval_high: bool, generation_high: bool) -> str:
+    """The name of a field of the table of retrieval against generation."""
     return f"retrieval_{_level(retrieval_high)}_generation_{_level(generation_high)}"
 
 

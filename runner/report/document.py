@@ -64,6 +64,7 @@ class Document:
 
 
 def k_of(summary: Mapping[str, Any], run: Mapping[str, Any]) -> int | None:
+    """The cutoff k of a run; None where none of its metrics has one."""
     metrics = summary.get("metrics")
     if metrics and not any(name.endswith("_at_k") for name in metrics):
         return None

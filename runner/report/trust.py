@@ -83,6 +83,7 @@ class Agreement:
 
 
 def healths(summary: Mapping[str, Any]) -> list[Health]:
+    """The health of the judge for each rubric that was checked."""
     found = (summary.get("facts") or {}).get("judge_health") or {}
     return [_health(rubric, entry) for rubric, entry in found.items()]
 

@@ -46,6 +46,8 @@ class _Place:
 
 
 class Naming:
+    """Finds the documents of a corpus that the contexts of a running system come from."""
+
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
 

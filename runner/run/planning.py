@@ -129,6 +129,7 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch]) -> CellPla
 
 
 async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], workspace: Workspace) -> str | None:
+    """Serve cases without paying, so that requests are counted. Returns why the run would stop, or None."""
     async with models.opened(), opened_with(evaluation):
         try:
             await evaluation.prepare(cases, workspace)

@@ -52,6 +52,7 @@ def identities(run: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def is_sweep(folder: Path) -> bool:
+    """Whether a folder is that of a sweep: sweep.json lies in it."""
     return (folder / "sweep.json").is_file()
 
 
@@ -91,6 +92,7 @@ def _wrong(cell: Any) -> str | None:
 
 
 def read_json(path: Path, kind: str) -> Mapping[str, Any]:
+    """A JSON object of a run folder. Raises InputError for a missing, unreadable or other file."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -48,6 +48,8 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Said:
+    """An answer, and the context that the generator was shown for it."""
+
     answer: Answer
     shown: Shown
 

@@ -42,6 +42,7 @@ class Record:
 
 
 def readme(record: Record) -> str:
+    """README.md of a record: question, results, how to reproduce it, what it was made with."""
     sections = [_asked(record), _found(record), _again(record), _made_with(record)]
     return markdown([Section("", record.place.name, sections)], level=1) + "\n"
 

@@ -75,6 +75,7 @@ class Reproduction:
 
 
 def reproduced(recorded: Recorded, now: Side, folder: Path, *, seed: int) -> Reproduced:
+    """Compare a recorded run with the run that was made from it now, strictly and with no rule of a gate."""
     comparison = compare(recorded.side, now, Regression(rules=[], must_not_break=[]), seed=seed, strict=True)
     changes = changes_of(recorded.side.snapshot, now.snapshot)
     label = " ".join(recorded.swept) or folder.name

@@ -98,6 +98,7 @@ def acquire() -> Server:
 
 
 def release(server: Server) -> None:
+    """Give a server back; it stops when nobody uses it."""
     global _running
     with _lock:
         server.users -= 1

@@ -31,6 +31,8 @@ class Slot:
 
 @dataclass(frozen=True)
 class Domain:
+    """A field of talk, the facts it can plant, and whose facts they may be."""
+
     topic: str
     slots: tuple[Slot, ...]
     owners: tuple[str, ...]
@@ -67,6 +69,7 @@ class Phrases:
 
 
 def filled(phrase: str, **words: str) -> str:
+    """A phrase with its placeholders filled, and Korean particles that fit the words."""
     return with_particles(phrase.format(**words))
 
 

@@ -19,6 +19,8 @@ from runner.text.shown import mentions
 
 @dataclass(frozen=True, slots=True)
 class ProbeCase:
+    """One probe of a conversation, as a case of a run."""
+
     conversation: Conversation
     probe: Probe
 

@@ -93,6 +93,8 @@ ALMOST = 0.9  # of a fact that does not show
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
+    """The four scores of a memory, each 0..10, and what they rest on."""
+
     relevance: float
     completeness: float
     accuracy: float
@@ -164,6 +166,7 @@ class Part:
 
 
 def parts_of(text: str) -> list[Part]:
+    """The words of a text that carry its topic, then its quantities."""
     words = [Part(word=word) for word in _topical(text)]
     return [*words, *(Part(quantity=quantity) for quantity in quantities(text))]
 

@@ -96,6 +96,7 @@ def in_order(scores: Scores) -> list[int]:
 
 
 def text_of(turn: ChatTurn) -> str:
+    """A turn as it is indexed: speaker, user, assistant, one a line."""
     return f"{turn.speaker}\n{turn.user}\n{turn.assistant}"
 
 

@@ -32,6 +32,7 @@ Vector = NDArray[np.float32]
 
 
 def moment_ms(trace: Trace) -> float:
+    """When a trace was made, in milliseconds since 1970; START for one without a date."""
     return (trace.created_at or START).timestamp() * 1000
 
 
