@@ -130,6 +130,7 @@ class PydanticAiAgent:
         return toolbox.finished(run.stopped(), **run.facts)
 
     async def chat(self, messages: tuple[Message, ...], functions: tuple[Function, ...]) -> ChatReply:
+        """One request of the agent's model."""
         return await self._model.chat(self.sampling.request(messages, functions=functions))
 
     @property

@@ -88,6 +88,7 @@ class RagOutput:
 
     @property
     def each(self) -> tuple[RagOutput, ...]:
+        """All answers to the question, this one first."""
         return (self, *self.again)
 
     @property

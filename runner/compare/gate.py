@@ -71,6 +71,7 @@ class Gate:
 
     @property
     def fired(self) -> bool:
+        """Whether any rule or any case fired."""
         return "fired" in [*(rule.status for rule in self.rules), *(case.status for case in self.cases)]
 
 

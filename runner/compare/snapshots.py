@@ -80,6 +80,7 @@ class Snapshot:
 
     @property
     def k(self) -> int | None:
+        """The cutoff of the run; None where it has none."""
         k: int | None = self.run.get("k")
         return k
 

@@ -125,6 +125,7 @@ class RunOptions(Strict):
 
     @property
     def case_timeout_s(self) -> float:
+        """Seconds that a case may take; 8 times those of a request where the key is null."""
         return (self.case_timeout_ms or 8 * self.timeout_ms) / 1000
 
 

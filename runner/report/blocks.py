@@ -243,6 +243,7 @@ class Matrix:
     media: Media = FILES
 
     def table(self) -> Table:
+        """The same as a table, for media without colours."""
         rows = [
             [name, *(self.none if value is None else f"{value:.3f}" for value in values)]
             for name, values in zip(self.names, self.values, strict=True)

@@ -31,6 +31,7 @@ class Value:
 
     @property
     def partly_scored(self) -> bool:
+        """Whether some cases have no score."""
         return self.n_scored < self.n
 
 

@@ -25,6 +25,7 @@ class Spent:
 
     @property
     def tokens(self) -> int:
+        """Input and output together."""
         return self.input_tokens + self.output_tokens
 
 

@@ -34,6 +34,7 @@ class Named:
 
     @property
     def is_ranked(self) -> bool:
+        """Whether the contexts could be told by id or text, so that they are a ranking."""
         return self.by in ("ids", "texts")
 
 

@@ -58,6 +58,7 @@ class Planned:
 
     @property
     def total(self) -> Expected:
+        """Requests and cost of all cells."""
         total = Expected()
         for cell in self.cells:
             for expected in cell.expected.values():
@@ -66,6 +67,7 @@ class Planned:
 
     @property
     def seconds(self) -> float:
+        """A guess at how long the requests take: SECONDS each, `concurrency` at a time."""
         return self.total.live * SECONDS / self.concurrency
 
     @property

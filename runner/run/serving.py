@@ -64,6 +64,7 @@ class Service:
 
     @property
     def n_done(self) -> int:
+        """How many of the cases have a row."""
         return sum(id in self.journal for id in self.ids)
 
 

@@ -33,6 +33,7 @@ class Wave:
 
     @property
     def is_closing(self) -> bool:
+        """Whether it only closes a sweep that ended early."""
         return self.reason is not None
 
     @property

@@ -33,6 +33,7 @@ class RunFolder:
         return lines(self.path / "per_item.jsonl")
 
     def errors(self) -> Iterator[Mapping[str, Any]]:
+        """The records of errors.jsonl, in their order."""
         return lines(self.path / "errors.jsonl")
 
 

@@ -35,9 +35,11 @@ class Record:
 
     @property
     def say(self) -> Wording:
+        """The words of the first run, in the language of its reports."""
         return wording_of(self.source.first.opened.run)
 
     def word(self, key: str, **values: Any) -> str:
+        """A phrase of the room of records, in the same language."""
         return wording(self.say.language, "records")(key, **values)
 
 

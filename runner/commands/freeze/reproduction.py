@@ -40,6 +40,7 @@ class Changes:
 
     @property
     def in_numbers(self) -> bool:
+        """Whether any metric or case differs; other settings alone are no such change."""
         return bool(self.metrics or self.cases or self.gone or self.new)
 
 
@@ -71,6 +72,7 @@ class Reproduction:
 
     @property
     def exit_code(self) -> int:
+        """The exit code of `reproduce` for this outcome."""
         return EXIT_CODES[self.outcome]
 
 

@@ -52,6 +52,7 @@ class Phrases:
 
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
+        """The fields of talk of this language."""
         return tuple(
             Domain(each["topic"], tuple(self._slot(slot) for slot in each["slots"]), tuple(each["owners"]))
             for each in self.data["domains"]
@@ -65,6 +66,7 @@ class Phrases:
         return Slot(data["key"], kind, tuple(values), is_ordered=False)
 
     def code(self, value: str) -> Slot:
+        """The fact that names a code."""
         return Slot(self.data["code"]["key"], self.data["code"], (value,), is_ordered=False)
 
 

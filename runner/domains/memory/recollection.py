@@ -160,6 +160,7 @@ class Part:
     quantity: Quantity | None = None
 
     def is_in(self, passage: Statement) -> bool:
+        """Whether a sentence has the word, in any form, or the quantity."""
         if self.word is not None:
             return not self.word.forms.isdisjoint(passage.forms)
         return self.quantity is not None and any(self.quantity.matches(other) for other in passage.quantities)

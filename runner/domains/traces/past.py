@@ -50,6 +50,7 @@ class Past:
     shares: dict[str, Timing] = field(default_factory=dict, compare=False)
 
     def problems(self, ttl_ms: int | None) -> list[Problem]:
+        """A time to live needs an order by time."""
         if ttl_ms is None or self.order == "time":
             return []
         return [Problem("novelty.ttl_ms", "counts the time between traces: it needs novelty.order=time")]
