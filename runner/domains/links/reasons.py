@@ -47,8 +47,8 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 def of_mention(mention: Mention, language: Language) -> str:
     """The sentence that says which words of a note name the other one."""
-    said = mention.said if mention.is_whole else ", ".join(f"“{word}”" for word in mention.said.split(", "))
-    return _say(language, "whole" if mention.is_whole else "part", said=said, name=mention.name)
+    words = mention.words if mention.is_whole else ", ".join(f"“{word}”" for word in mention.words.split(", "))
+    return _say(language, "whole" if mention.is_whole else "part", said=words, name=mention.name)
 
 
 def of_text(asked: str, text: str, language: Language) -> str:
@@ -81,22 +81,22 @@ def _say(language: Language, key: str, **values: object) -> str:
     return with_particles(_WORDS[language][key].format(**values))
 
 
-def _shared(asked: str, text: str) -> tuple[list[str], str]:
+def _shared(question: str, text: str) -> tuple[list[str], str]:
     sentences = split_sentences(text)
     if not sentences:
         return [], ""
-    best = max(sentences, key=lambda sentence: len(_common(asked, sentence))).lstrip("-*+#>| ")
-    return _common(asked, text)[:SHARED], best if len(best) <= QUOTED else best[: QUOTED - 1] + "…"
+    best = max(sentences, key=lambda sentence: len(_common(question, sentence))).lstrip("-*+#>| ")
+    return _common(question, text)[:SHARED], best if len(best) <= QUOTED else best[: QUOTED - 1] + "…"
 
 
-def _common(asked: str, text: str) -> list[str]:
+def _common(question: str, text: str) -> list[str]:
     """Content words of what is asked about that the text has too, in their order."""
-    said = {form for word in _words(text) for form in word.forms}
-    found: dict[frozenset[str], str] = {}
-    for word in _words(asked):
-        if not word.forms.isdisjoint(said):
-            found.setdefault(word.forms, word.text)
-    return list(found.values())
+    text_forms = {form for word in _words(text) for form in word.forms}
+    shared_words: dict[frozenset[str], str] = {}
+    for word in _words(question):
+        if not word.forms.isdisjoint(text_forms):
+            shared_words.setdefault(word.forms, word.text)
+    return list(shared_words.values())
 
 
 @lru_cache(maxsize=4096)
@@ -117,13 +117,13 @@ class Connection:
     in_both: tuple[str, ...]
 
 
-def connection(reason: str, one: str, other: str) -> Connection:
+def connection(reason: str, note: str, linked_note: str) -> Connection:
     """How far two notes share what a reason quotes, or else says: 0..1."""
     quoted = " ".join(_QUOTED.findall(reason))
     evidence = content_words(quoted) or content_words(reason)
     if not evidence:
         return Connection(0.0, (), ())
-    here, there = all_forms(content_words(one)), all_forms(content_words(other))
+    here, there = all_forms(content_words(note)), all_forms(content_words(linked_note))
     in_one = [not word.forms.isdisjoint(here) for word in evidence]
     in_other = [not word.forms.isdisjoint(there) for word in evidence]
     both = [word.text for word, a, b in zip(evidence, in_one, in_other, strict=True) if a and b]

@@ -15,18 +15,18 @@ ALIKE = 0.5  # share of the words of the longer sentence from which two say some
 LEAST = 3  # words in common
 
 
-def still_true(found: Sequence[ChatTurn], state: SessionState, recent: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:
-    """Those of `found`, in their order, of which no statement was made otherwise later: in the summary or an entity,
-    in one of the `recent` turns, or in a newer one of `found`. A summary holds what was said last, so a turn that it
+def still_true(turns: Sequence[ChatTurn], state: SessionState, recent: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:
+    """Those of `turns`, in their order, of which no statement was made otherwise later: in the summary or an entity,
+    in one of the `recent` turns, or in a newer one of `turns`. A summary holds what was said last, so a turn that it
     holds itself is not replaced by it."""
     later = [*split_sentences(state.memory), *(f"{entity.key}: {entity.value}" for entity in state.entities)]
-    kept = []
-    for turn in found:
-        newer = (other for other in (*found, *recent) if other.number > turn.number)
+    current = []
+    for turn in turns:
+        newer = (other for other in (*turns, *recent) if other.number > turn.number)
         sentences = [*later, *(each for other in newer for each in split_sentences(other.user))]
         if not any(_is_replaced(each, sentences) for each in split_sentences(turn.user)):
-            kept.append(turn)
-    return tuple(kept)
+            current.append(turn)
+    return tuple(current)
 
 
 def _is_replaced(sentence: str, later: Sequence[str]) -> bool:
@@ -34,12 +34,12 @@ def _is_replaced(sentence: str, later: Sequence[str]) -> bool:
     own = Statement(sentence)
     if len(own.words) < LEAST or is_question(sentence):
         return False
-    if any(_takes_back(own, sentence, each) for each in later):
+    if any(_takes_back(own, sentence, other) for other in later):
         return True
-    alike = [each for each in map(Statement, later) if _is_alike(own, each)]
-    if not alike or any(_says_all(own, each) for each in alike):
+    alike = [other for other in map(Statement, later) if _is_alike(own, other)]
+    if not alike or any(_says_all(own, other) for other in alike):
         return False
-    return any(_differs(own, each) for each in alike)
+    return any(_differs(own, other) for other in alike)
 
 
 def _is_alike(one: Statement, other: Statement) -> bool:
