@@ -73,6 +73,7 @@ def _tell(message: str, error: BaseException) -> None:
 
 
 def dispatch(words: Sequence[str]) -> int:
+    """Run a command, or what an override line asks for. Returns the exit code."""
     if {"-h", "--help"} & set(words) and not _is_command(words[0]):
         return _help([word for word in words if word not in ("-h", "--help")])
     _refuse_shadows()
@@ -90,6 +91,7 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def run(words: Sequence[str]) -> int:
+    """Run the cells of an override line, or rehearse them (`dry_run=true`). Returns the exit code."""
     from runner.config import arguments
     from runner.config.compose import plan_of, unused
     from runner.run.sweep import launch
