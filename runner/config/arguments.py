@@ -98,7 +98,7 @@ def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -
     if TRUST in flags:
         raise InputError(f"{TRUST} takes no value")
     if unknown := [flag for flag in flags if flag not in FLAGS]:
-        known = [*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, "--cfg", TRUST, "--help"]
+        known = [*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, "--cfg", TRUST, "--help", "--version"]
         raise InputError(f"unknown option {unknown[0]}{did_you_mean(unknown[0], known)}")
 
 
@@ -152,11 +152,15 @@ def checked(overrides: Sequence[str]) -> list[str]:
 
 def _no_override(override: str) -> Problem:
     """What is given to a provider, or to a setting, may be a secret."""
+    from runner.config.help import as_run
+
     key, equals, _ = override.partition("=")
     if equals and re.fullmatch(r"[+~]*\w+(/\w+)+\.[\w.]+", key):
         return Problem(key, f"a setting goes by dots: {key.replace('/', '.')}=VALUE")
     if equals and (override.endswith(",") or ",," in override):
         return Problem(key, "a value is missing beside a comma")
+    if not equals and (meant := as_run(override)) is not None:
+        return Problem(override, f"an experiment; expected {meant}")
     shown = key if key.lstrip("+~").startswith("provider") else override
     return Problem(shown or "''", "expected KEY=VALUE, +KEY=VALUE or ~KEY")
 
