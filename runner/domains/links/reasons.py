@@ -9,16 +9,23 @@ connection = grounded x shared, 0..1
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from runner.domains.links.mentions import Mention
+from runner.llm.health import ControlItem, Controls
 from runner.text.language import Language
 from runner.text.particles import with_particles
 from runner.text.sentences import split_sentences
 from runner.text.words import Word, all_forms, content_words
 
+FILE = Path(__file__).with_name("controls.yaml")
+RUBRIC = "link_reason"
 SHARED = 4  # words named at most
 QUOTED = 140  # characters of a quotation
 _QUOTED = re.compile(r"[“\"「『]([^”\"」』]+)[”\"」』]")
@@ -131,3 +138,24 @@ def connection(reason: str, note: str, linked_note: str) -> Connection:
     shared = 1.0 if both else 0.5 if any(in_one) and any(in_other) else 0.0
     score = shared * (1 - len(missing) / len(evidence))
     return Connection(score, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(both)))
+
+
+@cache
+def link_controls() -> Controls:
+    """Reasons, in both languages, of which it is known how they must be judged (controls.yaml says how they are
+    written)."""
+    scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
+    return Controls(RUBRIC, tuple(item for scene in scenes for item in _of_scene(scene)))
+
+
+def _of_scene(scene: Mapping[str, Any]) -> Iterator[ControlItem]:
+    shared = {name: scene[name] for name in ("anchor", "context", "target", "language")}
+    plain = {
+        entry["id"]: ControlItem(f"{scene['id']}-{entry['id']}", {**shared, "reason": entry["reason"]}, entry["side"])
+        for entry in scene["reasons"]
+    }
+    yield from plain.values()
+    for entry in scene["injections"]:
+        before = plain[entry["to"]]
+        fields = {**before.fields, "reason": f"{before.fields['reason']} {entry['reason']}"}
+        yield replace(before, id=f"{scene['id']}-{entry['id']}", fields=fields, without=before.id)
