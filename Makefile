@@ -56,8 +56,9 @@ reference:  ## Write the generated parts of docs/en/reference and docs/ko/refere
 outputs:  ## Run the commands of READMEs and documentation, and write the numbers in the outputs that they show anew (eight minutes)
 	$(PYTHON) -m tests.docs.outputs
 
-docs:  ## Build the documentation into site/, in both languages (pip install -e '.[docs]')
+docs:  ## Build the documentation into site/, in both languages, and follow its links (pip install -e '.[docs]')
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -q --strict
+	$(PYTHON) -m tests.docs.site
 
 pictures:  ## Draw docs/first_command.svg anew, and docs/report.png and docs/mlflow.png where Chromium is installed
 	$(PYTHON) -m tests.pictures

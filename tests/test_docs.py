@@ -25,6 +25,7 @@ from runner.domains.traces import score_trace
 from runner.domains.traces.reading import trace_of
 from tests.docs import of_conf, reference
 from tests.docs.pages import (
+    FENCED,
     FOLDERS,
     LANGUAGES,
     READMES,
@@ -96,7 +97,7 @@ def units() -> Iterator[Unit]:
                 bare = re.sub(r"(?<=\S)[ \t]+#(?! exit code).*$", "", script, flags=re.M)
                 before = seen.get(bare, Unit(bare))
                 seen[bare] = Unit(bare, f"{before.shown}\n{shown}")
-        for command in INLINE.findall(text):
+        for command in INLINE.findall(FENCED.sub("", text)):
             seen.setdefault(f"python -m runner {command}", Unit(f"python -m runner {command}"))
     return (unit for unit in seen.values() if unit.shown.strip() or not _is_part_of_another(unit.text, seen))
 
