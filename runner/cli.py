@@ -75,6 +75,7 @@ def _tell(message: str, error: BaseException) -> None:
 
 
 def dispatch(words: Sequence[str]) -> int:
+    """Run a command, or what an override line asks for. Returns the exit code."""
     if words and words[0] in VERSION:
         terminal.lines(f"{DISTRIBUTION} {__version__}")
         return 0
@@ -103,6 +104,7 @@ def _meant(word: str) -> str:
 
 
 def run(words: Sequence[str]) -> int:
+    """Run the cells of an override line, or rehearse them (`dry_run=true`). Returns the exit code."""
     from runner.config import arguments
     from runner.config.compose import plan_of, unused
     from runner.run.sweep import launch

@@ -420,7 +420,7 @@ def _is_of_memory(case: ProbeCase, values: Mapping[str, float | None]) -> bool:
 
 def _check_notes(queries: Sequence[Query], corpus: Corpus) -> None:
     named = {note for query in queries for note in query.relevance}
-    if named and corpus.documents and named.isdisjoint(corpus.document_by_id):
+    if named and corpus.documents and not any(map(corpus.document_by_id.__contains__, named)):
         example = next(note for query in queries for note in query.relevance)
         raise DataError(
             f"scenario: none of the {len(named)} documents that its questions name, such as '{example}', is in the "

@@ -86,6 +86,7 @@ def taken(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[s
 
 
 def check_folders(folders: Sequence[str]) -> None:
+    """Raises InputError for a `--config-dir` that is no folder."""
     for folder in folders:
         if not os.path.isdir(folder or "no folder"):  # noqa: PTH112 - Path raises for a name that is too long
             raise InputError(f"--config-dir: expected a folder, got '{folder}'")
@@ -103,12 +104,14 @@ def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -
 
 @cache
 def parse(argument: str) -> Override:
+    """An override in Hydra's grammar. Raises Hydra's own error for a word that has no place in it."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     return OverridesParser.create().parse_override(argument)
 
 
 def is_sweep(argument: str) -> bool:
+    """Whether an override names several values, as `k=3,5,10` does."""
     return bool(parse(argument).is_sweep_override())
 
 
@@ -208,7 +211,7 @@ def _values(override: Override) -> list[str]:
 
 
 def as_typed(override: str) -> str:
-    """As it is typed: Hydra writes a backslash before a colon that needs none (`model=openai\\:a`)."""
+    r"""As it is typed: Hydra writes a backslash before a colon that needs none (`model=openai\:a`)."""
     plain = override.replace("\\:", ":")
     return plain if plain != override and _reads_alike(plain, override) else override
 

@@ -55,6 +55,7 @@ def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]
 
 
 def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
+    """What is wrong with the choice, or list of choices, of a group; None where all are known."""
     for one in choice if isinstance(choice, list) else [choice]:
         if isinstance(one, dict):
             return Problem(group, f"expected the name of a choice{did_you_mean('', options)}")

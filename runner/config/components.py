@@ -67,6 +67,7 @@ class Walk(Generic[T]):
     aliases: dict[str, str] = field(default_factory=dict)  # a setting -> the option it takes its value from
 
     def component(self, node: DictConfig) -> T:
+        """What was made of a node; each node is visited once."""
         if id(node) not in self.memo:
             key = key_of(node)
             with as_it_is():

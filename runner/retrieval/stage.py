@@ -294,6 +294,8 @@ class Retrieval:
         declined: bool | None = None,
         right: bool | None = None,
     ) -> str:
+        """The stage at which a question failed (runner.metrics.diagnosis); `declined` and `right` tell of its
+        answer."""
         if declined is None and found.message is not None:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
@@ -302,7 +304,9 @@ class Retrieval:
             return _unexplained(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,
-            gold_in_corpus=is_open or not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
+            gold_in_corpus=is_open
+            or not self.corpus.documents
+            or any(map(self.corpus.document_by_id.__contains__, gold)),
             gold_rank=1 if is_open else self._gold_rank(found, gold, is_answered=declined is not None),
             k=self.k,
             refused=self.gives_up(found) if declined is None and not query.answerable else declined,

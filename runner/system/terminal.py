@@ -129,6 +129,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def note(text: str) -> None:
+    """On stderr, with the end of a line."""
     ask(f"{text}\n")
 
 
@@ -139,4 +140,5 @@ def ask(text: str) -> None:
 
 
 def fail(text: str) -> None:
+    """On stderr, after `error: `."""
     note(f"error: {text}")

@@ -25,6 +25,7 @@ NAMED = 8  # things that are named; the JSON file has all
 
 
 def write(found: Reproduction, language: str) -> None:
+    """Write reproduction.md and .json, and compare.md and .json of each run."""
     for run in found.runs:
         record = record_of(run.comparison, fail_on_regression=False)
         write_json(run.folder / "compare.json", record)
@@ -34,7 +35,7 @@ def write(found: Reproduction, language: str) -> None:
 
 
 def show(found: Reproduction, language: str, *, verbose: bool) -> None:
-    """`verbose`: with the whole comparison of each run whose numbers differ."""
+    """Show a reproduction in the terminal; `verbose`: with the comparison of each run whose numbers changed."""
     for run in found.runs if verbose else ():
         if run.changes.in_numbers:
             record = record_of(run.comparison, fail_on_regression=False)
@@ -54,6 +55,7 @@ def _ways(found: Reproduction) -> Iterator[tuple[str, str]]:
 
 
 def sections(found: Reproduction, language: str) -> list[Section]:
+    """The report of a reproduction: outcome, runs, environment, where the reports lie."""
     say = _Say(language)
     title, outcome, sentence = say("title", record=found.record), say(found.outcome), say(f"say.{found.outcome}")
     folders = ", ".join(str(run.folder) for run in found.runs)
