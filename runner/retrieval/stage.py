@@ -297,6 +297,7 @@ class Retrieval:
         if declined is None and found.message is not None:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
+        known = self.corpus.document_by_id
         is_open = not gold or not found.is_known  # nobody can tell whether retrieval lost it
         if is_open and query.answerable:
             return _unexplained(declined, right)
