@@ -22,6 +22,7 @@ from runner.text.words import content_words
 
 SIMILAR, LEAST_WORDS = 0.45, 5  # two statements with so many words, such a share of them in both, say the same anew
 MOST, LONGEST = 20_000, 400  # characters that are read: of a turn, of a sentence
+ALIKE = 0.5  # share of its words that a correction of one of a few turns has in common with it
 LATEST = 3  # lines back to which a correction without a word of what it corrects may go
 ASSISTANTS = {"en": "Assistant", "ko": "어시스턴트"}
 _SPEAKER, _ENDED = re.compile(r"^\[([^\[\]\n]{1,60})\] "), re.compile(r"[.!?。…]['\"”’)]*$")
@@ -83,7 +84,7 @@ def digest(
 
 
 def outdated(turns: Sequence[ChatTurn]) -> frozenset[int]:
-    """Numbers of the turns of which a later one of them, in this order, has replaced, corrected or ended a statement."""
+    """Numbers of the turns of which a later one, in the order given, has replaced, corrected or ended a statement."""
     digested, stated = _Digest("", (), least=ALIKE), Counter[int]()
     for turn in turns:
         for line in _lines_of(turn, ASSISTANTS["en"]):
@@ -270,10 +271,11 @@ def _nearness(line: _Line, old: _Line, back: int) -> float:
 
 
 def _common(line: _Line, old: _Line) -> float:
-    """Share of the words of the shorter of two lines that stand in both."""
+    """Share of the words of the shorter of two lines that stand in both; 0 where that is one word only."""
     said, before = words_in(grammar.without(line.text, "correction", "changed")), words_in(old.text)
     forms = frozenset().union(*before)
-    return sum(_shares(word, old.text, forms) for word in said) / max(1, min(len(said), len(before)))
+    shared = sum(_shares(word, old.text, forms) for word in said)
+    return (shared > 1) * shared / max(1, min(len(said), len(before)))
 
 
 def _shares(forms: frozenset[str], text: str, before: frozenset[str]) -> bool:
