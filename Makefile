@@ -1,4 +1,4 @@
-.PHONY: help install test slow test-llm fuzz soak lint types ci bench records reference outputs pictures docs
+.PHONY: help install test matrix coverage slow test-llm fuzz soak lint types ci bench records reference outputs pictures docs
 
 PYTHON ?= .venv/bin/python
 
@@ -10,6 +10,13 @@ install:  ## A virtual environment with everything that the tests need
 
 test:  ## All tests
 	$(PYTHON) -m pytest -n logical --dist loadfile
+
+TESTS ?= tests
+matrix:  ## Tests under each Python installed here, and with the oldest dependencies (TESTS="tests/runner/metrics": only these)
+	.ci/matrix -n logical --dist loadfile $(TESTS)
+
+coverage:  ## Which lines and branches the tests reach, also of the processes that they start: htmlcov/ (TESTS=...)
+	$(PYTHON) -m pytest -n logical --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html $(TESTS)
 
 slow:  ## What the tests have in small, in full: marked tests, a thousand damaged inputs (ten minutes)
 	$(PYTHON) -m pytest -n logical --dist loadfile -m slow
