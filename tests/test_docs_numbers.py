@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runner.domains.links.controls import link_controls
+from runner.domains.links.reasons import link_controls
 from runner.domains.memory.controls import memory_controls
 from runner.llm.controls import controls
 from runner.llm.retry import Patience
