@@ -10,13 +10,13 @@ dearer for the last case than for the first. CPU time of the process, read from 
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -36,7 +36,7 @@ def main() -> None:
         folder = Path(name)
         words = [*soak.EVALUATIONS["answers"], *data(folder, options.documents, options.cases), "tracking=none"]
         marks, total_s, peak_mb = watched([*words, f"out={folder / 'out'}", f"cache_dir={folder / 'cache'}"])
-    cost = [(later - earlier) * 1e3 for earlier, later in itertools.pairwise(marks)]
+    cost = [(later - earlier) * 1e3 for earlier, later in pairwise(marks)]
     print(f"{options.cases:,} judged cases over {options.documents:,} documents: {total_s:.0f} s CPU, {peak_mb:.0f} MB")
     parts = parted(cost, options.part)
     print(f"{'':<12}CPU ms a case, the first {options.part:,} after the first hundred, each tenth, and the last:")

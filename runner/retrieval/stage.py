@@ -299,14 +299,13 @@ class Retrieval:
         if declined is None and found.message is not None:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
+        known = self.corpus.document_by_id
         is_open = not gold or not found.is_known  # nobody can tell whether retrieval lost it
         if is_open and query.answerable:
             return _unexplained(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,
-            gold_in_corpus=is_open
-            or not self.corpus.documents
-            or any(map(self.corpus.document_by_id.__contains__, gold)),
+            gold_in_corpus=is_open or not self.corpus.documents or any(id in known for id in gold),
             gold_rank=1 if is_open else self._gold_rank(found, gold, is_answered=declined is not None),
             k=self.k,
             refused=self.gives_up(found) if declined is None and not query.answerable else declined,
