@@ -63,12 +63,15 @@ def main(argv: Sequence[str]) -> int:
 
 def app_of(desk: Desk, *, token: str | None = None, hosts: Sequence[str] = ()) -> Any:
     """The ASGI application behind its guard."""
-    from runner.commands.serve.api import application
+    from runner.commands.serve.application import application
     from runner.commands.serve.guard import Guard
 
     settings = desk.settings
     most = settings.bounds.n_bytes + (1 << 20)
-    return Guard(application(desk), token=token, hosts=hosts, read_only=settings.read_only, most_bytes=most)
+    app = application(desk)
+    guard = Guard(app, token=token, hosts=hosts, read_only=settings.read_only, most_bytes=most)
+    app.state.guard = guard
+    return guard
 
 
 def _demand_extra() -> None:

@@ -6,24 +6,24 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Query, Request, Response, UploadFile
 from fastapi import Path as InPath
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 
-from runner import __version__
-from runner.commands.serve import errors
 from runner.commands.serve.allowed import OPTIONS
 from runner.commands.serve.datasets import FORMS, PARTS, Dataset, Part
-from runner.commands.serve.desk import RETRIEVAL_ONLY, Desk, MissingError
+from runner.commands.serve.desk import MOST_SIDES, RETRIEVAL_ONLY, Desk, MissingError
+from runner.commands.serve.rating import MOST as MOST_RATED
+from runner.commands.serve.rating import record
 from runner.commands.serve.runs import TAG, Run, metrics_of, results_of, row_of
-from runner.errors import InputError, RunnerError
+from runner.commands.serve.sides import shown_case
+from runner.errors import InputError
+from runner.system.folder import lines
+from runner.system.metadata import read_json
 
 MOST_RESULTS = 10_000
 WAIT_S = 3600.0
@@ -185,6 +185,74 @@ class PlanReply(BaseModel):
     seconds: float
     receivers: list[str] = Field(description="hosts that get data of the run")
     line: str
+
+
+class JudgeSaid(BaseModel):
+    rubric: str
+    score: float | None
+    reasoning: str
+    votes: dict[str, float | None]
+
+
+class ContextShown(BaseModel):
+    id: str
+    title: str
+    text: str
+    change: Literal["", "came", "went"] = Field(description="against the first run")
+
+
+class CaseCell(BaseModel):
+    status: str | None = Field(description="null where the run does not have the case")
+    right: bool | None
+    error: str | None
+    stage: str | None = Field(description="at which a wrong answer was lost")
+    judges: list[JudgeSaid]
+    answer: list[tuple[Literal["", "new"], str]] | None = Field(description="in parts: words only this run has are new")
+    contexts: list[ContextShown]
+
+
+class CaseShown(BaseModel):
+    id: str
+    question: str
+    references: list[str]
+    answerable: bool | None
+    language: str | None
+    cells: list[CaseCell] = Field(description="one a run, in the order that was asked for")
+
+
+class SidesReply(BaseModel):
+    runs: list[str]
+    total: int
+    counts: dict[str, int]
+    cases: list[CaseShown]
+
+
+class SheetReply(BaseModel):
+    rubric: str
+    rater: str
+    rated: int
+    answers: list[dict[str, Any]] = Field(description="what a person reads, with rating and comment")
+
+
+class Rating(Strict):
+    rubric: str = Field(max_length=200)
+    rater: str = Field(max_length=40)
+    case_id: str = Field(max_length=1000)
+    rating: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(description="null takes it back")
+    comment: str = Field("", max_length=2000)
+
+
+class Calibrating(Strict):
+    rubric: str = Field(max_length=200)
+
+
+class CalibrationDetail(BaseModel):
+    id: str
+    status: str
+    run: str
+    rubric: str
+    error_message: str | None
+    result: dict[str, Any] | None = Field(description="calibration.json")
 
 
 class SettingDetail(BaseModel):
@@ -510,6 +578,79 @@ def compare(
     return dict(desk.compare(baseline, candidate))
 
 
+@router.get("/cases", tags=["compare"])
+def side_by_side(
+    desk: Asking,
+    runs: Annotated[list[str], Query(max_length=MOST_SIDES, description="ids of runs, or of a sweep")],
+    show: Literal["all", "failing", "changed", "disagreeing"] = "all",
+    q: Annotated[str, Query(max_length=200, description="words of the question, or of the id")] = "",
+    case: Annotated[str | None, Query(max_length=1000, description="this one alone")] = None,
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=100)] = 25,
+) -> SidesReply:
+    """Cases of several runs beside each other, with the words and contexts that differ from the first."""
+    sides = desk.sides(runs)
+    chosen = sides.chosen(show, q)
+    if case is not None:
+        chosen = chosen[[sides.ids[number] == case for number in chosen]]
+    cases = [CaseShown(**shown_case(sides, int(number))) for number in chosen[offset : offset + limit]]
+    return SidesReply(runs=runs, total=len(chosen), counts=sides.counts(), cases=cases)
+
+
+# --- labels -----------------------------------------------------------------------------------------
+
+
+@router.get("/runs/{run_id}/labels", tags=["labels"])
+def get_labels(
+    desk: Asking,
+    run_id: Id,
+    rater: Annotated[str, Query(max_length=40)],
+    rubric: Annotated[str | None, Query(max_length=200)] = None,
+    pick: Literal["random", "disagreement", "uncertain", "failing"] = "random",
+    n: Annotated[int, Query(ge=1, le=MOST_RATED)] = 50,
+) -> SheetReply:
+    """The sheet of a rater: the answers that `labels` picks, the same for everybody."""
+    sheet = desk.sheet(run_id, rater, rubric, pick, n)
+    wanted = set(sheet.cells)
+    rows = {
+        str(row["id"]): row for row in lines(desk.place(run_id).path / "per_item.jsonl") if str(row["id"]) in wanted
+    }
+    answers = [
+        {**record(rows[id]), "rating": cells["rating"], "comment": cells["comment"]}
+        for id, cells in sheet.cells.items()
+        if id in rows
+    ]
+    return SheetReply(rubric=sheet.rubric, rater=sheet.rater, rated=sheet.n_rated, answers=answers)
+
+
+@router.put("/runs/{run_id}/labels", tags=["labels"])
+def rate(desk: Asking, run_id: Id, body: Rating) -> dict[str, int]:
+    """Saved when this answers."""
+    place = desk.place(run_id)
+    sheet = desk.sheets.rate(place, body.rubric, body.rater, body.case_id, body.rating, body.comment)
+    return {"rated": sheet.n_rated, "answers": len(sheet.cells)}
+
+
+@router.post("/runs/{run_id}/calibrations", status_code=202, tags=["labels"])
+def start_calibration(desk: Asking, run_id: Id, body: Calibrating) -> CalibrationDetail:
+    """`calibrate` over what all raters have said."""
+    return _calibration(desk, desk.calibrate(run_id, body.rubric).id)
+
+
+@router.get("/calibrations/{calibration_id}", tags=["labels"])
+def get_calibration(desk: Asking, calibration_id: Id) -> CalibrationDetail:
+    return _calibration(desk, calibration_id)
+
+
+def _calibration(desk: Desk, id: str) -> CalibrationDetail:
+    job = None if desk.jobs is None else desk.jobs.get(id)
+    if desk.jobs is None or job is None or job.kind != "calibration":
+        raise MissingError(f"calibration_id: no calibration '{id[:200]}'")
+    result = read_json(desk.jobs.place(id) / "calibration.json")
+    status = {"queued": "pending", "ended": "failed" if job.error_message else "completed"}.get(job.status, job.status)
+    return CalibrationDetail(id=id, status=status, result=result, error_message=job.error_message, **job.about)
+
+
 @router.get("/schema", tags=["plan"])
 def schema(desk: Asking) -> Schema:
     """What a request may set: options, choices of groups, and settings of these."""
@@ -517,55 +658,3 @@ def schema(desk: Asking) -> Schema:
     settings = [SettingDetail(**asdict(each) | {"words": list(each.words)}) for each in allowed.settings.values()]
     groups = {group: list(choices) for group, choices in allowed.groups.items()}
     return Schema(experiments=list(allowed.experiments), options=list(OPTIONS), groups=groups, settings=settings)
-
-
-# --- the application --------------------------------------------------------------------------------
-
-
-def application(desk: Desk) -> FastAPI:
-    app = FastAPI(
-        title="runner",
-        version=__version__,
-        description="Evaluations of retrieval-augmented generation and conversational memory.",
-        openapi_url="/evaluation/openapi.json",
-        docs_url=None,  # these pages fetch their scripts from elsewhere
-        redoc_url=None,
-        redirect_slashes=False,
-    )
-    app.state.desk = desk
-    app.include_router(router)
-    app.add_exception_handler(RunnerError, _on_error)
-    app.add_exception_handler(RequestValidationError, _on_invalid)
-    app.add_exception_handler(HTTPException, _on_http)
-    app.add_exception_handler(OSError, _on_os_error)
-    return app
-
-
-async def _on_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RunnerError)  # noqa: S101
-    status, content = errors.of_error(error)
-    return JSONResponse(content, status)
-
-
-async def _on_invalid(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)  # noqa: S101
-    problems = [
-        {"key": ".".join(map(str, each["loc"][1:])) or str(each["loc"][0]), "message": str(each["msg"])}
-        for each in error.errors()
-    ]
-    message = "; ".join(f"{each['key']}: {each['message']}" for each in problems)
-    return JSONResponse(errors.body("validation", message, problems), 422)
-
-
-async def _on_http(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101
-    code = "not_found" if error.status_code == 404 else "http"
-    return JSONResponse(errors.body(code, str(error.detail)), error.status_code, headers=dict(error.headers or {}))
-
-
-async def _on_os_error(_: Request, error: Exception) -> Response:
-    """A disk that is full, a folder that was removed meanwhile."""
-    assert isinstance(error, OSError)  # noqa: S101
-    name = Path(str(error.filename)).name if error.filename else "a file"
-    status = 404 if isinstance(error, FileNotFoundError) else 507
-    return JSONResponse(errors.body("files", f"{name}: {error.strerror}"), status)

@@ -16,7 +16,9 @@ import orjson
 from runner.commands.serve.allowed import Allowed, key_of
 from runner.commands.serve.datasets import Bounds, Dataset, Datasets
 from runner.commands.serve.jobs import Job, Jobs, commanded, error_in, removed
+from runner.commands.serve.rating import Sheet, Sheets
 from runner.commands.serve.runs import Place, Run, Runs
+from runner.commands.serve.sides import Shelf, Sides
 from runner.config import arguments
 from runner.config.compose import plan_of
 from runner.errors import InputError, did_you_mean
@@ -25,6 +27,7 @@ from runner.system.store import fingerprint
 
 PLAN_S, COMPARE_S = 300.0, 300.0
 RETRIEVAL_ONLY = "retrieval_only"
+MOST_SIDES = 12  # runs side by side
 
 
 class MissingError(InputError):
@@ -54,6 +57,8 @@ class Desk:
         self.settings, self.root = settings, settings.root
         self.jobs = None if settings.read_only else Jobs(self.root, settings.jobs)
         self.runs = Runs(self.root, self.jobs)
+        self.shelf = Shelf(self.root, writes=not settings.read_only)
+        self.sheets = Sheets(self.root)
         self._composing = threading.Lock()  # Hydra knows one configuration at a time
         self._asking = threading.Semaphore(settings.queries_at_once)
         self._answers: dict[str, dict[str, Any]] = {}
@@ -101,6 +106,35 @@ class Desk:
             self.run(id)
             raise ConflictError(f"run {id}: it has no results yet")
         return place
+
+    def sides(self, ids: Sequence[str]) -> Sides:
+        """Of the runs with these ids; of a sweep, of all its runs."""
+        found: list[Place] = []
+        for id in ids:
+            place = self.runs.place(id)
+            parts = (self.runs.sweep(id) or {}).get("runs", []) if place is not None and place.is_sweep else [id]
+            found += [self.place(part) for part in parts]
+        if not found:
+            raise InputError("runs: expected at least one run")
+        if len(found) > MOST_SIDES:
+            raise InputError(f"runs: at most {MOST_SIDES} stand side by side, got {len(found)}")
+        return self.shelf.sides(found)
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def sheet(self, id: str, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
+        if self.settings.read_only:
+            raise ConflictError("the server was started with --read-only")
+        return self.sheets.open(self.place(id), rater, rubric, pick, n)
+
+    def calibrate(self, id: str, rubric: str) -> Job:
+        """A job of `calibrate` over the sheets of all raters."""
+        place = self.place(id)
+        paths = self.sheets.of_run(place, rubric)
+        if not paths:
+            raise ConflictError(f"run {id}: nobody has rated an answer for {rubric[:80]} yet")
+        words = ["calibrate", ",".join(map(str, paths)), f"run={place.path}", f"ratings={rubric}"]
+        return self._queue().add("calibration", "calibration", words, about={"run": id, "rubric": rubric})
 
     # --- words ------------------------------------------------------------------------------------
 

@@ -91,6 +91,10 @@ class Jobs:
     def log(self, id: str) -> Path:
         return self.folder / f"{id}.log"
 
+    def said(self, id: str) -> str:
+        """What the command of a job has printed last."""
+        return tail(self.log(id)).strip()
+
     def again(self, job: Job) -> Job:
         return self._keep(replace(job, status="queued", starts=0, is_cancelled=False, due=None, error_message=None))
 
