@@ -101,6 +101,7 @@ def token_of(name: str | None, host: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
     if host == "localhost":
         return True
     try:

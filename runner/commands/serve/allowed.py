@@ -161,6 +161,7 @@ class Allowed:
 
 
 def key_of(override: str) -> str:
+    """What an override sets."""
     return override.lstrip("+~").partition("=")[0]
 
 

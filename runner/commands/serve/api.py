@@ -31,15 +31,21 @@ EVENT_S = 1.0
 
 
 class Strict(BaseModel):
+    """A request with no further fields."""
+
     model_config = ConfigDict(extra="forbid")
 
 
 class Problem(BaseModel):
+    """One setting that is wrong, and what would work."""
+
     key: str = Field(description="the setting, as it is typed at the command line")
     message: str
 
 
 class ErrorBody(BaseModel):
+    """What went wrong."""
+
     code: str = Field(
         description="configuration, input, validation, not_found, conflict, not_comparable, too_large, token, origin, "
         "host, read_only, too_many_failures or http"
@@ -50,10 +56,14 @@ class ErrorBody(BaseModel):
 
 
 class ErrorReply(BaseModel):
+    """Every error of the API."""
+
     error: ErrorBody
 
 
 class DatasetDetail(BaseModel):
+    """Questions, and what is searched for their answers."""
+
     id: str
     name: str
     format: str = Field(description="the data group; of a built-in one, the group that it is a choice of")
@@ -68,17 +78,23 @@ Override = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 
 
 class RunEvaluation(Strict):
+    """A run over a data set."""
+
     k: Annotated[int, Field(ge=1, le=50, description="how many of the best results are evaluated")] = 5
     evaluation_type: str = Field(RETRIEVAL_ONLY, description="retrieval_only, full_rag, or another experiment")
     overrides: list[Override] = Field([], max_length=200, description="GROUP=CHOICE and KEY=VALUE, as GET /schema")
 
 
 class SweepEvaluation(Strict):
+    """Several runs over a data set."""
+
     evaluation_type: str = RETRIEVAL_ONLY
     overrides: list[Override] = Field(max_length=200, description="at least one with several values, such as k=3,5")
 
 
 class PlanEvaluation(Strict):
+    """A run or a sweep that is not started yet."""
+
     dataset_id: str
     k: Annotated[int, Field(ge=1, le=50)] | None = None
     evaluation_type: str = RETRIEVAL_ONLY
@@ -86,10 +102,14 @@ class PlanEvaluation(Strict):
 
 
 class Tags(Strict):
+    """Of a run; they take the place of those that it had."""
+
     tags: list[Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]] = Field(max_length=20)
 
 
 class RetrievalMetrics(BaseModel):
+    """Means over all cases."""
+
     precision_at_k: float | None
     recall_at_k: float | None
     hit_rate_at_k: float | None
@@ -98,6 +118,8 @@ class RetrievalMetrics(BaseModel):
 
 
 class CaseResult(BaseModel):
+    """What came of one case."""
+
     id: str
     test_case_id: str
     retrieved_chunk_ids: list[str]
@@ -114,6 +136,8 @@ Status = Literal["pending", "running", "completed", "partial", "failed", "cancel
 
 
 class RunDetail(BaseModel):
+    """A run with its results per case."""
+
     id: str
     dataset_id: str | None
     status: Status
@@ -129,6 +153,8 @@ class RunDetail(BaseModel):
 
 
 class RunSummary(BaseModel):
+    """A run in a list."""
+
     id: str
     dataset_id: str | None
     status: Status
@@ -149,6 +175,8 @@ class RunSummary(BaseModel):
 
 
 class SweepDetail(BaseModel):
+    """Several runs of one command."""
+
     id: str
     dataset_id: str | None
     status: Status
@@ -160,6 +188,8 @@ class SweepDetail(BaseModel):
 
 
 class Expected(BaseModel):
+    """Requests to models, and what they cost."""
+
     requests: int
     stored: int
     input_tokens: int
@@ -168,11 +198,15 @@ class Expected(BaseModel):
 
 
 class Asked(Expected):
+    """Of one role and model."""
+
     role: str
     model: str
 
 
 class PlannedRun(BaseModel):
+    """What one run would ask."""
+
     overrides: list[str]
     cases: int
     stopped: str | None = Field(description="why it will end before it asks a model")
@@ -180,6 +214,8 @@ class PlannedRun(BaseModel):
 
 
 class PlanReply(BaseModel):
+    """What a run or a sweep would ask and cost."""
+
     runs: list[PlannedRun]
     total: Expected
     seconds: float
@@ -188,6 +224,8 @@ class PlanReply(BaseModel):
 
 
 class JudgeSaid(BaseModel):
+    """One judgement of an answer."""
+
     rubric: str
     score: float | None
     reasoning: str
@@ -195,6 +233,8 @@ class JudgeSaid(BaseModel):
 
 
 class ContextShown(BaseModel):
+    """A text from which it was answered."""
+
     id: str
     title: str
     text: str
@@ -202,6 +242,8 @@ class ContextShown(BaseModel):
 
 
 class CaseCell(BaseModel):
+    """What one run made of a case."""
+
     status: str | None = Field(description="null where the run does not have the case")
     right: bool | None
     error: str | None
@@ -212,6 +254,8 @@ class CaseCell(BaseModel):
 
 
 class CaseShown(BaseModel):
+    """A case, and what each run made of it."""
+
     id: str
     question: str
     references: list[str]
@@ -221,6 +265,8 @@ class CaseShown(BaseModel):
 
 
 class SidesReply(BaseModel):
+    """Cases of several runs beside each other."""
+
     runs: list[str]
     total: int
     counts: dict[str, int]
@@ -228,6 +274,8 @@ class SidesReply(BaseModel):
 
 
 class SheetReply(BaseModel):
+    """The answers that a rater is shown."""
+
     rubric: str
     rater: str
     rated: int
@@ -235,6 +283,8 @@ class SheetReply(BaseModel):
 
 
 class Rating(Strict):
+    """What a person says of an answer."""
+
     rubric: str = Field(max_length=200)
     rater: str = Field(max_length=40)
     case_id: str = Field(max_length=1000)
@@ -243,10 +293,14 @@ class Rating(Strict):
 
 
 class Calibrating(Strict):
+    """By which rubric the judge is compared with people."""
+
     rubric: str = Field(max_length=200)
 
 
 class CalibrationDetail(BaseModel):
+    """The judge compared with people."""
+
     id: str
     status: str
     run: str
@@ -256,6 +310,8 @@ class CalibrationDetail(BaseModel):
 
 
 class SettingDetail(BaseModel):
+    """A setting that a request may set."""
+
     key: str
     kind: Literal["number", "switch", "words", "list", "model", "text"]
     default: Any
@@ -263,6 +319,8 @@ class SettingDetail(BaseModel):
 
 
 class Schema(BaseModel):
+    """What a request may set."""
+
     experiments: list[str]
     options: list[str]
     groups: dict[str, list[str]]
@@ -270,6 +328,7 @@ class Schema(BaseModel):
 
 
 def desk_of(request: Request) -> Desk:
+    """Of the server."""
     desk: Desk = request.app.state.desk
     return desk
 
@@ -294,6 +353,7 @@ router = APIRouter(prefix="/evaluation", responses=WRONG)
 
 
 def shown(dataset: Dataset) -> DatasetDetail:
+    """As the API tells it."""
     return DatasetDetail(**{name: getattr(dataset, name) for name in DatasetDetail.model_fields})
 
 
@@ -328,16 +388,19 @@ def _columns(text: str) -> Mapping[str, str]:
 
 @router.get("/datasets", tags=["datasets"])
 def list_datasets(desk: Asking) -> list[DatasetDetail]:
+    """Those that come with the configuration, then the uploaded ones."""
     return [shown(dataset) for dataset in desk.datasets.all()]
 
 
 @router.get("/datasets/{dataset_id}", tags=["datasets"])
 def get_dataset(desk: Asking, dataset_id: Id) -> DatasetDetail:
+    """One data set."""
     return shown(desk.dataset(dataset_id))
 
 
 @router.delete("/datasets/{dataset_id}", status_code=204, tags=["datasets"])
 def delete_dataset(desk: Asking, dataset_id: Id) -> None:
+    """Of an uploaded one that no job reads, with its files."""
     desk.remove_dataset(dataset_id)
 
 
@@ -414,6 +477,7 @@ def list_runs(
 
 
 def filtered(runs: Sequence[Run], status: str | None, tag: str | None, text: str | None) -> list[Run]:
+    """Runs of a status and a tag whose id, experiment, data set, label or tags have all the words."""
     words = (text or "").casefold().split()
 
     def fits(run: Run) -> bool:
@@ -504,6 +568,7 @@ def delete_run(desk: Asking, run_id: Id) -> None:
 
 @router.put("/runs/{run_id}/tags", tags=["runs"])
 def tag_run(desk: Asking, run_id: Id, body: Tags) -> RunSummary:
+    """Sets the tags of a run."""
     desk.run(run_id)
     desk.runs.tag(run_id, body.tags)
     return RunSummary(**asdict(desk.run(run_id)))
@@ -518,22 +583,26 @@ def _demand_run(desk: Desk, id: str) -> None:
 
 @router.post("/datasets/{dataset_id}/sweeps", status_code=202, tags=["sweeps"])
 def start_sweep(desk: Asking, dataset_id: Id, body: SweepEvaluation) -> SweepDetail:
+    """One run for each combination of values; it is not waited for."""
     job = desk.start(dataset_id, body.evaluation_type, None, body.overrides, sweep=True)
     return _sweep(desk, job.id)
 
 
 @router.get("/sweeps", tags=["sweeps"])
 def list_sweeps(desk: Asking) -> list[SweepDetail]:
+    """Newest first."""
     return [SweepDetail(**each) for each in desk.runs.sweeps()]
 
 
 @router.get("/sweeps/{sweep_id}", tags=["sweeps"])
 def get_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
+    """A sweep, and the ids of its runs."""
     return _sweep(desk, sweep_id)
 
 
 @router.post("/sweeps/{sweep_id}/cancel", status_code=202, tags=["sweeps"])
 def cancel_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
+    """What is finished stays, and can be gone on with."""
     _sweep(desk, sweep_id)
     desk.cancel(sweep_id)
     return _sweep(desk, sweep_id)
@@ -541,6 +610,7 @@ def cancel_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
 
 @router.post("/sweeps/{sweep_id}/resume", status_code=202, tags=["sweeps"])
 def resume_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
+    """Only what is missing is run."""
     _sweep(desk, sweep_id)
     desk.resume(sweep_id)
     return _sweep(desk, sweep_id)
@@ -548,6 +618,7 @@ def resume_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
 
 @router.delete("/sweeps/{sweep_id}", status_code=204, tags=["sweeps"])
 def delete_sweep(desk: Asking, sweep_id: Id) -> None:
+    """With all its runs."""
     _sweep(desk, sweep_id)
     desk.delete(sweep_id)
 
@@ -639,6 +710,7 @@ def start_calibration(desk: Asking, run_id: Id, body: Calibrating) -> Calibratio
 
 @router.get("/calibrations/{calibration_id}", tags=["labels"])
 def get_calibration(desk: Asking, calibration_id: Id) -> CalibrationDetail:
+    """What came of it, when it has ended."""
     return _calibration(desk, calibration_id)
 
 

@@ -16,6 +16,7 @@ from runner.errors import RunnerError
 
 
 def application(desk: Desk) -> FastAPI:
+    """API and page over a desk, without their guard."""
     app = FastAPI(
         title="runner",
         version=__version__,

@@ -75,6 +75,8 @@ class Failures:
 
 
 class Guard:
+    """Stands before an ASGI application. `hosts`: names that Host may have beside localhost and addresses."""
+
     def __init__(
         self, app: App, *, token: str | None, hosts: Iterable[str], read_only: bool = False, most_bytes: int = SMALL
     ) -> None:

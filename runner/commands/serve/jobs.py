@@ -233,6 +233,7 @@ def _signal(job: Job, number: signal.Signals) -> None:
 
 
 def tail(path: Path, most: int = TELLING) -> str:
+    """The last bytes of a file as text; empty where there is none."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - most))

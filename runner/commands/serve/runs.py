@@ -89,6 +89,8 @@ class _Tail:
 
 
 class Runs:
+    """Runs and sweeps of one root."""
+
     def __init__(self, root: Path, jobs: Jobs | None) -> None:
         self.root, self.jobs = root, jobs
         self._lock = threading.Lock()
@@ -394,6 +396,7 @@ def results_of(place: Place, k: int | None, offset: int, limit: int) -> Iterator
 
 
 def result_of(number: int, row: Mapping[str, Any], k: int | None) -> dict[str, Any]:
+    """A row of per_item.jsonl in the names of the specification."""
     output, metrics = row.get("output") or {}, row.get("metrics") or {}
     hit = metrics.get("hit_rate_at_k")
     retrieved = (output.get("retrieved") or ())[:k]
@@ -412,4 +415,5 @@ def result_of(number: int, row: Mapping[str, Any], k: int | None) -> dict[str, A
 
 
 def row_of(place: Place, case: str) -> Mapping[str, Any] | None:
+    """Of one case; None where the run has none."""
     return next((row for row in lines(place.path / "per_item.jsonl") if str(row.get("id")) == case), None)

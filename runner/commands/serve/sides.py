@@ -225,12 +225,14 @@ def _aligned(runs: Sequence[Columns]) -> Sides:
 
 
 def went_well(row: Mapping[str, Any]) -> int:
+    """1, 0, or -1 where no metric tells."""
     metrics = row.get("metrics") or {}
     value = next((metrics[name] for name in RIGHT if metrics.get(name) is not None), None)
     return -1 if value is None else int(value > 0)
 
 
 def judges_disagree(row: Mapping[str, Any]) -> bool:
+    """Votes that lie far apart, or a first judgement far from whether the answer is right."""
     right = (row.get("metrics") or {}).get("right")
     judgements = list((row.get("judgements") or {}).values())
     for judgement in judgements:
@@ -328,7 +330,16 @@ def marked_words(other: str, own: str) -> list[tuple[str, str]]:
 
 
 def _parts(matcher: SequenceMatcher[str], mine: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """A space between two new words is as new as they are."""
+    parts: list[tuple[str, str]] = []
     for kind, _, _, start, end in matcher.get_opcodes():
         text = "".join(mine[start:end])
-        if text:
-            yield "" if kind == "equal" or not text.strip() else "new", text
+        mark = "new" if kind != "equal" and text.strip() else ""
+        if text and parts and parts[-1][0] == mark:
+            parts[-1] = mark, parts[-1][1] + text
+        elif text and mark == "new" and len(parts) > 1 and parts[-2][0] == "new" and not parts[-1][1].strip():
+            _, between = parts.pop()
+            parts[-1] = "new", parts[-1][1] + between + text
+        elif text:
+            parts.append((mark, text))
+    yield from parts

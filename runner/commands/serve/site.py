@@ -67,6 +67,7 @@ def language_of(request: Request) -> str:
 
 
 def rendered(request: Request, name: str, http_status: int = 200, **values: Any) -> HTMLResponse:
+    """A template in the language of the request."""
     language = language_of(request)
     desk: Desk = request.app.state.desk
     asked = [(key, value) for key, value in request.query_params.multi_items() if key != "lang"]
@@ -81,6 +82,7 @@ def rendered(request: Request, name: str, http_status: int = 200, **values: Any)
 
 @router.get("/static/{name}")
 def static(name: str) -> Response:
+    """Style and script."""
     if name not in KINDS:
         raise MissingError(f"no file '{name[:80]}'")
     if name == REPORT_STYLE:
@@ -96,6 +98,7 @@ def static(name: str) -> Response:
 def runs_page(
     request: Request, desk: Asking, q: str = "", status: str = "", tag: str = "", page: Annotated[int, Query(ge=1)] = 1
 ) -> Response:
+    """All runs, newest first."""
     every = desk.runs.all()
     found = filtered(every, status, tag, q)
     shown = found[(page - 1) * LISTED : page * LISTED]
@@ -130,6 +133,7 @@ def metric_names(runs: Sequence[Mapping[str, float | None]]) -> list[str]:
 
 @router.get("/runs/{run_id}")
 def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
+    """One run: how far it is, and the sections of its report."""
     run, place = desk.run(run_id), desk.runs.place(run_id)
     sections: Sequence[tuple[str, str, Markup]] = []
     problem = None
@@ -180,6 +184,7 @@ def report_page(desk: Asking, run_id: Id) -> Response:
 
 @router.get("/sweeps/{sweep_id}")
 def sweep_page(request: Request, desk: Asking, sweep_id: Id) -> Response:
+    """The runs of a sweep."""
     sweep = desk.runs.sweep(sweep_id)
     if sweep is None:
         raise MissingError(f"sweep_id: no sweep '{sweep_id[:200]}'")
@@ -210,6 +215,7 @@ def side_page(
     case: str | None = None,
     page: Annotated[int, Query(ge=1)] = 1,
 ) -> Response:
+    """Cases of several runs beside each other."""
     show = show if show in FILTERS else "all"
     sides = desk.sides(runs)
     chosen = sides.chosen(show, q)
@@ -257,6 +263,7 @@ def _stages(desk: Desk, ids: Sequence[str], language: str) -> Mapping[str, str]:
 
 @router.get("/label/{run_id}")
 def label_page(request: Request, desk: Asking, run_id: Id) -> Response:
+    """One answer at a time."""
     place = desk.place(run_id)
     with legible(place.path):
         rubrics = rubrics_of(place.path)
@@ -275,6 +282,7 @@ def rubrics_of(folder: Path) -> list[str]:
 
 @router.get("/calibrations/{calibration_id}")
 def calibration_page(request: Request, desk: Asking, calibration_id: Id) -> Response:
+    """What `calibrate` wrote."""
     from markupsafe import Markup
 
     job = None if desk.jobs is None else desk.jobs.get(calibration_id)
@@ -293,6 +301,7 @@ def _marked_down(text: str) -> str:
 
 @router.get("/start")
 def start_page(request: Request, desk: Asking) -> Response:
+    """A form of everything that a request may set."""
     allowed = desk.allowed
     settings: dict[str, list[Any]] = {}
     for setting in allowed.settings.values():
@@ -312,16 +321,19 @@ def start_page(request: Request, desk: Asking) -> Response:
 
 @router.get("/evaluation/docs")
 def docs_page(request: Request) -> Response:
+    """The OpenAPI file in a form to read."""
     return rendered(request, "docs.html.j2", api=request.app.openapi())
 
 
 @router.get("/sign-in")
 def sign_in_page(request: Request) -> Response:
+    """Asks for the token."""
     return rendered(request, "sign_in.html.j2", is_wrong=False)
 
 
 @router.post("/sign-in")
 def sign_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
+    """Sets the cookie of who knows the token."""
     guard: Guard = request.app.state.guard
     address = request.client.host if request.client else ""
     if guard.failures.wait_s(address) > 0 or not guard.is_token(token):
@@ -334,4 +346,5 @@ def sign_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "")
 
 
 def error_page(request: Request, status: int, message: str) -> Response:
+    """What went wrong, for who reads pages."""
     return rendered(request, "error.html.j2", status, message=message)
