@@ -63,6 +63,7 @@ class Allowed:
 
     @cached_property
     def experiments(self) -> tuple[str, ...]:
+        """Names of experiments, which are the `evaluation_type` of a request."""
         return tuple(sorted(self._choices["experiment"]))
 
     @cached_property

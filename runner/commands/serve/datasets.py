@@ -106,11 +106,13 @@ class Datasets:
         return [*map(self._own, self.built_in), *own]
 
     def get(self, id: str) -> Dataset | None:
+        """One of the configuration or an uploaded one; None where there is none."""
         if id in self.built_in:
             return self._own(id)
         return self._read(self.folder / id / FILE) if ID.fullmatch(id) else None
 
     def delete(self, dataset: Dataset) -> None:
+        """An uploaded one, with its files."""
         removed(self.folder / dataset.id, self.root)
 
     def _own(self, id: str) -> Dataset:

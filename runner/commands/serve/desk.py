@@ -70,14 +70,17 @@ class Desk:
 
     @cached_property
     def allowed(self) -> Allowed:
+        """What requests may set."""
         keys = frozenset(key_of(word) for word in self.line.overrides)
         return Allowed(tuple(self.line.config_folders), keys)
 
     @cached_property
     def datasets(self) -> Datasets:
+        """Those of the root."""
         return Datasets(self.root, self.allowed.built_in, self.settings.bounds)
 
     def dataset(self, id: str) -> Dataset:
+        """Raises MissingError."""
         dataset = self.datasets.get(id)
         if dataset is None:
             raise MissingError(f"dataset_id: no data set '{id[:80]}'{did_you_mean(id[:80], self.allowed.built_in)}")
@@ -94,6 +97,7 @@ class Desk:
         self.datasets.delete(dataset)
 
     def run(self, id: str) -> Run:
+        """Raises MissingError."""
         run = self.runs.get(id)
         if run is None:
             raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
@@ -123,6 +127,7 @@ class Desk:
     # --- labels -----------------------------------------------------------------------------------
 
     def sheet(self, id: str, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
+        """Of a rater; made where there is none."""
         if self.settings.read_only:
             raise ConflictError("the server was started with --read-only")
         return self.sheets.open(self.place(id), rater, rubric, pick, n)
@@ -167,6 +172,7 @@ class Desk:
     def start(
         self, dataset_id: str, evaluation: str, k: int | None, overrides: Sequence[str], *, sweep: bool = False
     ) -> Job:
+        """A run, or a sweep, at the end of the queue."""
         dataset = self.dataset(dataset_id)
         words = self.words(dataset, evaluation, k, overrides)
         is_sweep = self.composed(words)
@@ -182,12 +188,14 @@ class Desk:
         return self.jobs
 
     def cancel(self, id: str) -> None:
+        """Raises ConflictError for what has ended, or was started elsewhere."""
         job = self._own(id)
         if not job.is_open:
             raise ConflictError(f"run {id}: it has ended")
         self._queue().cancel(job)
 
     def resume(self, id: str) -> None:
+        """Only what is missing is run. Raises ConflictError for what waits or runs."""
         job = self._own(id)
         if job.is_open:
             raise ConflictError(f"run {id}: it is {job.status}")
@@ -226,6 +234,7 @@ class Desk:
     # --- questions that commands answer -------------------------------------------------------------
 
     def plan(self, dataset_id: str, evaluation: str, k: int | None, overrides: Sequence[str]) -> dict[str, Any]:
+        """What `plan --json` says."""
         words = self.words(self.dataset(dataset_id), evaluation, k, overrides)
         self.composed(words)
         with self._asking:

@@ -71,6 +71,7 @@ class Failures:
         return 0.0
 
     def add(self, address: str) -> None:
+        """A wrong one."""
         self._times.setdefault(address, deque(maxlen=self.most * 2)).append(time.monotonic())
 
 
@@ -146,6 +147,7 @@ class Guard:
         return 401, "token", "expected `Authorization: Bearer TOKEN`", {"www-authenticate": "Bearer"}
 
     def is_token(self, text: str) -> bool:
+        """In constant time."""
         return self._token is None or hmac.compare_digest(text.encode("utf-8", "replace"), self._token)
 
     @property

@@ -34,6 +34,7 @@ class Sheet:
 
     @property
     def n_rated(self) -> int:
+        """How many answers have a rating."""
         return sum(bool(cells["rating"].strip()) for cells in self.cells.values())
 
 

@@ -102,6 +102,7 @@ class Runs:
     # --- which there are --------------------------------------------------------------------------
 
     def places(self) -> Mapping[str, Place]:
+        """Folders of runs and sweeps by id, as they were a second ago at most."""
         with self._lock:
             if time.monotonic() - self._scanned >= FRESH_S:
                 self._places = {place.id: place for place in _below(self.root, self.root, DEPTH, None)}
@@ -109,9 +110,11 @@ class Runs:
             return self._places
 
     def look_again(self) -> None:
+        """At the folders, which may have changed."""
         self._scanned = -FRESH_S
 
     def place(self, id: str) -> Place | None:
+        """None where there is none of that id."""
         return self.places().get(id)
 
     def all(self) -> list[Run]:
@@ -122,12 +125,14 @@ class Runs:
         return sorted(found, key=lambda run: (run.created_at or "", run.id), reverse=True)
 
     def sweeps(self) -> list[dict[str, Any]]:
+        """Newest first, as the API tells them."""
         places = self.places()
         ids = {place.id for place in places.values() if place.is_sweep} | {job.id for job in self._jobs("sweep")}
         found = [self.sweep(id) for id in ids]
         return sorted((each for each in found if each), key=lambda each: str(each["created_at"]), reverse=True)
 
     def get(self, id: str) -> Run | None:
+        """None where there is none, and for a sweep."""
         place = self.place(id)
         if place is not None:
             return None if place.is_sweep else self.run(place)
@@ -147,6 +152,7 @@ class Runs:
     # --- one --------------------------------------------------------------------------------------
 
     def run(self, place: Place) -> Run:
+        """What is known of a run that has a folder."""
         head, summary = self.files(place)
         job, progress = self.job_of(place.id), self.counted(place)
         metrics = {name: entry.get("value") for name, entry in (summary.get("metrics") or {}).items()}
@@ -247,6 +253,7 @@ class Runs:
         return tail
 
     def total(self, place: Place, summary: Mapping[str, Any]) -> int | None:
+        """How many cases a run has, as soon as it knows."""
         known = (summary.get("cases") or {}).get("total")
         return known if known is not None else (read_json(place.path / PROGRESS) or {}).get("total")
 
@@ -276,9 +283,11 @@ class Runs:
     # --- tags -------------------------------------------------------------------------------------
 
     def tags(self) -> Mapping[str, Sequence[str]]:
+        """By id of a run."""
         return _json_of(self._tag_file)
 
     def tag(self, id: str, tags: Sequence[str]) -> None:
+        """Sets the tags of a run."""
         with self._lock:
             self._tag_file.parent.mkdir(parents=True, exist_ok=True)
             kept = {**(read_json(self._tag_file) or {}), id: list(dict.fromkeys(tags))}

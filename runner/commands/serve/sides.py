@@ -91,6 +91,7 @@ class Sides:
         return np.array(matching, dtype=np.int64)
 
     def counts(self) -> dict[str, int]:
+        """How many cases each filter leaves."""
         return {show: len(self.chosen(show)) for show in FILTERS}
 
     def rows(self, number: int) -> list[Mapping[str, Any] | None]:
@@ -111,6 +112,7 @@ class Shelf:
         self._lock = threading.Lock()
 
     def sides(self, places: Sequence[Place]) -> Sides:
+        """Runs beside each other; they are kept as long as their rows do not change."""
         keys = tuple(_state(place) for place in places)
         with self._lock:
             if keys in self._sides:

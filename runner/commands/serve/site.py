@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -15,46 +15,20 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from runner.commands.serve.api import Asking, Id, filtered
 from runner.commands.serve.desk import Desk, MissingError
 from runner.commands.serve.guard import COOKIE, Guard
+from runner.commands.serve.rendering import asset, environment, metric_names, named, stages
 from runner.commands.serve.sides import FILTERS, shown_case
 from runner.errors import RunnerError
 from runner.system.folder import legible, open_run
 from runner.words.wording import SUPPORTED, wording
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from markupsafe import Markup
 
 LISTED, CASES = 50, 20  # on a page
 REPORT_STYLE = "report.css"
 KINDS = {**dict.fromkeys(("serve.css", REPORT_STYLE), "text/css; charset=utf-8"), "serve.js": "text/javascript"}
 REPORT_POLICY = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
-METRICS = 4  # in the list of runs
-STATUSES = ("pending", "running", "completed", "partial", "failed", "cancelled")
 router = APIRouter(include_in_schema=False)
-
-
-@cache
-def _asset(folder: str, name: str) -> str:
-    return files("runner.commands.serve").joinpath(folder, name).read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    from runner.report.page import clean
-
-    def cleaned(value: Any) -> Any:
-        return value if not isinstance(value, str) or hasattr(value, "__html__") else clean(value)
-
-    return Environment(
-        autoescape=True,
-        loader=FunctionLoader(lambda name: _asset("templates", name)),
-        undefined=StrictUndefined,
-        finalize=cleaned,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def language_of(request: Request) -> str:
@@ -73,7 +47,7 @@ def rendered(request: Request, name: str, http_status: int = 200, **values: Any)
     asked = [(key, value) for key, value in request.query_params.multi_items() if key != "lang"]
     say, links = wording(language, "serve"), [(each, f"?{urlencode([*asked, ('lang', each)])}") for each in SUPPORTED]
     shown = {"say": say, "languages": links, "read_only": desk.settings.read_only, "path": request.url.path}
-    text = _environment().get_template(name).render(**shown, **values)
+    text = environment().get_template(name).render(**shown, **named(say), **values)
     response = HTMLResponse(text, http_status)
     if request.query_params.get("lang") in SUPPORTED:
         response.set_cookie("lang", language, samesite="strict", max_age=31_536_000)
@@ -88,7 +62,7 @@ def static(name: str) -> Response:
     if name == REPORT_STYLE:
         text = files("runner.report").joinpath("templates", "page.css").read_text(encoding="utf-8")
         return Response(text, media_type=KINDS[name], headers={"cache-control": "no-cache"})
-    return Response(_asset("static", name), media_type=KINDS[name], headers={"cache-control": "no-cache"})
+    return Response(asset("static", name), media_type=KINDS[name], headers={"cache-control": "no-cache"})
 
 
 # --- lists ------------------------------------------------------------------------------------------
@@ -114,18 +88,10 @@ def runs_page(
         q=q,
         status=status,
         tag=tag,
-        statuses=STATUSES,
         tags=sorted({each for run in every for each in run.tags}),
         link=lambda **new: "?" + urlencode({"q": q, "status": status, "tag": tag, **new}),
         is_live=any(run.status in ("pending", "running") for run in shown),
     )
-
-
-def metric_names(runs: Sequence[Mapping[str, float | None]]) -> list[str]:
-    """The first that answer whether runs are good, of those that one has."""
-    wanted = ("right", "recall_at_k", "ndcg_at_k", "mrr", "mean_faithfulness", "mean_answer_relevancy", "overall")
-    has = {name for metrics in runs for name in metrics}
-    return [name for name in wanted if name in has][:METRICS]
 
 
 # --- one run, one sweep -------------------------------------------------------------------------------
@@ -236,9 +202,10 @@ def side_page(
         case=case,
         page=page,
         pages=max(1, -(-len(chosen) // CASES)),
-        filters=FILTERS,
+        run_links=[f"/runs/{quote(id)}" for id in _expanded(desk, runs)],
+        case_link=lambda each: "?" + urlencode({"runs": runs, "show": show, "q": q, "case": each}, doseq=True),
         link=lambda **new: "?" + urlencode({"runs": runs, "show": show, "q": q, **new}, doseq=True),
-        stage=_stages(desk, runs, language_of(request)),
+        stage=stages(language_of(request)),
     )
 
 
@@ -251,11 +218,6 @@ def _labels(desk: Desk, ids: Sequence[str], names: Sequence[str]) -> list[str]:
     """What tells the runs apart."""
     found = [desk.run(id) for id in ids]
     return [run.label or name for run, name in zip(found, names, strict=True)]
-
-
-def _stages(desk: Desk, ids: Sequence[str], language: str) -> Mapping[str, str]:
-    say = wording(language, "report")
-    return {key.removeprefix("lost_at."): text for key, text in say.texts.items() if key.startswith("lost_at.")}
 
 
 # --- labels, start, documents -------------------------------------------------------------------------
