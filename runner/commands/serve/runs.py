@@ -266,7 +266,9 @@ class Runs:
         if place.is_sweep:
             sweep = self.sweep(id) or {}
             parts = [self._of_run(self.places()[each]) for each in sweep.get("runs", ()) if each in self.places()]
-            return _together(parts, str(sweep.get("status")))
+            state = _json_of(place.path / "sweep.json")
+            n_runs = len(state.get("cells") or ()) + len(state.get("references") or ())
+            return _together(parts, str(sweep.get("status")), n_runs)
         return self._of_run(place)
 
     def _of_run(self, place: Place) -> Progress:
@@ -370,7 +372,8 @@ def spent(place: Place) -> tuple[int, float | None]:
     return int(tokens), None if unpriced else nano / 1e9
 
 
-def _together(parts: Sequence[Progress], status: str) -> Progress:
+def _together(parts: Sequence[Progress], status: str, n_runs: int) -> Progress:
+    """Runs that have not begun are taken to have as many cases as the others."""
     totals = [part.total for part in parts if part.total is not None]
     costs = [part.usd for part in parts]
     etas = [part.eta_s for part in parts if part.eta_s is not None]
@@ -378,7 +381,7 @@ def _together(parts: Sequence[Progress], status: str) -> Progress:
         status,
         sum(part.done for part in parts),
         sum(part.failed for part in parts),
-        sum(totals) if totals else None,
+        round(sum(totals) * max(1.0, n_runs / len(totals))) if totals else None,
         sum(part.tokens for part in parts),
         None if None in costs else sum(cost for cost in costs if cost is not None),
         max(etas) if etas else None,

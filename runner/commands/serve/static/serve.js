@@ -43,6 +43,9 @@ if (state) {
     const now = JSON.parse(event.data);
     const bar = one("progress", state);
     if (bar && now.total) { bar.hidden = false; bar.max = now.total; bar.value = now.done; }
+    const label = one(".status", state);
+    label.textContent = say.status[now.status];
+    label.className = `status ${now.status}`;
     const count = one(".number", state);
     if (count && now.total) count.textContent = `${now.done.toLocaleString()}/${now.total.toLocaleString()}`;
     if (now.tokens) one("#spent", state).textContent = `${now.tokens.toLocaleString()} tokens` + (now.usd === null ? "" : ` $${now.usd.toFixed(4)}`);
@@ -103,7 +106,7 @@ if (rater) {
     one("#rated").max = answers.length; one("#rated").value = rated();
     one("#question").textContent = answer.question;
     one("#text").textContent = answer.answer;
-    one("#references").textContent = (answer.answers || []).join(" / ");
+    one("#references").textContent = (answer.answers || []).length ? `${say.reference}: ${answer.answers.join(" / ")}` : "";
     one("#history").textContent = (answer.history || []).map((turn) => `${turn.role}: ${turn.text}`).join("\n");
     one("#contexts").replaceChildren(...(answer.contexts || []).map((context) => {
       const item = document.createElement("li");
@@ -175,6 +178,7 @@ if (start) {
     const overrides = all("[data-key]", start).filter((each) => each.value.trim() && !each.closest("[hidden]")).map((each) => `${each.dataset.key}=${each.value.trim()}`);
     overrides.unshift(`k=${start.elements.k.value.replaceAll(" ", "")}`);
     overrides.push(...start.elements.more.value.split("\n").map((line) => line.trim()).filter(Boolean));
+    if (start.dataset.language && !overrides.some((each) => each.startsWith("report.language="))) overrides.push(`report.language=${start.dataset.language}`);
     return { dataset_id: start.elements.dataset_id.value, evaluation_type: start.elements.evaluation_type.value, overrides };
   }
   function table(found) {
