@@ -86,7 +86,7 @@ def _sweeps(runs: Runs, root: Path, site: Path, say: Wording) -> tuple[dict[str,
 
 
 def _side_pages(sides: Sides, runs: Sequence[Run], folder: Path, say: Wording) -> int:
-    counts, written = sides.counts(), 0
+    counts, written = sides.counts, 0
     labels = [run.label or run.id for run in runs]
     links = [f"../../runs/{_name(run.id)}.html" for run in runs]
     for show in FILTERS:

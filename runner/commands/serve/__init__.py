@@ -33,7 +33,7 @@ COMMAND = Command(
     ),
     words="OPTION=VALUE",
 )
-TICK_S = 0.3
+TICK_S, WARM_S = 0.3, 3.0  # between two looks at the queue, at finished runs
 SHORTEST = 16  # characters of a token
 
 
@@ -161,13 +161,18 @@ def working(desk: Desk) -> Iterator[None]:
                 if desk.jobs is not None:
                     desk.jobs.tick()
 
-    thread = threading.Thread(target=work, name="queue", daemon=True)
-    thread.start()
+    def warm() -> None:
+        while not stop.wait(WARM_S):
+            desk.warm()
+
+    threads = [threading.Thread(target=target, daemon=True) for target in (work, warm)]
+    for thread in threads:
+        thread.start()
     try:
         yield
     finally:
         stop.set()
-        thread.join()
+        threads[0].join()
 
 
 def _serve(desk: Desk, token: str | None, hosts: Sequence[str], door: socket.socket) -> None:

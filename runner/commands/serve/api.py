@@ -665,7 +665,7 @@ def side_by_side(
     if case is not None:
         chosen = chosen[[sides.ids[number] == case for number in chosen]]
     cases = [CaseShown(**shown_case(sides, int(number))) for number in chosen[offset : offset + limit]]
-    return SidesReply(runs=runs, total=len(chosen), counts=sides.counts(), cases=cases)
+    return SidesReply(runs=runs, total=len(chosen), counts=sides.counts, cases=cases)
 
 
 # --- labels -----------------------------------------------------------------------------------------

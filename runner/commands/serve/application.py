@@ -25,6 +25,7 @@ def application(desk: Desk) -> FastAPI:
         docs_url=None,  # these pages fetch their scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,  # what clients call their functions
     )
     app.state.desk = desk
     app.include_router(api.router)

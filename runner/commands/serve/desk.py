@@ -27,6 +27,7 @@ from runner.system.store import fingerprint
 
 PLAN_S, COMPARE_S = 300.0, 300.0
 RETRIEVAL_ONLY = "retrieval_only"
+LARGE = 20_000_000  # bytes of rows that take a while to read
 MOST_SIDES = 12  # runs side by side
 
 
@@ -123,6 +124,14 @@ class Desk:
         if len(found) > MOST_SIDES:
             raise InputError(f"runs: at most {MOST_SIDES} stand side by side, got {len(found)}")
         return self.shelf.sides(found)
+
+    def warm(self) -> None:
+        """Reads large finished runs before somebody asks for their cases."""
+        for place in list(self.runs.places().values()):
+            rows = place.path / "per_item.jsonl"
+            with suppress(OSError):
+                if not place.is_sweep and rows.stat().st_size > LARGE and not self.runs.is_running(place):
+                    self.shelf.warm(place)
 
     # --- labels -----------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from typing import Any
 from runner.commands.serve.jobs import Job, Jobs, at_work
 from runner.llm.ledger import FILE as LEDGER
 from runner.run.serving import PROGRESS
-from runner.system.folder import lines, lines_at
+from runner.system.folder import case_counts, lines, lines_at
 from runner.system.metadata import read_json, write_json
 
 DEPTH = 5  # folders below the root
@@ -154,12 +154,14 @@ class Runs:
     def run(self, place: Place) -> Run:
         """What is known of a run that has a folder."""
         head, summary = self.files(place)
-        job, progress = self.job_of(place.id), self.counted(place)
+        job = self.job_of(place.id)
+        status = self.status(place, head, job)
+        done, failed = self._finished(place, status, summary)
         metrics = {name: entry.get("value") for name, entry in (summary.get("metrics") or {}).items()}
         return Run(
             id=place.id,
             dataset_id=(job.dataset_id if job else None) or dataset_of(head),
-            status=self.status(place, head, job),
+            status=status,
             k=head.get("k"),
             evaluation_type=head.get("evaluation_type"),
             metrics=metrics,
@@ -170,8 +172,8 @@ class Runs:
             sweep_id=place.sweep,
             label=self._label(place),
             tags=self.tags().get(place.id, ()),
-            done=progress.done,
-            failed=progress.failed,
+            done=done,
+            failed=failed,
             total=self.total(place, summary),
             is_served=job is not None,
         )
@@ -191,6 +193,10 @@ class Runs:
             return said
         is_running = at_work(place.path.parent if place.sweep else place.path)
         return "running" if is_running or (job is not None and job.status == "running") else "partial"
+
+    def is_running(self, place: Place) -> bool:
+        """Whether its rows may still grow."""
+        return self.status(place, self.files(place)[0], self.job_of(place.id)) in ("pending", "running")
 
     def _waiting(self, job: Job) -> Run:
         """Before it has a folder with results."""
@@ -252,6 +258,15 @@ class Runs:
             tail.done_then = tail.done
         return tail
 
+    def _finished(self, place: Place, status: str, summary: Mapping[str, Any]) -> tuple[int, int]:
+        """Cases that are done, and those that failed: as the summary says, or where rows are being written, as they
+        do."""
+        if status in ("completed", "failed", "partial", "cancelled") and summary.get("cases"):
+            counts = case_counts(summary)
+            return counts["done"], counts["failed"] + counts["timeout"]
+        tail = self.counted(place)
+        return tail.done, tail.failed
+
     def total(self, place: Place, summary: Mapping[str, Any]) -> int | None:
         """How many cases a run has, as soon as it knows."""
         known = (summary.get("cases") or {}).get("total")
@@ -274,11 +289,13 @@ class Runs:
     def _of_run(self, place: Place) -> Progress:
         head, summary = self.files(place)
         status = self.status(place, head, self.job_of(place.id))
-        tail, total = self.counted(place), self.total(place, summary)
-        tokens, usd = spent(place)
-        eta = None
+        total = self.total(place, summary)
+        (done, failed), (tokens, usd), eta = self._finished(place, status, summary), spent(place), None
+        if status != "running":
+            return Progress(status, done, failed, total, tokens, usd, None)
+        tail = self.counted(place)
         gained = tail.done - (tail.done_then or 0)
-        if status == "running" and total is not None and gained > 0:
+        if total is not None and gained > 0:
             eta = round((total - tail.done) * (time.monotonic() - tail.began) / gained, 1)
         return Progress(status, tail.done, tail.failed, total, tokens, usd, eta)
 

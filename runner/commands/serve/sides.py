@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +84,19 @@ class Sides:
         words = text.casefold().split()
         if not words:
             return found
-        matching = [
-            number
-            for number in map(int, found)
-            if all(word in self.questions[number] or word in self.ids[number].casefold() for word in words)
-        ]
+        texts = self._texts
+        matching = [number for number in found.tolist() if all(word in texts[number] for word in words)]
         return np.array(matching, dtype=np.int64)
 
+    @cached_property
     def counts(self) -> dict[str, int]:
         """How many cases each filter leaves."""
         return {show: len(self.chosen(show)) for show in FILTERS}
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        """What is searched."""
+        return [f"{id.casefold()} {question}" for id, question in zip(self.ids, self.questions, strict=True)]
 
     def rows(self, number: int) -> list[Mapping[str, Any] | None]:
         """Of one case, what each run wrote."""

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Form, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from runner.commands.serve.api import Asking, Id, filtered
-from runner.commands.serve.desk import Desk, MissingError
+from runner.commands.serve.desk import LARGE, Desk, MissingError
 from runner.commands.serve.guard import COOKIE, Guard
 from runner.commands.serve.rendering import asset, environment, metric_names, named, stages
 from runner.commands.serve.sides import FILTERS, shown_case
@@ -103,9 +103,10 @@ def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
     run, place = desk.run(run_id), desk.runs.place(run_id)
     sections: Sequence[tuple[str, str, Markup]] = []
     problem = None
-    if place is not None and (place.path / "summary.json").is_file():
+    is_large = place is not None and _size(place.path / "per_item.jsonl") > LARGE
+    if place is not None and not is_large and (place.path / "summary.json").is_file():
         try:
-            sections = _sections(place.path, (place.path / "summary.json").stat().st_mtime_ns, run.status)
+            sections = _sections(place.path, _changed(place.path / "summary.json"), run.status)
         except RunnerError as error:
             problem = str(error)
     has_report = place is not None and (place.path / "report.html").is_file()
@@ -117,14 +118,31 @@ def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
         progress=desk.runs.progress(run_id),
         sections=sections,
         problem=problem,
+        is_large=is_large and bool(run.metrics),
         has_report=has_report,
         log=log if run.status in ("failed", "partial", "cancelled") else "",
         is_live=run.status in ("pending", "running"),
     )
 
 
+def _changed(path: Path) -> int:
+    return path.stat().st_mtime_ns
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+@router.get("/runs/{run_id}/sections")
+def sections_page(request: Request, desk: Asking, run_id: Id) -> Response:
+    """The sections of a run with many cases, which the page asks for when it is there."""
+    place = desk.place(run_id)
+    found = _sections(place.path, _changed(place.path / "summary.json"), desk.run(run_id).status)
+    return rendered(request, "sections.html.j2", sections=found)
+
+
 @lru_cache(maxsize=16)
-def _sections(folder: Path, _changed: int, _status: str) -> Sequence[tuple[str, str, Markup]]:
+def _sections(folder: Path, _changed_ns: int, _status: str) -> Sequence[tuple[str, str, Markup]]:
     """Those of report.html but the cases, which have a page of their own."""
     from markupsafe import Markup
 
@@ -195,7 +213,7 @@ def side_page(
         ids=_expanded(desk, runs),
         labels=_labels(desk, _expanded(desk, runs), names),
         cases=[shown_case(sides, number) for number in numbers],
-        counts=sides.counts(),
+        counts=sides.counts,
         n=len(chosen),
         show=show,
         q=q,

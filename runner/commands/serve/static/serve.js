@@ -36,6 +36,11 @@ if (one("[data-live]")) setTimeout(live, 1500);
 const reloading = one("[data-reload]");
 if (reloading) setTimeout(() => location.reload(), Number(reloading.dataset.reload));
 
+const waiting = one("[data-load]");
+if (waiting) fetch(waiting.dataset.load).then((answer) => answer.text()).then((text) => {
+  waiting.replaceChildren(...new DOMParser().parseFromString(text, "text/html").body.childNodes);
+}).catch((error) => tell(error.message));
+
 const state = one("[data-events]");
 if (state) {
   const events = new EventSource(state.dataset.events);
