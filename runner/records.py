@@ -128,14 +128,17 @@ class Corpus:
 
     @cached_property
     def document_by_id(self) -> Mapping[str, Document]:
+        """Documents by id, in the order of the corpus."""
         return {document.id: document for document in self.documents}
 
     @cached_property
     def chunk_by_id(self) -> Mapping[str, Chunk]:
+        """Chunks by id, in the order of the corpus."""
         return {chunk.id: chunk for chunk in self.chunks}
 
     @cached_property
     def chunk_ids(self) -> frozenset[str]:
+        """The ids of all chunks."""
         return frozenset(self.chunk_by_id)
 
     @cached_property
@@ -146,6 +149,7 @@ class Corpus:
         return grouped
 
     def chunks_of(self, document_id: str) -> Sequence[Chunk]:
+        """The chunks of a document in their order; none for an unknown one."""
         return self._chunks_by_document.get(document_id, ())
 
     def document_of(self, id: str) -> str:
@@ -162,6 +166,7 @@ class Corpus:
         return document.text if document is not None else None
 
     def title_of(self, id: str) -> str:
+        """The title of a document, or of that of a chunk; empty for an unknown id."""
         document = self.document_by_id.get(self.document_of(id))
         return document.title if document is not None else ""
 
@@ -406,6 +411,7 @@ class RoleCost:
 
     @property
     def nano_usd(self) -> int | None:
+        """Cost in billionths of a dollar; None where a price is not known."""
         return None if self.usd is None else round(self.usd * 1e9)
 
 

@@ -118,6 +118,7 @@ def kind_named(question: str) -> Mapping[str, str]:
 
 
 def asks_for_steps(question: str) -> bool:
+    """Whether a question asks for a way of doing something (how to, steps, 방법, 절차)."""
     return _HOW.search(question) is not None
 
 

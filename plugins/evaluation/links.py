@@ -182,6 +182,7 @@ class LinkEvaluation:
 
     @property
     def data(self) -> LinkData:
+        """What `load` read. Raises RuntimeError before it."""
         if self._data is None:
             raise RuntimeError("load() comes first")
         return self._data

@@ -31,6 +31,7 @@ class Place:
 
     @property
     def shown(self) -> str:
+        """As a usage line shows it: NAME, or [NAME] where it may be missing."""
         name = self.name.upper()
         least = f"{name} [{name} …]" if self.several else name
         return least if self.default is REQUIRED else f"[{least}]"
@@ -47,10 +48,12 @@ class Option:
 
     @property
     def flag(self) -> str:
+        """As it is typed: --dry-run."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
     def shown(self) -> str:
+        """The flag and what follows it: --out FOLDER."""
         return f"{self.flag} {self.value}".rstrip()
 
 
@@ -138,6 +141,7 @@ class Command:
 
     @property
     def usage(self) -> str:
+        """The usage line of the command."""
         parts = [f"[{option.shown}]" for option in self.options] + [place.shown for place in self.places]
         words = [f"[{self.words} …]"] if self.words else []
         return " ".join(["usage: python -m runner", self.name, *parts, *words])
@@ -212,6 +216,8 @@ def share(*, above_zero: bool = False) -> Callable[[str], float]:
 
 
 def one_of(*names: str) -> Callable[[str], str]:
+    """A reader of an option that takes one of these words; it raises ValueError for any other."""
+
     def read(text: str) -> str:
         if text not in names:
             raise ValueError(f"expected {', '.join(names[:-1])} or {names[-1]}")

@@ -29,6 +29,8 @@ COMMAND = Command(
 
 @dataclass(frozen=True, slots=True)
 class Words:
+    """What stands behind `validate`: a notes folder, files of questions, options of the conf."""
+
     notes: str | None
     files: Sequence[str]
     options: Sequence[str]

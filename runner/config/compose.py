@@ -16,7 +16,7 @@ from runner.config.choices import group_problem, known_groups, nested_problem, o
 from runner.config.components import note_misspelt
 from runner.config.folders import composable, search_path, with_search_path
 from runner.config.frozen import Frozen, unfolded
-from runner.config.hydra_internals import SWEEPER, grown, prefer_own, remember_files
+from runner.config.hydra_internals import SWEEPER, copy_of, grown, prefer_own, remember_files
 from runner.config.options import RunOptions, evaluation_name, experiment_name, problems_of, reached, run_fingerprint
 from runner.config.provider_files import placed
 from runner.config.references import chosen, reference_overrides
@@ -72,6 +72,7 @@ class Plan:
 
     @property
     def experiment(self) -> str:
+        """The name of the experiment, which all cells share."""
         return self.cells[0].experiment
 
     @property
@@ -80,6 +81,7 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
+        """Hash over the settings of the run, or of all runs of the sweep."""
         prints = [cell.fingerprint for cell in self.cells]
         return fingerprint(prints) if self.is_sweep else prints[0]
 
@@ -229,7 +231,7 @@ def _composed(job: Sequence[str], vet: Callable[[DictConfig], None] | None) -> t
         learn(OmegaConf.to_container(cfg))
         if problem := grown(cfg):
             return None, [problem]
-        plain = cfg.copy()
+        plain = copy_of(cfg)
         OmegaConf.set_struct(plain, False)
         plain.pop("hydra")
         if vet is not None:

@@ -125,6 +125,7 @@ class AgentSums:
         self._steps: list[_Step] = []
 
     def passing(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        """The same rows; those with a trajectory are counted on their way."""
         for row in rows:
             output = row.get("output")
             if isinstance(output, Mapping) and "trajectory" in output:
@@ -140,6 +141,7 @@ class AgentSums:
         return self.told()
 
     def told(self) -> dict[str, Any]:
+        """The block `agent` of summary.json; empty where no row had a trajectory."""
         if not self._counts.n:
             return {}
         return {"agent": {**self._counts.told(), "steps": [step.told() for step in self._steps]}}

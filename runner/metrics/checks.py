@@ -149,6 +149,7 @@ def _is_place(value: Any) -> bool:
 
 
 def pattern_problem(pattern: str) -> str:
+    """Why a regular expression cannot be used; empty where it can."""
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:

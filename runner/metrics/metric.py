@@ -109,10 +109,12 @@ class Metric:
 
     @property
     def in_summaries(self) -> str:
+        """The name of its aggregate in summary.json."""
         return self.summary or self.name
 
     @property
     def has_cutoffs(self) -> bool:
+        """Whether it is computed at k."""
         return K in (self.depends or ())
 
     def record(self) -> dict[str, Any]:
@@ -182,6 +184,7 @@ class Variant:
 
     @property
     def is_whole(self) -> bool:
+        """Whether it is the metric itself, not a part of it, nor one with filled gaps."""
         return not self.part and not self.patched
 
     @property
@@ -218,14 +221,17 @@ class Variant:
 
     @property
     def is_graded(self) -> bool:
+        """Whether its values have grades (excellent, good, fair, needs work)."""
         return self.metric is not None and self.metric.grades is not None
 
     @property
     def is_main(self) -> bool:
+        """Whether it decides verdicts."""
         return self.is_whole and self.metric is not None and self.metric.main and self.direction is not None
 
     @property
     def is_headline(self) -> bool:
+        """Whether it may be the headline of a report."""
         is_one = self.metric is not None and self.metric.headline is not None
         return is_one and self.is_whole and self.fixed is None
 
@@ -242,6 +248,7 @@ class Variant:
 
     @property
     def depends(self) -> tuple[str, ...] | None:
+        """What makes two values incomparable; None where that was not declared."""
         found = None if self.metric is None else self.metric.depends
         return (*found, "chunks") if found is not None and self.part == "chunk" else found
 
@@ -286,9 +293,11 @@ class Catalogue:
         return Variant(name, metric, part, base, cutoff, whole != rest, place)
 
     def direction(self, name: str) -> Direction | None:
+        """`higher` or `lower` is better; None for neither, and for a metric that was not declared."""
         return self.variant(name).direction
 
     def span(self, name: str) -> float:
+        """The width of the range of its values; 0 where that has no end."""
         return self.variant(name).span
 
     def in_order(self, names: Iterable[str]) -> list[str]:

@@ -24,6 +24,8 @@ Weight = Annotated[float, Field(ge=0, le=1)]
 
 
 class TraceWeights(TypedDict):
+    """Weights of the four dimensions of a trace."""
+
     complexity: Weight
     novelty: Weight
     diversity: Weight
@@ -31,6 +33,8 @@ class TraceWeights(TypedDict):
 
 
 class MemoryWeights(TypedDict):
+    """Weights of the four scores of a memory."""
+
     relevance: Weight
     completeness: Weight
     accuracy: Weight

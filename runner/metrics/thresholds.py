@@ -43,6 +43,7 @@ class Threshold:
 
     @property
     def key(self) -> str:
+        """The key of the setting, with its slice where it has one."""
         return ".".join(filter(None, (KEY, self.dimension, self.value, self.metric)))
 
 

@@ -42,6 +42,7 @@ Row = Mapping[str, Any]  # of per_item.jsonl
 
 
 def worst(document: Document) -> Section | None:
+    """The section of the worst cases with their facts; None for a run without any row."""
     say, rows = document.say, worst_cases(document.folder.rows(), COUNT, document.say.catalogue)
     if not rows:
         done = any(True for _ in document.folder.rows())
@@ -82,6 +83,7 @@ def _output(row: Row) -> Mapping[str, Any]:
 
 
 def facts_in(document: Document, row: Row) -> list[Fact]:
+    """The facts of a case: those of every run, and those of its evaluation."""
     return facts_of(row, document.k, document.say, document.offer.case_facts)
 
 

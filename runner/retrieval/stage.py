@@ -294,6 +294,8 @@ class Retrieval:
         declined: bool | None = None,
         right: bool | None = None,
     ) -> str:
+        """The stage at which a question failed (runner.metrics.diagnosis); `declined` and `right` tell of its
+        answer."""
         if declined is None and found.message is not None:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}

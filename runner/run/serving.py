@@ -64,6 +64,7 @@ class Service:
 
     @property
     def n_done(self) -> int:
+        """How many of the cases have a row."""
         return sum(id in self.journal for id in self.ids)
 
 
@@ -92,6 +93,7 @@ def kept_preparation(folder: Path) -> Preparation | None:
 
 
 def keep_preparation(preparation: Preparation, folder: Path) -> None:
+    """Keep facts and timing of a preparation, sealed, for a pass that resumes the run."""
     told = json.loads(json.dumps({"facts": preparation.facts, "timing": preparation.timing}))
     write_json(folder / PREPARATION, {"told": told, "seal": fingerprint(told)})
 
@@ -131,6 +133,7 @@ async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparatio
 
 
 def opened_with(evaluation: object) -> AbstractAsyncContextManager[None]:
+    """The context in which an evaluation works; an empty one where it needs none."""
     return evaluation.opened() if isinstance(evaluation, Opened) else nullcontext()
 
 

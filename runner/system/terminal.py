@@ -114,6 +114,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def note(text: str) -> None:
+    """On stderr, with the end of a line."""
     ask(f"{text}\n")
 
 
@@ -124,4 +125,5 @@ def ask(text: str) -> None:
 
 
 def fail(text: str) -> None:
+    """On stderr, after `error: `."""
     note(f"error: {text}")

@@ -57,6 +57,8 @@ _NO_NUMBER = re.compile(r"무료|\bfree\b|\bno (?:limit|fee|charge)|무제한|�
 
 @dataclass(frozen=True, slots=True)
 class Relevancy:
+    """How far an answer takes a question up, 0..1, and what that rests on."""
+
     score: float
     topic: float
     kind: Kind | None  # what the question asks for, where its words tell
@@ -67,6 +69,7 @@ class Relevancy:
 
 
 def relevancy(question: str, answer: str) -> Relevancy:
+    """Compare the words of an answer with those of its question. An answer that adds nothing to it scores 0."""
     asked, said = content_words(question), content_words(answer)
     kind = asked_kind(question)
     responds = holds_kind(answer, kind)

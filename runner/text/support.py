@@ -103,27 +103,33 @@ class Statement:
 
     @cached_property
     def words(self) -> list[Word]:
+        """Content words, without phrases that frame a statement and without auxiliaries."""
         plain = _FRAME.sub(lambda match: " " * len(match[0]), self.text)
         return [word for word in content_words(plain) if not _AUXILIARY.fullmatch(word.text)]
 
     @cached_property
     def forms(self) -> frozenset[str]:
+        """All forms that its words may stand for."""
         return all_forms(self.words)
 
     @cached_property
     def quantities(self) -> list[Quantity]:
+        """Numbers with their units."""
         return quantities(self.text)
 
     @cached_property
     def names(self) -> list[str]:
+        """Proper names, as far as their spelling tells."""
         return names(self.text)
 
     @cached_property
     def name_index(self) -> NameIndex:
+        """Its names, for comparing with those of others."""
         return NameIndex(self.text)
 
     @cached_property
     def denied(self) -> list[Word]:
+        """The words that it denies."""
         return denied(self.text)
 
     @cached_property
@@ -179,6 +185,7 @@ class Sources:
         return (first for first in range(opening, position + 1) if self._numbers[first] == number)
 
     def support(self, claim: Statement) -> Support:
+        """How far the sources support a claim, and what of it they lack or contradict."""
         if not claim.size:
             return Support(0.0, 0.0)
         unknown = [quantity.text for quantity in claim.quantities if not self._has(quantity)]

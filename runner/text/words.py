@@ -65,6 +65,7 @@ def content_words(text: str) -> list[Word]:
 
 
 def is_content(word: str) -> bool:
+    """Whether a word carries meaning: no function word, no number word, no single Latin letter."""
     lower = word.lower().replace("’", "'")
     return lower not in FUNCTION_WORDS and lower not in _NUMBERS and (len(word) > 1 or _is_hangul(word))
 

@@ -23,6 +23,7 @@ NAMED = 8  # things that are named; the JSON file has all
 
 
 def write(found: Reproduction, language: str) -> None:
+    """Write reproduction.md and .json, and compare.md and .json of each run."""
     for run in found.runs:
         record = record_of(run.comparison, fail_on_regression=False)
         write_json(run.folder / "compare.json", record)
@@ -32,6 +33,7 @@ def write(found: Reproduction, language: str) -> None:
 
 
 def show(found: Reproduction, language: str) -> None:
+    """Show a reproduction in the terminal, with the comparison of each run whose numbers changed."""
     for run in found.runs:
         if run.changes.in_numbers:
             record = record_of(run.comparison, fail_on_regression=False)
@@ -41,6 +43,7 @@ def show(found: Reproduction, language: str) -> None:
 
 
 def sections(found: Reproduction, language: str) -> list[Section]:
+    """The report of a reproduction: outcome, runs, environment, where the reports lie."""
     say = _Say(language)
     title, outcome, sentence = say("title", record=found.record), say(found.outcome), say(f"say.{found.outcome}")
     folders = ", ".join(str(run.folder) for run in found.runs)

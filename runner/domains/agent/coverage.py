@@ -52,6 +52,7 @@ class Asked:
 
     @property
     def total(self) -> float:
+        """The sum of the weights, 1 for a question without words."""
         return float(self.weights.sum()) or 1.0
 
 

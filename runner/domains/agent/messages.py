@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 def function_of(tool: ToolDefinition) -> Function:
+    """A tool in the form in which a request to a model names it."""
     return Function(tool.name, tool.description or "", tool.parameters_json_schema)
 
 

@@ -24,6 +24,7 @@ Agent = Mapping[str, Any]  # `agent` of summary.json
 
 
 def sections(document: Document) -> Iterator[Section | None]:
+    """The section of an agent: why it stopped, which tools it used, how it judged what it had."""
     say, k, agent = document.say, document.k, document.summary.get("agent")
     if not agent:
         return

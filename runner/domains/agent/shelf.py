@@ -97,6 +97,7 @@ class Shelf:
         return []
 
     def candidate(self, id: str, relevance: float) -> Candidate:
+        """A chunk as a reranker gets it."""
         corpus = self.corpus
         return Candidate(id, corpus.text_of(id) or "", corpus.title_of(id), self._tags.get(id, {}), relevance)
 

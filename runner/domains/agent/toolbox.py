@@ -75,10 +75,12 @@ class Toolbox:
 
     @property
     def calls(self) -> Sequence[ToolCall]:
+        """The calls so far, in their order."""
         return tuple(self._calls)
 
     @property
     def calls_left(self) -> int:
+        """How many calls the budget still allows."""
         return self.max_calls - len(self._calls)
 
     @property

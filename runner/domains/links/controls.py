@@ -18,6 +18,7 @@ RUBRIC = "link_reason"
 
 @cache
 def link_controls() -> Controls:
+    """The control items of the rubric for reasons of links, in both languages."""
     scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
     return Controls(RUBRIC, tuple(item for scene in scenes for item in _of_scene(scene)))
 

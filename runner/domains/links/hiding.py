@@ -32,6 +32,8 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
+    """A text after edits, and the edits by the positions that they had before."""
+
     text: str
     edits: tuple[Edit, ...]
 

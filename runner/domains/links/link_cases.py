@@ -49,6 +49,7 @@ class LinkCase:
 
     @property
     def gold(self) -> str:
+        """Hash over expected, accepted and rejected targets."""
         labels = [sorted(self.accepted), sorted(self.rejected)]
         return fingerprint([sorted(sorted(concept) for concept in self.expected), labels])[:16]
 
@@ -92,6 +93,7 @@ class Hiding:
         self.texts = {note: self._without(self._notes[note]) for note in hidden}
 
     def notes(self) -> list[Document]:
+        """All notes, those with hidden links as they are without them."""
         return [
             replace(note, text=self.texts[id].text, metadata=self._metadata(note)) if id in self.texts else note
             for id, note in self._notes.items()

@@ -76,6 +76,7 @@ def written_case(row: Mapping[str, Any]) -> WrittenCase:
 
 
 def write_links(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write rows as JSON Lines; the file appears whole or not at all."""
     with replacing(path) as scratch, scratch.open("wb") as file:
         for row in rows:
             file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))

@@ -28,6 +28,7 @@ class Term:
 
 
 def terms(text: str) -> list[Term]:
+    """The words of a text with their positions in it (after NFC) and the forms that they may stand for."""
     text = unicodedata.normalize("NFC", text)
     return [Term(match[0], *match.span(), _forms(match[0])) for match in _TERM.finditer(text)]
 

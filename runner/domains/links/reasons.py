@@ -46,6 +46,7 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 
 def of_mention(mention: Mention, language: Language) -> str:
+    """The sentence that says which words of a note name the other one."""
     said = mention.said if mention.is_whole else ", ".join(f"“{word}”" for word in mention.said.split(", "))
     return _say(language, "whole" if mention.is_whole else "part", said=said, name=mention.name)
 
@@ -67,10 +68,12 @@ def of_link(asked: str, sentence: str, source: str, language: Language) -> str:
 
 
 def of_back_links(count: int, language: Language) -> str:
+    """The sentence that says how many notes link to it; empty for none."""
     return _say(language, "linked_by_one" if count == 1 else "linked_by", n=count) if count else ""
 
 
 def n_shared(asked: str, text: str) -> int:
+    """How many content words two texts have in common."""
     return len(_common(asked, text))
 
 
@@ -115,6 +118,7 @@ class Connection:
 
 
 def connection(reason: str, one: str, other: str) -> Connection:
+    """How far two notes share what a reason quotes, or else says: 0..1."""
     quoted = " ".join(_QUOTED.findall(reason))
     evidence = content_words(quoted) or content_words(reason)
     if not evidence:

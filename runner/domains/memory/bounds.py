@@ -30,6 +30,7 @@ async def bounded(memory: str, bounds: Bounds, summariser: Summariser, language:
 
 
 def is_within(memory: str, bounds: Bounds) -> bool:
+    """Whether a summary keeps both bounds, of sentences and of tokens."""
     return len(split_sentences(memory)) <= bounds.max_sentences and count_tokens(memory) <= bounds.max_tokens
 
 

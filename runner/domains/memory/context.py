@@ -53,6 +53,7 @@ class BuiltContext:
 
     @property
     def tokens(self) -> int:
+        """The tokens of all sections."""
         return sum(section.tokens for section in self.sections)
 
     @property
@@ -62,6 +63,7 @@ class BuiltContext:
 
     @property
     def entities_text(self) -> str:
+        """The section of entities; empty where there is none."""
         return self.text_of("entities")
 
     def text_of(self, id: str) -> str:

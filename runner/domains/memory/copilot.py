@@ -43,6 +43,7 @@ _GOES_ON = re.compile(r"^\W*(?:and|what about|how about|그러면|그럼|그리�
 
 
 def query_of(case: ProbeCase, text: str) -> Query:
+    """A probe as a query about notes: each note that it needs has grade 1. `text` is what is searched for."""
     probe = case.probe
     return Query(
         id=case.id,
@@ -86,6 +87,7 @@ def told(moment: Moment, context: BuiltContext) -> dict[str, Any]:
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:
+    """What the row of a case keeps of an answer."""
     citations = {"citations": list(answer.citations)} if answer.citations else {}
     cut_off = {"cut_off": True} if answer.cut_off else {}
     return {"answer": answer.text, "declined": answer.refused, **citations, **cut_off}

@@ -19,6 +19,8 @@ from runner.text.shown import mentions
 
 @dataclass(frozen=True, slots=True)
 class ProbeCase:
+    """One probe of a conversation, as a case of a run."""
+
     conversation: Conversation
     probe: Probe
 
@@ -53,6 +55,7 @@ class ProbeCase:
         return tuple(dict.fromkeys((*category, *self.conversation.tags)))
 
     def facts(self, ids: Iterable[str]) -> list[Fact]:
+        """The facts of the conversation with these ids, in their order."""
         return [self.conversation.facts[id] for id in ids]
 
     @property
@@ -110,6 +113,7 @@ class Seen:
 
     @staticmethod
     def share(facts: Sequence[SeenFact | bool]) -> float | None:
+        """The part of the facts that show, 0..1; None without facts."""
         shown = [fact.shown if isinstance(fact, SeenFact) else fact for fact in facts]
         return sum(shown) / len(shown) if shown else None
 
@@ -136,6 +140,7 @@ class Seen:
         return self.share(held)
 
     def in_answer(self, answer: str, ids: Iterable[str], besides: Iterable[str] = ()) -> list[bool]:
+        """For each fact, whether an answer shows it, and none of the facts `besides` in its place."""
         return _shown(answer, self.case.facts(ids), self.case.facts(besides))
 
     def record(self) -> dict[str, Any]:

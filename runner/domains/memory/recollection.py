@@ -93,6 +93,8 @@ ALMOST = 0.9  # of a fact that does not show
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
+    """The four scores of a memory, each 0..10, and what they rest on."""
+
     relevance: float
     completeness: float
     accuracy: float
@@ -158,12 +160,14 @@ class Part:
     quantity: Quantity | None = None
 
     def is_in(self, passage: Statement) -> bool:
+        """Whether a sentence has the word, in any form, or the quantity."""
         if self.word is not None:
             return not self.word.forms.isdisjoint(passage.forms)
         return self.quantity is not None and any(self.quantity.matches(other) for other in passage.quantities)
 
 
 def parts_of(text: str) -> list[Part]:
+    """The words of a text that carry its topic, then its quantities."""
     words = [Part(word=word) for word in _topical(text)]
     return [*words, *(Part(quantity=quantity) for quantity in quantities(text))]
 

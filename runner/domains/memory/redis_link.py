@@ -107,6 +107,7 @@ class Link:
         return told
 
     async def close(self) -> None:
+        """Close all connections, and then what they led to."""
         try:
             await self._client.aclose()
             if nodes := getattr(self._client, "nodes_manager", None):  # a cluster that lost a node closes no other

@@ -60,6 +60,7 @@ class RedisSessions:
 
     @property
     def link(self) -> Link:
+        """The open link. Raises RuntimeError outside of `opened`."""
         if self._link is None:
             raise RuntimeError("a store is used within opened()")
         return self._link

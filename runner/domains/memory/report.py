@@ -28,6 +28,7 @@ Memory = Mapping[str, Any]  # `memory` of summary.json
 
 
 def sections(document: Document) -> Iterator[Section | None]:
+    """The section of a memory: retention over turns, size of contexts, cost of updates, categories of probes."""
     say, memory = document.say, document.summary.get("memory") or {}
     yield section(
         "memory",

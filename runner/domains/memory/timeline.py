@@ -37,6 +37,7 @@ def check_timeline(
 
 
 def said(turn: ChatTurn) -> str:
+    """Both sides of a turn as one text."""
     return f"{turn.user}\n{turn.assistant}"
 
 

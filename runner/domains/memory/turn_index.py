@@ -37,6 +37,7 @@ class Recency:
     half_life: float
 
     def weighed(self, score: float, age: int) -> float:
+        """The score of a turn that is `age` turns older than the newest."""
         freshness: float = 0.5 ** (age / self.half_life)
         return (1 - self.weight) * score + self.weight * freshness
 
@@ -53,6 +54,7 @@ class TurnIndex:
         self._total = 0
 
     def add(self, turn: ChatTurn) -> None:
+        """Index a turn; it is the newest then."""
         terms = self._terms(text_of(turn))
         for term, times in Counter(terms).items():
             self._postings[term].append((len(self.turns), times))
@@ -96,6 +98,7 @@ def in_order(scores: Scores) -> list[int]:
 
 
 def text_of(turn: ChatTurn) -> str:
+    """A turn as it is indexed: speaker, user, assistant, one a line."""
     return f"{turn.speaker}\n{turn.user}\n{turn.assistant}"
 
 
@@ -121,6 +124,7 @@ class TurnVectors:
         return np.array([self._cosine(vectors[text], asked) for text in texts], dtype=np.float64)
 
     def forget(self, key: SessionKey) -> None:
+        """Drop the vectors of a session."""
         self._known.pop(key, None)
 
     async def _asked(self, texts: list[str], question: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -219,6 +223,7 @@ class TurnSearch:
         return tuple(turn for turns, _ in zip(filter(None, left), range(n), strict=False) for turn in turns)
 
     def forget(self, key: SessionKey) -> None:
+        """Drop the indexes and vectors of a session."""
         for known in [known for known in self._indexes if known[0] == key]:
             del self._indexes[known]
         if self._vectors is not None:

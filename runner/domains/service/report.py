@@ -49,6 +49,7 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def sections(document: Document) -> Iterator[Section | None]:
+    """The section of a running system: its requests and failures, and how far repeated answers agree."""
     told = document.summary.get("system")
     if not told:
         return

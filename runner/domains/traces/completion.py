@@ -54,6 +54,7 @@ def _line(step: Step, language: str) -> str:
 
 @cache
 def completion_controls() -> Controls:
+    """The control items of the rubric for completed tasks, in both languages."""
     scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
     return Controls(RUBRIC, tuple(item for scene in scenes for item in _of_scene(scene)))
 

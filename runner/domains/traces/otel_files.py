@@ -61,10 +61,12 @@ class LeftOut:
     _counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, what: str, line: int, place: str) -> None:
+        """Count something that is left out; the first place of it is kept."""
         self._firsts.setdefault(what, (line, place))
         self._counts[what] += 1
 
     def tell(self, path: str, log: ProblemLog) -> None:
+        """Log one warning for each kind of thing that was left out."""
         for what, (line, place) in self._firsts.items():
             count = self._counts[what]
             log.warning(path, what if count == 1 else f"{what} ({count} in this file; the first)", line, place or None)

@@ -28,6 +28,7 @@ def score_trace(
 
 
 def dimensions_of(trace: Trace, novelty: float) -> Dimensions:
+    """The four dimensions of a trace; `novelty` is computed by the caller. Outcome is None without success."""
     types, tools = [step.type for step in trace.steps], [step.tool for step in trace.steps]
     return Dimensions(
         complexity=metrics.complexity(types),
@@ -38,6 +39,7 @@ def dimensions_of(trace: Trace, novelty: float) -> Dimensions:
 
 
 def scored(trace: Trace, profile: Profile, dimensions: Dimensions) -> TraceScore:
+    """The score of a trace, mixed by a profile and bounded by the rules; None where success is not known."""
     if trace.success is None:
         return TraceScore(None, dimensions, None, (), profile.name, profile.weights)
     types, tools = [step.type for step in trace.steps], [step.tool for step in trace.steps]

@@ -56,6 +56,7 @@ def read_trajectories(path: Path, log: ProblemLog, *, domain: str, confidence: f
 
 
 def steps_of(calls: Sequence[ToolCall]) -> Iterator[Step]:
+    """A call of a tool and what came back as steps; a call after an error, with other arguments, recovers from it."""
     before: ToolCall | None = None
     for call in calls:
         recovers = before is not None and before.error is not None and _asked(before) != _asked(call)

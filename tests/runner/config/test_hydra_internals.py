@@ -1,7 +1,9 @@
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
@@ -225,6 +227,76 @@ def test_folders_of_the_program_are_listed_again_only_when_they_change(
     assert listed() == listed() == ["one"]
     (group / "other.yaml").write_text("a: 2\n")
     assert listed() == ["one", "other"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["+experiment=full_rag", "++k=7", "++report.language=ko", "++no.such={a: [1]}"],
+        ["evaluation=memory", "~regression", "hydra.verbose=true", "++memory={}", "++scenario.path='가 나'"],
+        ["+experiment=retrieval_only", "hydra/launcher=basic", "++hydra.job.name=x", "k=4", "retriever=keyword"],
+        ["hydra.job.env_copy=[HOME]", "hydra.searchpath=[pkg://tests.extension]", "++out=x"],
+        ["hydra.searchpath=[file:///no_such_folder]", "++k=2"],
+        ["++k.a=1"],
+        ["++retriever=keyword"],
+        ["++k@x=1"],
+        ["++out=[", "++k=5"],
+        ["retriever=no_such", "++k=2"],
+        ["++provider.local=3", "++provider.local.x=3"],
+    ],
+)
+def test_choices_that_were_composed_before_are_composed_as_by_hydra(words: list[str]) -> None:
+    def text(loader: Any) -> tuple[str, ...]:
+        try:
+            cfg = loader.load_configuration("config", words, RunMode.RUN, from_shell=False)
+        except Exception as error:
+            return type(error).__name__, str(error), type(error.__cause__).__name__
+        return (OmegaConf.to_yaml(cfg), str(OmegaConf.is_struct(cfg)), str(cfg._metadata.flags))
+
+    with warnings.catch_warnings(action="ignore"), initialized(None):
+        loader: Any = GlobalHydra.instance().config_loader()
+        theirs = text(loader.loader)
+        assert text(loader) == text(loader) == theirs
+        assert cloudpickle.loads(cloudpickle.dumps(loader)).__class__ is loader.loader.__class__
+
+
+def test_choices_are_composed_again_only_when_a_file_of_a_package_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = tmp_path / "kept_conf" / "group"
+    group.mkdir(parents=True)
+    (group.parent / "__init__.py").write_text("")
+    (group.parent / "config.yaml").write_text("defaults: [_self_, {optional group: one}]\nk: 1\n")
+    (group / "other.yaml").write_text("a: 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(hydra_internals, "MOST_COMPOSED", 2)
+    monkeypatch.setattr(hydra_internals.RememberingLoader, "composed", {})
+
+    def composed(*overrides: str) -> Any:
+        with initialize_config_module("kept_conf", version_base="1.3"):
+            hydra_internals.remember_files()
+            loader: Any = GlobalHydra.instance().hydra.config_loader  # type: ignore[union-attr]
+            ours = loader.loader
+            monkeypatch.setattr(
+                ours, "load_configuration", lambda *a: made.append(a[1]) or type(ours).load_configuration(ours, *a)
+            )
+            return compose("config", list(overrides))
+
+    made: list[list[str]] = []
+    assert composed("++k=2") == {"k": 2}
+    assert composed("++k=3", "++b=1") == {"k": 3, "b": 1}
+    assert composed() == {"k": 1}
+    assert made == [[]]
+    (group / "one.yaml").write_text("a: 2\n")
+    assert composed() == composed() == {"k": 1, "group": {"a": 2}}
+    assert made == [[], []]
+    (group / "one.yaml").write_text("a: 10\n")
+    assert composed("++k=0") == {"k": 0, "group": {"a": 10}}
+    assert composed("group=other") == {"k": 1, "group": {"a": 1}}
+    assert composed("k=5") == {"k": 5, "group": {"a": 10}}
+    assert made == [[], [], [], ["group=other"], ["k=5"]]
+    assert composed("group=other") and len(made) == 5  # kept
+    assert composed() and len(made) == 6  # not kept: the latest two are
 
 
 def test_yaml_is_written_as_by_omegaconf() -> None:

@@ -57,11 +57,13 @@ class Fact:
 
 
 def language_of(sentence: str) -> Literal["en", "ko"]:
+    """Korean where a sentence has any Hangul, else English."""
     return "ko" if _HANGUL.search(sentence) else "en"
 
 
 @cache
 def table(language: str) -> dict[str, Any]:
+    """The word table of a language. All leaves are texts."""
     text = Path(__file__).with_name(f"words.{language}.yaml").read_text(encoding="utf-8")
     return dict(yaml.load(text, yaml.BaseLoader))  # noqa: S506 - makes nothing but text: no is a word
 
@@ -89,6 +91,7 @@ def phrases(language: str, *path: str) -> re.Pattern[str]:
 
 
 def has(sentence: str, *path: str) -> bool:
+    """Whether a sentence has any of the phrases at a path of its language's table."""
     return phrases(language_of(sentence), *path).search(sentence) is not None
 
 
@@ -147,6 +150,7 @@ def without(sentence: str, *moods: Mood) -> str:
 
 
 def is_request(sentence: str) -> bool:
+    """Whether a sentence asks for something to be done, and so states no fact."""
     if re.search(r"[가-힣](?:가|께서)\s.*(?<!주)세요\W*$", sentence):  # 어머니가 요리를 하세요
         return False
     edge = r"^<requests>" if language_of(sentence) == "en" else r"<requests>(\s*<standing>)?[\W_ㄱ-ㅣ]*$"
@@ -274,6 +278,7 @@ def _value(text: str) -> str:
 
 
 def stem(word: str) -> str:
+    """The shortest form that a word may stand for; of equally short ones the first in code point order."""
     return min(forms_of(word), key=lambda form: (len(form), form))
 
 

@@ -1,7 +1,6 @@
-"""Numbers that both READMEs give in their sentences are those of the code."""
+"""Numbers that the documentation gives in its sentences are those of the code, in both languages."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,9 @@ from runner.llm.retry import Patience
 from runner.metrics import paired, statistics
 from runner.metrics.memory import WEIGHTS
 from runner.retrieval import searching
+from tests.pages import all_text
 
-ROOT = Path(__file__).resolve().parent.parent
-ENGLISH, KOREAN = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.ko.md"))
+ENGLISH, KOREAN = (all_text(language) for language in ("en", "ko"))
 COUNTED = {10: ("ten", "열"), 6: ("six", "여섯"), 5: ("five", "5")}
 
 

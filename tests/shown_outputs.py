@@ -1,4 +1,5 @@
-"""The outputs that the READMEs show: `python -m tests.readme_outputs` runs their commands and writes the numbers anew.
+"""The outputs that READMEs and documentation show: `python -m tests.shown_outputs` runs their commands and writes the
+numbers anew.
 
 A line that is shown stands for the line of the output that has the same words and signs; its numbers are those of
 the output. A line without one is named, and left to whoever reads that: what the program says has changed.
@@ -13,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.readme import READMES
+from tests.pages import FOLDERS, READMES
 
 BLOCK = re.compile(
     r"^```sh\n(?P<script>(?:(?!^```).)*?python -m runner (?:(?!^```).)*?)^```\n\n```text\n(?P<shown>.*?)^```\n",
@@ -47,7 +48,7 @@ def with_numbers_of(shown: Sequence[str], told: Sequence[str]) -> Iterator[tuple
 
 
 def refreshed(text: str, folder: Path) -> tuple[str, list[str]]:
-    """The README with the numbers that its commands find in `folder`, and the lines that no output has."""
+    """The page with the numbers that its commands find in `folder`, and the lines that no output has."""
     missing: list[str] = []
 
     def run(match: re.Match[str]) -> str:
@@ -65,11 +66,12 @@ def refreshed(text: str, folder: Path) -> tuple[str, list[str]]:
 
 def main() -> int:
     missing = []
-    for path in READMES.values():
-        with tempfile.TemporaryDirectory() as folder:
-            text, unknown = refreshed(path.read_text(encoding="utf-8"), Path(folder))
-        path.write_text(text, encoding="utf-8")
-        missing += [f"{path.name}: no output has: {line}" for line in unknown]
+    for language, readme in READMES.items():
+        with tempfile.TemporaryDirectory() as folder:  # one a language: some recipes go on with the files of others
+            for path in (readme, *sorted(FOLDERS[language].glob("**/*.md"))):
+                text, unknown = refreshed(path.read_text(encoding="utf-8"), Path(folder))
+                path.write_text(text, encoding="utf-8")
+                missing += [f"{path}: no output has: {line}" for line in unknown]
     sys.stderr.write("".join(f"{line}\n" for line in missing))
     return int(bool(missing))
 

@@ -1,25 +1,26 @@
-"""The tables of the READMEs, made from conf: `python -m tests.readme` writes them anew.
+"""The tables of docs/LANGUAGE/reference, made from conf: `python -m tests.reference` writes them anew.
 
 They stand between `<!-- options -->` or `<!-- groups -->` and `<!-- end -->`. English words come from the comments of
 the YAML files: the first sentence at the top of a choice, what stands behind an option. Korean ones come from
-readme_ko.yaml beside this file.
+reference_ko.yaml beside this file.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.pages import FOLDERS, ROOT
+
 CONF = ROOT / "conf"
-KOREAN = Path(__file__).with_name("readme_ko.yaml")
-READMES = {"en": ROOT / "README.md", "ko": ROOT / "README.ko.md"}
+KOREAN = Path(__file__).with_name("reference_ko.yaml")
 FIRST = (
     "experiment",
     "evaluation",
@@ -54,6 +55,7 @@ WORDS = {
         "default_of": "default of {}",
         "chosen_by": "{} chooses it",
         "required": "required",
+        "choice": "choice",
         "settings": "settings: {}",
         "shared": "{}: {}.",
         "options": "| option | default | meaning |",
@@ -64,6 +66,7 @@ WORDS = {
         "default_of": "{}의 기본값",
         "chosen_by": "{}이 고름",
         "required": "필수",
+        "choice": "선택지",
         "settings": "설정: {}",
         "shared": "{}: {}.",
         "options": "| 옵션 | 기본값 | 뜻 |",
@@ -178,6 +181,7 @@ def _marks(choice: Choice, chosen: Mapping[tuple[str, str], list[str]], words: M
     return ""
 
 
+@cache
 def korean() -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load(KOREAN.read_text(encoding="utf-8"))
     return found
@@ -210,7 +214,8 @@ def _table(
     column = any(settings.values())
     form = f"`{group.replace('/', '.')}.{'CHOICE.' if group == 'provider' else ''}NAME=VALUE`"
     rows = [
-        f"| `{group}` | |{' ' + words['settings'].format(form) + ' |' if column else ''}",
+        f"## {group}\n",
+        f"| {words['choice']} | |{' ' + words['settings'].format(form) + ' |' if column else ''}",
         "|---|---|" + "---|" * column,
     ]
     first = sorted(choices, key=lambda choice: "(" + words["default"] + ")" not in _marks(choice, chosen, words))
@@ -271,20 +276,26 @@ def option_table(language: str) -> str:
     return "\n".join(rows)
 
 
+PARTS: dict[str, Callable[[str], str]] = {"options": option_table, "groups": group_tables}
+
+
 def rewritten(text: str, language: str) -> str:
-    """A README with its tables as conf has them."""
-    for name, table in (("options", option_table(language)), ("groups", group_tables(language))):
+    """A page with its generated parts as the code has them."""
+    for name in re.findall(r"^<!-- (\w+) -->$", text, re.M):
+        if name == "end":
+            continue
         before, start, rest = text.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")
-        if not (start and end):
-            raise ValueError(f"no <!-- {name} --> … <!-- end --> in the README ({language})")
-        text = f"{before}{start}\n{table}\n\n{end}{after}"
+        if name not in PARTS or not end:
+            raise ValueError(f"<!-- {name} --> has no <!-- end -->, or is none of {', '.join(PARTS)} ({language})")
+        text = f"{before}{start}\n{PARTS[name](language)}\n\n{end}{after}"
     return text
 
 
 def main() -> None:
-    for language, path in READMES.items():
-        path.write_text(rewritten(path.read_text(encoding="utf-8"), language), encoding="utf-8")
+    for language, folder in FOLDERS.items():
+        for path in sorted((folder / "reference").glob("*.md")):
+            path.write_text(rewritten(path.read_text(encoding="utf-8"), language), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 import sys
 from pathlib import Path
 
-from tests.readme_outputs import refreshed, skeleton, with_numbers_of
+from tests.shown_outputs import refreshed, skeleton, with_numbers_of
 
 
 def test_numbers_are_those_of_the_output_and_words_stay() -> None:
@@ -20,7 +20,7 @@ def test_what_no_output_says_is_named() -> None:
     assert skeleton(" 300    −0.003       +0.019") == skeleton(" 300   *0.003       *0.019") == "# # #"
 
 
-def test_a_readme_is_written_anew(tmp_path: Path) -> None:
+def test_a_page_is_written_anew(tmp_path: Path) -> None:
     script = f"```sh\nalias python={sys.executable}; python -m runner score qrels run --cutoffs 1\n```\n"
     (tmp_path / "qrels").write_text("1 0 a 1\n2 0 b 1\n", encoding="utf-8")
     (tmp_path / "run").write_text("1 Q0 a 1 2.0 x\n2 Q0 a 1 2.0 x\n", encoding="utf-8")
