@@ -181,6 +181,9 @@ def test_a_sweep(mlflow_store: str, client: Any, tmp_path: Path) -> None:
         "cells.csv", "figures", "report.html", "summary.json", "summary.md", "sweep.json",
     ]  # fmt: skip
     assert artifacts(client, str(summary_id), "figures") == ["figures/metrics_against_k.png"]
+    drawn = MlflowTracking(uri=mlflow_store, experiment="sweeps", figures=True)
+    by_figures = [bool(artifacts(client, str(each.upload(folder / "0")), "figures")) for each in (tracking, drawn)]
+    assert by_figures == [False, True]  # charts of a cell are drawn on request: each costs more than its upload
 
 
 def test_files_are_kept_beside_the_database(mlflow_store: str, client: Any, tmp_path: Path) -> None:
