@@ -51,13 +51,14 @@ records:  ## Make the records in experiments/ again: what the program finds toda
 		'How much do answers gain from 5 or 10 chunks instead of 3, and is it retrieval or generation that limits them?'
 
 reference:  ## Write the generated parts of docs/en/reference and docs/ko/reference anew
-	$(PYTHON) -m tests.reference
+	$(PYTHON) -m tests.docs.reference
 
 outputs:  ## Run the commands of READMEs and documentation, and write the numbers in the outputs that they show anew (eight minutes)
-	$(PYTHON) -m tests.shown_outputs
+	$(PYTHON) -m tests.docs.outputs
 
-docs:  ## Build the documentation into site/, in both languages (pip install -e '.[docs]')
+docs:  ## Build the documentation into site/, in both languages, and follow its links (pip install -e '.[docs]')
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -q --strict
+	$(PYTHON) -m tests.docs.site
 
 pictures:  ## Draw docs/first_command.svg anew, and docs/report.png and docs/mlflow.png where Chromium is installed
 	$(PYTHON) -m tests.pictures

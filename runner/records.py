@@ -33,14 +33,14 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call. `found`: ids of chunks that came back, best first; `said`: what was made of all candidates after it,
-    the order they have where nobody said anything. Tokens and cost are of the models asked for this step; `cost_usd`
-    None: price unknown."""
+    """One call. `found`: ids of chunks that came back, best first; `assessment`: what a reranker makes of all
+    candidates after it, or the order they have where none was asked. Tokens and cost are of the models asked
+    for this step; `cost_usd` None: price unknown."""
 
     tool: Tool
     arguments: Mapping[str, Any]
     found: tuple[str, ...]
-    said: Assessment
+    assessment: Assessment
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
@@ -61,8 +61,8 @@ class Trajectory:
 
 
 def trajectory_record(trajectory: Trajectory) -> dict[str, Any]:
-    """As JSON; what has its default is left out, and what was said of a call stands among what it is."""
-    return {**_told(trajectory), "calls": [_told(call) for call in trajectory.calls]}
+    """As JSON; what has its default is left out, and the assessment stands among the values of its call."""
+    return {**_without_defaults(trajectory), "calls": [_without_defaults(call) for call in trajectory.calls]}
 
 
 def trajectory_of(record: Mapping[str, Any]) -> Trajectory:
@@ -72,19 +72,19 @@ def trajectory_of(record: Mapping[str, Any]) -> Trajectory:
 
 def _call_of(record: Mapping[str, Any]) -> ToolCall:
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
-    said = {each.name: values.pop(each.name) for each in fields(Assessment) if each.name in values}
-    return ToolCall(**values, said=Assessment(**said))
+    assessment = {each.name: values.pop(each.name) for each in fields(Assessment) if each.name in values}
+    return ToolCall(**values, assessment=Assessment(**assessment))
 
 
-def _told(part: Trajectory | ToolCall | Assessment) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+def _without_defaults(part: Trajectory | ToolCall | Assessment) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for each in fields(part):
         value = getattr(part, each.name)
         if isinstance(value, Assessment):
-            told |= _told(value)
+            values |= _without_defaults(value)
         elif value != each.default and (value or each.name != "facts"):
-            told[each.name] = list(value) if isinstance(value, tuple) else value
-    return told
+            values[each.name] = list(value) if isinstance(value, tuple) else value
+    return values
 
 
 # --- data -----------------------------------------------------------------------------------------

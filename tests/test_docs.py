@@ -18,12 +18,25 @@ from pathlib import Path
 
 import pytest
 
+from runner import errors
 from runner.cli import COMMANDS, main
 from runner.config.help import manual
 from runner.domains.traces import score_trace
 from runner.domains.traces.reading import trace_of
-from tests import reference
-from tests.pages import FOLDERS, LANGUAGES, READMES, ROOT, all_text, anchors, documentation, headings, links, text_of
+from tests.docs import of_conf, reference
+from tests.docs.pages import (
+    FENCED,
+    FOLDERS,
+    LANGUAGES,
+    READMES,
+    ROOT,
+    all_text,
+    anchors,
+    documentation,
+    headings,
+    links,
+    text_of,
+)
 from tests.services.models_server import ModelsServer
 from tests.services.rag_service import RagService, serving_answers
 
@@ -32,7 +45,6 @@ PAGES = {language: documentation(language) for language in LANGUAGES}
 LONGEST_README = 150
 BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
 INLINE = re.compile(r"`python -m runner ([^`\n]+)`")
-HEADING = re.compile(r"^#+ .*$", re.M)
 FILE = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$", re.M | re.S)
 PRINTED = re.compile(r"^printf '(.*)' (?:> (\S+)|\| python -m runner (.+))$")
 RUN = re.compile(r"^python -m runner (.+?)(?:\s+# exit code (\d)|\s+#.*)?$")
@@ -85,7 +97,7 @@ def units() -> Iterator[Unit]:
                 bare = re.sub(r"(?<=\S)[ \t]+#(?! exit code).*$", "", script, flags=re.M)
                 before = seen.get(bare, Unit(bare))
                 seen[bare] = Unit(bare, f"{before.shown}\n{shown}")
-        for command in INLINE.findall(HEADING.sub("", text)):
+        for command in INLINE.findall(FENCED.sub("", text)):
             seen.setdefault(f"python -m runner {command}", Unit(f"python -m runner {command}"))
     return (unit for unit in seen.values() if unit.shown.strip() or not _is_part_of_another(unit.text, seen))
 
@@ -101,6 +113,7 @@ UNITS = [unit for unit in units() if not ELSEWHERE.match(unit.first) and "…" n
 def test_what_is_not_run_here_is_known() -> None:
     left = {unit.first for unit in units()} - {unit.first for unit in UNITS}
     assert left == {
+        "+experiment=EXPERIMENT OVERRIDE …",
         "--help",
         "--help retriever=hybrid",
         "clean memory/store=redis memory.store.url=…",
@@ -227,16 +240,16 @@ def test_the_readme_is_short_and_holds_the_two_commands(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_reference_is_that_of_the_code(language: str) -> None:
-    missing = reference.without_korean() if language == "ko" else []
-    assert not missing, f"tests/reference_ko.yaml says nothing of: {', '.join(missing)}"
+    missing = of_conf.without_korean() if language == "ko" else []
+    assert not missing, f"tests/docs/korean.yaml says nothing of: {', '.join(missing)}"
     for path in sorted((FOLDERS[language] / "reference").glob("*.md")):
         text = path.read_text(encoding="utf-8")
         assert text == reference.rewritten(text, language), f"{path} is not what the code has: make reference"
 
 
 def test_every_choice_and_option_of_conf_has_words() -> None:
-    assert [choice.path for choices in reference.groups().values() for choice in choices if not choice.text] == []
-    assert [name for name, _, meaning in reference.options() if not meaning] == []
+    assert [choice.path for choices in of_conf.groups().values() for choice in choices if not choice.text] == []
+    assert [name for name, _, meaning in of_conf.options() if not meaning] == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -262,9 +275,19 @@ def test_the_trace_of_the_documentation_can_be_scored(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_command_is_named(language: str) -> None:
-    for name in COMMANDS:
-        assert re.search(rf"^\| `{name.replace('_', '-')}\b", PAGES[language]["reference/commands.md"], re.M), name
+def test_files_and_exit_codes_that_there_are_stand_in_the_reference(language: str, small_runs: Path) -> None:
+    files = PAGES[language]["reference/files.md"]
+    made = {
+        path.name
+        for folder in ("sweep", "sweep/0", "run")
+        for path in (small_runs / folder).iterdir()
+        if path.is_file()
+    }
+    assert {name for name in made if f"`{name}`" not in files} == set()
+    listed = re.findall(r"^\| (\d+) \|", PAGES[language]["reference/exit-codes.md"], re.M)
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.RunnerError)]
+    assert listed == ["0", "1", "2", "3", "4", "5", "130"]
+    assert {str(kind.exit_code) for kind in kinds} <= set(listed)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from runner.domains.links.controls import link_controls
+from runner.domains.links.reasons import link_controls
 from runner.domains.memory.controls import memory_controls
 from runner.llm.controls import controls
 from runner.llm.retry import Patience
 from runner.metrics import paired, statistics
 from runner.metrics.memory import WEIGHTS
 from runner.retrieval import searching
-from tests.pages import all_text
+from tests.docs.pages import all_text
 
 ENGLISH, KOREAN = (all_text(language) for language in ("en", "ko"))
 COUNTED = {10: ("ten", "열"), 6: ("six", "여섯"), 5: ("five", "5")}

@@ -1,7 +1,7 @@
 import sys
 from pathlib import Path
 
-from tests.shown_outputs import refreshed, skeleton, with_numbers_of
+from tests.docs.outputs import refreshed, skeleton, with_numbers_of
 
 
 def test_numbers_are_those_of_the_output_and_words_stay() -> None:

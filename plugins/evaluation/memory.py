@@ -226,7 +226,13 @@ class MemoryEvaluation:
         moment, context, seen = await self._shown(case)
         probe = case.probe
         query = Query(
-            case.id, case.asked, probe.answerable, {}, language=case.language, given=probe.given, from_memory=True
+            case.id,
+            case.dated_question,
+            probe.answerable,
+            {},
+            language=case.language,
+            given=probe.given,
+            from_memory=True,
         )
         with stopwatch() as watch:
             answer = delivered(await self.generator.generate(query, context.contexts), query.text)

@@ -150,7 +150,7 @@ class Command:
         """In the language that the words name (`--language ko`, `report.language=ko`), else in English."""
         if argv and argv[0] in self.parts:
             return self.parts[argv[0]].help(argv[1:])
-        return "\n".join(self._help_lines(wording(_language_of(argv), "commands")))
+        return "\n".join(self._help_lines(wording(language_of(argv), "commands")))
 
     def _help_lines(self, say: Wording) -> list[str]:
         lines = [self.usage, "", say(self.name, name=self.name)]
@@ -181,7 +181,8 @@ def _typed(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _language_of(words: Sequence[str]) -> str:
+def language_of(words: Sequence[str]) -> str:
+    """The language that words name (`--language ko`, `report.language=ko`), else English."""
     joined = " ".join(words).replace("--language ", "language=")
     named = [word.partition("language=")[2] for word in joined.split() if "language=" in word]
     return supported(named[-1]) if named else "en"

@@ -366,6 +366,7 @@ class RememberingLoader:
         from_shell: bool = True,
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
+        """As Hydra's own, composed once while the files of the choices stay the same."""
         from hydra.errors import ConfigCompositionException
 
         values = [override for override in overrides if self._is_value(override)]

@@ -119,26 +119,26 @@ class Metric:
 
     def record(self) -> dict[str, Any]:
         """JSON values, without what is as it is by default."""
-        given = {each.name: getattr(self, each.name) for each in fields(self) if not _is_default(each, self)}
-        if "range" in given:
-            given["range"] = [end if math.isfinite(end) else None for end in self.range]
+        values = {each.name: getattr(self, each.name) for each in fields(self) if not _is_default(each, self)}
+        if "range" in values:
+            values["range"] = [end if math.isfinite(end) else None for end in self.range]
         if self.grades is not None:
-            given["grades"] = {"readings": {grade: dict(words) for grade, words in self.grades.readings.items()}}
-        if "shown" in given:
-            given["shown"] = sorted(self.shown)
-        return given
+            values["grades"] = {"readings": {grade: dict(words) for grade, words in self.grades.readings.items()}}
+        if "shown" in values:
+            values["shown"] = sorted(self.shown)
+        return values
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Metric:
         """From `record`; what a newer version has beside is passed over. Raises ValueError for what is damaged."""
-        known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
-        if isinstance(ends := known.get("range"), list) and len(ends) == 2:
-            known["range"] = [
+        values = {each.name: record[each.name] for each in fields(cls) if each.name in record}
+        if isinstance(ends := values.get("range"), list) and len(ends) == 2:
+            values["range"] = [
                 limit if end is None else end for end, limit in zip(ends, (-math.inf, math.inf), strict=True)
             ]
-        if known.get("group") not in GROUPS:
-            known.pop("group", None)
-        return _validated(known)
+        if values.get("group") not in GROUPS:
+            values.pop("group", None)
+        return _validated(values)
 
 
 def _validated(fields_: Mapping[str, Any]) -> Metric:

@@ -116,7 +116,7 @@ def shipped() -> Mapping[str, Profile]:
     }
 
 
-def named(name: str) -> ProfileChoice:
+def profile_named(name: str) -> ProfileChoice:
     """Of those that come with the program, or `auto`. Raises InputError for another name."""
     if name == AUTO:
         return AutoProfile()

@@ -391,9 +391,9 @@ def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[str, Any]:
-    """What the row of a case keeps of retrieval: the question with the turns before it, its gold documents, the best
-    max(k, 10) hits, what an agent did to find them, and where gold chunks stand that are labelled by id, so that they
-    can be found again in a corpus cut otherwise."""
+    """What the row of a case keeps of retrieval: the question with the turns before it, its gold documents with their
+    ranks, the best max(k, 10) hits, what an agent did to find them, and where gold chunks stand that are labelled by
+    id, so that they can be found again in a corpus cut otherwise."""
     history = [{"role": turn.role, "text": turn.text} for turn in query.history]
     trajectory = found.ranking.trajectory
     return {
@@ -403,6 +403,7 @@ def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[st
         "answerable": query.answerable,
         "expected": list(query.relevance),
         "gold": gold_digest(query),
+        **_gold_ranks(query, found),
         **({"answer_score": found.answer_score} if trajectory is None else {}),
         "retrieved": _hits(found, corpus, max(k, 10)),
         **({} if trajectory is None else {"trajectory": trajectory_record(trajectory)}),
@@ -426,6 +427,16 @@ def _chunk_gold(query: Query, found: Retrieved, corpus: Corpus) -> dict[str, Any
         "spans": list(by_span),
         "chunks": {id: [*place, ranks.get(id)] for id, place in places.items()},
     }
+
+
+def _gold_ranks(query: Query, found: Retrieved) -> dict[str, Any]:
+    """`gold_ranks`: where each gold document stands in the ranking, as far as that goes, null beyond it; `ranked`: how
+    many documents it has. Nothing where it is not known what was found."""
+    gold = [id for id, grade in query.relevance.items() if grade > 0]
+    if not gold or not found.is_known:
+        return {}
+    ranks = {id: rank for rank, id in enumerate(found.documents.ids, start=1)}
+    return {"gold_ranks": {id: ranks.get(id) for id in gold}, "ranked": len(ranks)}
 
 
 def _hits(found: Retrieved, corpus: Corpus, depth: int) -> list[dict[str, Any]]:

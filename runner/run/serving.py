@@ -31,6 +31,7 @@ from runner.system.spool import Part
 from runner.system.store import Store, fingerprint
 from runner.words.wording import Wording
 
+PROGRESS = ".progress.json"  # of how many cases, for those who look on: how far it is, the journal says
 PREPARATION = ".preparation.json"  # what preparing told when it was first done for the rows of the journal
 
 
@@ -72,6 +73,7 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
     """Raises what preparing raises; a StopRunError or InputError of it only where no case was done before."""
     job, kept = service.job, kept_preparation(service.job.folder)
     n_done = service.n_done
+    write_json(job.folder / PROGRESS, {"total": len(service.cases), "done": n_done})
     if n_done and job.before is None:
         done = {"label": job.label, "done": n_done, "total": len(service.cases)}
         terminal.note(job.say("progress.resuming", **done))

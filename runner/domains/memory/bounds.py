@@ -50,11 +50,11 @@ def cut(memory: str, bounds: Bounds) -> str:
 
 def fitting(sentences: list[str], bounds: Bounds) -> list[str]:
     """Those that fit, tried in order."""
-    kept: list[str] = []
+    chosen: list[str] = []
     for sentence in sentences:
-        if len(kept) < bounds.max_sentences and is_within("\n".join([*kept, sentence]), bounds):
-            kept.append(sentence)
-    return kept
+        if len(chosen) < bounds.max_sentences and is_within("\n".join([*chosen, sentence]), bounds):
+            chosen.append(sentence)
+    return chosen
 
 
 def _beginning(sentence: str, bounds: Bounds) -> str:

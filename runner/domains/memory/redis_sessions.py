@@ -119,11 +119,11 @@ class RedisSessions:
         self._known.pop(key, None)
 
     async def sessions(self) -> AsyncIterator[SessionKey]:
-        seen = set()
+        keys = set()
         async for name in self.link.names():
             key = session_of(name)
-            if key is not None and key not in seen:
-                seen.add(key)
+            if key is not None and key not in keys:
+                keys.add(key)
                 yield key
 
     async def _cleaned(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:

@@ -113,21 +113,21 @@ class TurnVectors:
     async def cosines(self, key: SessionKey, turns: Sequence[ChatTurn], question: str) -> NDArray[np.float64]:
         """By place; NaN where a turn, or the question, has no features. Raises what the embedder raises."""
         texts = [text_of(turn).strip() for turn in turns]
-        known = self._known.get(key, {})
-        missing = list(dict.fromkeys(text for text in texts if text not in known))
-        rows, asked = await self._asked(missing, question)
-        vectors = known | dict(zip(missing, rows, strict=True))
+        known_vectors = self._known.get(key, {})
+        missing = list(dict.fromkeys(text for text in texts if text not in known_vectors))
+        rows, query_vector = await self._embedded(missing, question)
+        vectors = known_vectors | dict(zip(missing, rows, strict=True))
         self._known[key] = {text: vectors[text] for text in texts}
         self._known.move_to_end(key)
         if len(self._known) > KEPT:
             self._known.popitem(last=False)
-        return np.array([self._cosine(vectors[text], asked) for text in texts], dtype=np.float64)
+        return np.array([self._cosine(vectors[text], query_vector) for text in texts], dtype=np.float64)
 
     def forget(self, key: SessionKey) -> None:
         """Drop the vectors of a session."""
         self._known.pop(key, None)
 
-    async def _asked(self, texts: list[str], question: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    async def _embedded(self, texts: list[str], question: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         def embed() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
             passages = self._embedder.embed(texts, "passage") if texts else np.empty((0, 0), dtype=np.float32)
             return passages, self._embedder.embed([question], "query")[0]
@@ -279,12 +279,12 @@ def by_session(turns: Sequence[ChatTurn]) -> list[list[ChatTurn]]:
     return list(found.values())
 
 
-def _continues(known: Sequence[ChatTurn], turns: Sequence[ChatTurn]) -> bool:
+def _continues(indexed: Sequence[ChatTurn], turns: Sequence[ChatTurn]) -> bool:
     """Whether turns begin with those known. Numbers tell: within a generation none is given twice."""
-    if not known:
+    if not indexed:
         return True
     return (
-        len(known) <= len(turns)
-        and known[0].number == turns[0].number
-        and (known[-1].number == turns[len(known) - 1].number)
+        len(indexed) <= len(turns)
+        and indexed[0].number == turns[0].number
+        and (indexed[-1].number == turns[len(indexed) - 1].number)
     )

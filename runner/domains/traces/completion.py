@@ -29,13 +29,13 @@ def fields_of(trace: Trace) -> dict[str, Any]:
     language = trace.language or detect_language(trace.objective)
     return {
         "objective": trace.objective,
-        "steps": list(_shown(trace.steps, "ko" if language == "ko" else "en")),
+        "steps": list(_step_lines(trace.steps, "ko" if language == "ko" else "en")),
         "result": trace.summary,
         "language": language,
     }
 
 
-def _shown(steps: Sequence[Step], language: str) -> Iterator[str]:
+def _step_lines(steps: Sequence[Step], language: str) -> Iterator[str]:
     n_left_out = len(steps) - FIRST - LAST
     for place, step in enumerate(steps):
         if n_left_out <= 0 or not FIRST <= place < FIRST + n_left_out:

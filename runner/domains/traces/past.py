@@ -120,13 +120,13 @@ class Past:
         if len(wanted) == len(traces):
             return ordered
         is_wanted = bytearray(trace.id in wanted for trace in traces)
-        kept, ahead = array("L"), 0
+        needed, ahead = array("L"), 0
         for place in reversed(ordered):
             ahead = self.max_elements + 1 if is_wanted[place] else ahead
             if ahead > 0:
-                kept.append(place)
+                needed.append(place)
             ahead -= 1
-        return kept[::-1]
+        return needed[::-1]
 
 
 class _Texts(Lazy[str]):

@@ -8,7 +8,7 @@ from typing import Any
 from runner.domains.traces.reading import trace_of
 from runner.domains.traces.records import Dimensions, Trace, TraceScore
 from runner.metrics import trace as metrics
-from runner.metrics.profile import AUTO, Profile, ProfileChoice, named, shipped
+from runner.metrics.profile import AUTO, Profile, ProfileChoice, profile_named, shipped
 
 
 def score_trace(
@@ -23,7 +23,7 @@ def score_trace(
     Raises DataError for an object that is no trace and InputError for a profile that there is not.
     """
     read = trace if isinstance(trace, Trace) else trace_of(trace)
-    choice = named(profile) if isinstance(profile, str) else profile
+    choice = profile_named(profile) if isinstance(profile, str) else profile
     return scored(read, choice.among(shipped(), read.domain), dimensions_of(read, novelty))
 
 

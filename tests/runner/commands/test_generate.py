@@ -15,7 +15,7 @@ import pytest
 from runner.cli import main
 from runner.commands.generate import settings
 from runner.errors import ConfigError, InputError
-from tests.pages import documentation
+from tests.docs.pages import documentation
 from tests.runner.commands.generate.scripted import Asked, Scripted
 from tests.services.models_replies import Reply
 from tests.services.models_server import ModelsServer

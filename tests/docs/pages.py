@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 READMES = {"en": ROOT / "README.md", "ko": ROOT / "README.ko.md"}
 FOLDERS = {language: ROOT / "docs" / language for language in READMES}
 LANGUAGES = list(READMES)
@@ -25,8 +25,9 @@ def documentation(language: str) -> dict[str, str]:
 
 
 def all_text(language: str) -> str:
-    """The README and every page of the documentation."""
-    return "\n".join([text_of(READMES[language]), *documentation(language).values()])
+    """The README and every page of the documentation, without the files that these include."""
+    pages = (READMES[language], *sorted(FOLDERS[language].glob("**/*.md")))
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
 
 def headings(text: str) -> list[tuple[int, str]]:

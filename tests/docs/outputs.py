@@ -1,4 +1,4 @@
-"""The outputs that READMEs and documentation show: `python -m tests.shown_outputs` runs their commands and writes the
+"""The outputs that READMEs and documentation show: `python -m tests.docs.outputs` runs their commands and writes the
 numbers anew.
 
 A line that is shown stands for the line of the output that has the same words and signs; its numbers are those of
@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.pages import FOLDERS, READMES
+from tests.docs.pages import FOLDERS, READMES
 
 BLOCK = re.compile(
     r"^```sh\n(?P<script>(?:(?!^```).)*?python -m runner (?:(?!^```).)*?)^```\n\n```text\n(?P<shown>.*?)^```\n",

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.text.own_words import own_words
+from runner.domains.memory.extraction.digest import own_words
 
 
 @pytest.mark.parametrize(

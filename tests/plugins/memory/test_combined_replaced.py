@@ -2,8 +2,8 @@
 
 import pytest
 
+from plugins.memory.combined import still_true
 from runner.domains.memory.records import ChatTurn, SessionState
-from runner.domains.memory.replaced import still_true
 
 
 @pytest.mark.parametrize(

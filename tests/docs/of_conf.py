@@ -1,15 +1,15 @@
-"""The tables of docs/LANGUAGE/reference, made from conf: `python -m tests.reference` writes them anew.
+"""The tables of options and groups in docs/LANGUAGE/reference, made from conf.
 
-They stand between `<!-- options -->` or `<!-- groups -->` and `<!-- end -->`. English words come from the comments of
+English words come from the comments of
 the YAML files: the first sentence at the top of a choice, what stands behind an option. Korean ones come from
-reference_ko.yaml beside this file.
+korean.yaml beside this file.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,10 +17,10 @@ from typing import Any
 
 import yaml
 
-from tests.pages import FOLDERS, ROOT
+from tests.docs.pages import ROOT
 
 CONF = ROOT / "conf"
-KOREAN = Path(__file__).with_name("reference_ko.yaml")
+KOREAN = Path(__file__).with_name("korean.yaml")
 FIRST = (
     "experiment",
     "evaluation",
@@ -274,29 +274,3 @@ def option_table(language: str) -> str:
         text = meaning if language == "en" else korean()["options"][name]
         rows.append(f"| `{name}` | {default} | {_escaped(text)} |")
     return "\n".join(rows)
-
-
-PARTS: dict[str, Callable[[str], str]] = {"options": option_table, "groups": group_tables}
-
-
-def rewritten(text: str, language: str) -> str:
-    """A page with its generated parts as the code has them."""
-    for name in re.findall(r"^<!-- (\w+) -->$", text, re.M):
-        if name == "end":
-            continue
-        before, start, rest = text.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition("<!-- end -->")
-        if name not in PARTS or not end:
-            raise ValueError(f"<!-- {name} --> has no <!-- end -->, or is none of {', '.join(PARTS)} ({language})")
-        text = f"{before}{start}\n{PARTS[name](language)}\n\n{end}{after}"
-    return text
-
-
-def main() -> None:
-    for language, folder in FOLDERS.items():
-        for path in sorted((folder / "reference").glob("*.md")):
-            path.write_text(rewritten(path.read_text(encoding="utf-8"), language), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
