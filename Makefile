@@ -11,8 +11,10 @@ install:  ## A virtual environment with everything that the tests need
 test:  ## All tests
 	$(PYTHON) -m pytest -n logical --dist loadfile
 
-slow:  ## What the tests have in small, in full: marked tests, a thousand damaged inputs (ten minutes)
+slow:  ## What the tests have in small, in full: marked tests, a thousand examples of each law, a thousand damaged inputs (half an hour)
 	$(PYTHON) -m pytest -n logical --dist loadfile -m slow
+	$(PYTHON) -m pytest -n logical --dist worksteal -m 'hypothesis and not slow' --hypothesis-profile=thorough \
+		--ignore=tests/fuzz
 	RUNNER_FUZZ=1000 $(PYTHON) -m pytest -n logical --dist worksteal tests/fuzz
 
 test-llm:  ## Tests against a small real model, served by llama.cpp (the first time compiles it: 10 minutes)

@@ -260,9 +260,7 @@ def test_choices_that_were_composed_before_are_composed_as_by_hydra(words: list[
         assert cloudpickle.loads(cloudpickle.dumps(loader)).__class__ is loader.loader.__class__
 
 
-def test_choices_are_composed_again_only_when_a_file_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_choices_are_composed_again_only_when_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     group = tmp_path / "kept_conf" / "group"
     group.mkdir(parents=True)
     (group.parent / "__init__.py").write_text("")
