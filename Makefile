@@ -1,4 +1,4 @@
-.PHONY: help install test slow test-llm fuzz soak lint types ci bench records readme outputs pictures
+.PHONY: help install test slow test-llm fuzz soak lint types ci bench records reference outputs pictures docs
 
 PYTHON ?= .venv/bin/python
 
@@ -52,11 +52,15 @@ records:  ## Make the records in experiments/ again: what the program finds toda
 	$(PYTHON) -m runner freeze $$scratch/full_rag_k_en experiments/full_rag_k_en --question \
 		'How much do answers gain from 5 or 10 chunks instead of 3, and is it retrieval or generation that limits them?'
 
-readme:  ## Write the tables of README.md and README.ko.md anew from conf
-	$(PYTHON) -m tests.readme
+reference:  ## Write the generated parts of docs/en/reference and docs/ko/reference anew
+	$(PYTHON) -m tests.docs.reference
 
-outputs:  ## Run the commands of both READMEs, and write the numbers in the outputs that they show anew (without extras; eight minutes)
-	$(PYTHON) -m tests.readme_outputs
+outputs:  ## Run the commands of READMEs and documentation, and write the numbers in the outputs that they show anew (eight minutes)
+	$(PYTHON) -m tests.docs.outputs
+
+docs:  ## Build the documentation into site/, in both languages, and follow its links (pip install -e '.[docs]')
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -q --strict
+	$(PYTHON) -m tests.docs.site
 
 pictures:  ## Draw docs/first_command.svg anew, and docs/report.png and docs/mlflow.png where Chromium is installed
 	$(PYTHON) -m tests.pictures

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from runner.commands._api import Cases, Comparison, Report, Run, Sweep, compare, evaluate, run, score
 
 DISTRIBUTION = "runner-rag-experiments"  # what is installed; `runner` on the public index is another one
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Cases", "Comparison", "Report", "Run", "Sweep", "__version__", "compare", "evaluate", "run", "score"]
 
 

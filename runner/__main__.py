@@ -1,3 +1,5 @@
+"""`python -m runner`."""
+
 import sys
 
 from runner.cli import main

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from runner import DISTRIBUTION, __version__
 from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
 from runner.system import redaction, terminal
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from runner.config.arguments import Line
 
 ROOT = Path(__file__).resolve().parent
+VERSION = ("--version", "-V")
 COMMANDS = tuple(sorted(path.stem for path in (ROOT / "commands").iterdir() if path.stem[0] != "_"))
 
 
@@ -73,14 +75,17 @@ def _tell(message: str, error: BaseException) -> None:
 
 
 def dispatch(words: Sequence[str]) -> int:
+    """Run a command, or what an override line asks for. Returns the exit code."""
+    if words and words[0] in VERSION:
+        terminal.lines(f"{DISTRIBUTION} {__version__}")
+        return 0
     if {"-h", "--help"} & set(words) and not _is_command(words[0]):
         return _help([word for word in words if word not in ("-h", "--help")])
     _refuse_shadows()
     if words and _is_command(words[0]):
         name = words[0].replace("-", "_")
         if name not in COMMANDS:
-            typed = [command.replace("_", "-") for command in COMMANDS]
-            raise InputError(f"no command '{words[0]}'{did_you_mean(words[0], typed)}")
+            raise InputError(f"no command '{words[0]}'{_meant(words[0])}")
         command = importlib.import_module(f"runner.commands.{name}")
         if {"-h", "--help"} & set(words):
             terminal.write(command.COMMAND.help(words[1:]))
@@ -89,7 +94,17 @@ def dispatch(words: Sequence[str]) -> int:
     return run(words)
 
 
+def _meant(word: str) -> str:
+    """What would have worked instead of a word that is no command."""
+    from runner.config.help import as_run
+
+    if (meant := as_run(word)) is not None:
+        return f"; an experiment is run with python -m runner {meant}"
+    return did_you_mean(word, [command.replace("_", "-") for command in COMMANDS])
+
+
 def run(words: Sequence[str]) -> int:
+    """Run the cells of an override line, or rehearse them (`dry_run=true`). Returns the exit code."""
     from runner.config import arguments
     from runner.config.compose import plan_of, unused
     from runner.run.sweep import launch

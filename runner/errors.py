@@ -39,10 +39,14 @@ class RunnerError(Exception):
 
 
 class InputError(RunnerError):
+    """The command line, configuration or a file that it names is wrong."""
+
     exit_code = 1
 
 
 class CorpusError(RunnerError):
+    """Documents cannot be read, or are none."""
+
     exit_code = 2
 
 
@@ -73,7 +77,7 @@ class StopRunError(EvaluationError):
 
 
 class BudgetSpentError(StopRunError):
-    pass
+    """The next request would pass a limit of `budget`."""
 
 
 # what the message of such an end tells; the budget of minutes begins anew with a command
@@ -93,6 +97,8 @@ class TrackingError(RunnerError):
 
 
 class NotComparableError(RunnerError):
+    """The two sides have no metric that may be compared."""
+
     exit_code = 5
 
 

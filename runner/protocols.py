@@ -128,7 +128,8 @@ class Limited(Protocol):
     """
 
     @property
-    def rubrics(self) -> Collection[str]: ...
+    def rubrics(self) -> Collection[str]:
+        """Names of rubrics."""
 
 
 def can_judge(judge: object, rubric: str) -> bool:
@@ -146,7 +147,8 @@ class Caching(Protocol):
     """
 
     @property
-    def caches(self) -> bool: ...
+    def caches(self) -> bool:
+        """Whether replies are remembered."""
 
 
 @runtime_checkable
@@ -158,7 +160,8 @@ class Concurrent(Protocol):
     """
 
     @property
-    def concurrency(self) -> int: ...
+    def concurrency(self) -> int:
+        """How many questions may be under way at once, from 1."""
 
 
 @runtime_checkable
@@ -181,7 +184,8 @@ class Refreshed(Protocol):
     """
 
     @property
-    def sweep(self) -> str: ...
+    def sweep(self) -> str:
+        """A part of the key under which rankings are stored."""
 
 
 class MadeOfData(Protocol):
@@ -261,11 +265,11 @@ class Dataset(Protocol):
 
 
 class Chunker(Protocol):
-    """Cuts documents into the chunks that are indexed.
+    r"""Cuts documents into the chunks that are indexed.
 
     class Lines:
         def passages(self, text: str) -> Sequence[Passage]:
-            return [Passage(found.start(), found.end(), ()) for found in re.finditer(r"\\S.*", text)]
+            return [Passage(found.start(), found.end(), ()) for found in re.finditer(r"\S.*", text)]
     """
 
     def passages(self, text: str) -> Sequence[Passage]:
@@ -336,7 +340,8 @@ class Vectorless(Protocol):
     """
 
     @property
-    def has_vectors(self) -> bool: ...
+    def has_vectors(self) -> bool:
+        """False where `embed` gives vectors of length 0."""
 
 
 @runtime_checkable
@@ -349,7 +354,8 @@ class Fitted(Protocol):
     """
 
     @property
-    def is_fitted(self) -> bool: ...
+    def is_fitted(self) -> bool:
+        """True where the vectors of a text depend on the other texts."""
 
 
 @runtime_checkable
@@ -441,7 +447,8 @@ class Reference(Protocol):
     """
 
     @property
-    def reference(self) -> str: ...
+    def reference(self) -> str:
+        """The name by which reports call it."""
 
 
 @runtime_checkable
@@ -453,7 +460,8 @@ class Foreign(Protocol):
     """
 
     @property
-    def foreign_ids(self) -> bool: ...
+    def foreign_ids(self) -> bool:
+        """True where an id that the corpus does not have is no error."""
 
 
 @runtime_checkable
@@ -467,7 +475,8 @@ class AnswerScored(Protocol):
     """
 
     @property
-    def answer_model(self) -> str | None: ...
+    def answer_model(self) -> str | None:
+        """keyword, semantic or hybrid; None for the relevance of the best hit."""
 
 
 class Generator(Protocol):
@@ -540,7 +549,8 @@ class Within(Protocol):
     """
 
     @property
-    def is_within(self) -> bool: ...
+    def is_within(self) -> bool:
+        """True where `ask` is never called."""
 
 
 @runtime_checkable
@@ -591,7 +601,8 @@ class HealthChecked(Protocol):
     """
 
     @property
-    def health(self) -> bool: ...
+    def health(self) -> bool:
+        """Whether it judges control items, too."""
 
 
 @runtime_checkable
@@ -640,13 +651,20 @@ class Case(Protocol):
     """
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Unique among the cases of a run."""
+
     @property
-    def language(self) -> str | None: ...
+    def language(self) -> str | None:
+        """A code of two letters; None where it is not known."""
+
     @property
-    def difficulty(self) -> str | None: ...
+    def difficulty(self) -> str | None:
+        """The slice of reports that the case belongs to; None for none."""
+
     @property
-    def tags(self) -> tuple[str, ...]: ...
+    def tags(self) -> tuple[str, ...]:
+        """Further slices, any number of them."""
 
 
 class Evaluation(Protocol[CaseT, OutputT]):
@@ -708,7 +726,8 @@ class Measuring(Protocol):
     """
 
     @property
-    def metrics(self) -> Sequence[Metric]: ...
+    def metrics(self) -> Sequence[Metric]:
+        """Each metric once, in the order in which reports show them."""
 
 
 @runtime_checkable
@@ -759,7 +778,8 @@ class Opened(Protocol):
                 yield
     """
 
-    def opened(self) -> AbstractAsyncContextManager[None]: ...
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """Entered once a run."""
 
 
 @runtime_checkable
@@ -830,7 +850,8 @@ class Offering(Protocol):
     """
 
     @property
-    def offered(self) -> Sequence[str]: ...
+    def offered(self) -> Sequence[str]:
+        """Names of metrics of the evaluation."""
 
 
 @runtime_checkable
@@ -881,7 +902,8 @@ class Prepared(Protocol):
             self.embedder.prepare([case.text for case in cases], workspace)
     """
 
-    def prepare(self, cases: Sequence[Any], workspace: Workspace) -> None: ...
+    def prepare(self, cases: Sequence[Any], workspace: Workspace) -> None:
+        """Called once a run, in a thread of its own."""
 
 
 class Tracking(Protocol):
@@ -929,7 +951,8 @@ class Output(Protocol):
         """By stage, each by itself: what stood in line or came from a cache is no part of it. Their sum is the
         latency of the case. Without any, the run as a whole is timed; name all stages or none."""
 
-    def record(self) -> Mapping[str, Any]: ...
+    def record(self) -> Mapping[str, Any]:
+        """JSON values: what the row of the case keeps of it."""
 
 
 # --- what a component may offer ---------------------------------------------------------------------

@@ -33,14 +33,14 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call. `found`: ids of chunks that came back, best first; `said`: what was made of all candidates after it,
-    the order they have where nobody said anything. Tokens and cost are of the models asked for this step; `cost_usd`
-    None: price unknown."""
+    """One call. `found`: ids of chunks that came back, best first; `assessment`: what a reranker makes of all
+    candidates after it, or the order they have where none was asked. Tokens and cost are of the models asked
+    for this step; `cost_usd` None: price unknown."""
 
     tool: Tool
     arguments: Mapping[str, Any]
     found: tuple[str, ...]
-    said: Assessment
+    assessment: Assessment
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
@@ -61,8 +61,8 @@ class Trajectory:
 
 
 def trajectory_record(trajectory: Trajectory) -> dict[str, Any]:
-    """As JSON; what has its default is left out, and what was said of a call stands among what it is."""
-    return {**_told(trajectory), "calls": [_told(call) for call in trajectory.calls]}
+    """As JSON; what has its default is left out, and the assessment stands among the values of its call."""
+    return {**_without_defaults(trajectory), "calls": [_without_defaults(call) for call in trajectory.calls]}
 
 
 def trajectory_of(record: Mapping[str, Any]) -> Trajectory:
@@ -72,19 +72,19 @@ def trajectory_of(record: Mapping[str, Any]) -> Trajectory:
 
 def _call_of(record: Mapping[str, Any]) -> ToolCall:
     values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in record.items()}
-    said = {each.name: values.pop(each.name) for each in fields(Assessment) if each.name in values}
-    return ToolCall(**values, said=Assessment(**said))
+    assessment = {each.name: values.pop(each.name) for each in fields(Assessment) if each.name in values}
+    return ToolCall(**values, assessment=Assessment(**assessment))
 
 
-def _told(part: Trajectory | ToolCall | Assessment) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+def _without_defaults(part: Trajectory | ToolCall | Assessment) -> dict[str, Any]:
+    values: dict[str, Any] = {}
     for each in fields(part):
         value = getattr(part, each.name)
         if isinstance(value, Assessment):
-            told |= _told(value)
+            values |= _without_defaults(value)
         elif value != each.default and (value or each.name != "facts"):
-            told[each.name] = list(value) if isinstance(value, tuple) else value
-    return told
+            values[each.name] = list(value) if isinstance(value, tuple) else value
+    return values
 
 
 # --- data -----------------------------------------------------------------------------------------
@@ -128,14 +128,17 @@ class Corpus:
 
     @cached_property
     def document_by_id(self) -> Mapping[str, Document]:
+        """Documents by id, in the order of the corpus."""
         return {document.id: document for document in self.documents}
 
     @cached_property
     def chunk_by_id(self) -> Mapping[str, Chunk]:
+        """Chunks by id, in the order of the corpus."""
         return {chunk.id: chunk for chunk in self.chunks}
 
     @cached_property
     def chunk_ids(self) -> frozenset[str]:
+        """The ids of all chunks."""
         return frozenset(self.chunk_by_id)
 
     @cached_property
@@ -146,6 +149,7 @@ class Corpus:
         return grouped
 
     def chunks_of(self, document_id: str) -> Sequence[Chunk]:
+        """The chunks of a document in their order; none for an unknown one."""
         return self._chunks_by_document.get(document_id, ())
 
     def document_of(self, id: str) -> str:
@@ -162,6 +166,7 @@ class Corpus:
         return document.text if document is not None else None
 
     def title_of(self, id: str) -> str:
+        """The title of a document, or of that of a chunk; empty for an unknown id."""
         document = self.document_by_id.get(self.document_of(id))
         return document.title if document is not None else ""
 
@@ -406,6 +411,7 @@ class RoleCost:
 
     @property
     def nano_usd(self) -> int | None:
+        """Cost in billionths of a dollar; None where a price is not known."""
         return None if self.usd is None else round(self.usd * 1e9)
 
 

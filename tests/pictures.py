@@ -1,5 +1,5 @@
-"""Pictures of the READMEs, drawn anew: `python -m tests.pictures` writes docs/first_command.svg, docs/report.png and
-docs/mlflow.png.
+"""Pictures of READMEs and documentation, drawn anew: `python -m tests.pictures` writes docs/first_command.svg,
+docs/report.png and docs/mlflow.png.
 
 The runs are those of the first command. Pages are photographed by Chromium, which must be installed (`chromium`,
 `chromium-browser` or `google-chrome`); without it only the terminal is drawn.

@@ -179,6 +179,23 @@ def test_every_package_says_what_it_is_for() -> None:
     assert [name_of(path) for path in packages if not ast.get_docstring(tree(path))] == []
 
 
+def test_public_methods_are_documented_where_they_stand_or_in_a_protocol() -> None:
+    """Ruff's D102 would ask it of every implementation, too: these inherit from nothing, so it cannot see them."""
+    methods = [
+        (name_of(path), node, child)
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        for child in node.body
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not child.name.startswith("_")
+    ]
+    of_protocols = [method for method in methods if any(ast.unparse(name) == "Protocol" for name in method[1].bases)]
+    names = {child.name for _, _, child in of_protocols}
+    bare = [method for method in methods if not ast.get_docstring(method[2])]
+    offenders = [method for method in bare if method in of_protocols or method[2].name not in names]
+    assert [f"{module}.{node.name}.{child.name}" for module, node, child in offenders] == []
+
+
 def test_names_that_say_nothing_are_not_used() -> None:
     empty = re.compile(r"(^|_)(utils?|helpers?|common|base|manager|misc)(_|$)")
     assert [name_of(path) for path in MODULES if empty.search(path.stem)] == []

@@ -1,7 +1,8 @@
-"""The READMEs keep their word: every command runs and shows what they show, every option, choice and command is named.
+"""READMEs and documentation keep their word: every command runs and shows what they show, every option, choice and
+command is named, every link leads somewhere, and both languages have the same pages.
 
-A unit is a block of commands, run line by line in one folder, or a command in a table. What stands in both languages
-runs once.
+A unit is a block of commands, run line by line in one folder, or a command in a table. What stands in both languages,
+or in a longer block elsewhere, runs once.
 """
 
 import importlib
@@ -11,23 +12,37 @@ import re
 import shlex
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
+from runner import errors
 from runner.cli import COMMANDS, main
 from runner.config.help import manual
 from runner.domains.traces import score_trace
 from runner.domains.traces.reading import trace_of
-from tests import readme
+from tests.docs import of_conf, reference
+from tests.docs.pages import (
+    FENCED,
+    FOLDERS,
+    LANGUAGES,
+    READMES,
+    ROOT,
+    all_text,
+    anchors,
+    documentation,
+    headings,
+    links,
+    text_of,
+)
 from tests.services.models_server import ModelsServer
 from tests.services.rag_service import RagService, serving_answers
 
-ROOT = Path(__file__).resolve().parent.parent
-README = {language: path.read_text(encoding="utf-8") for language, path in readme.READMES.items()}
-LANGUAGES = list(README)
+TEXTS = {language: all_text(language) for language in LANGUAGES}
+PAGES = {language: documentation(language) for language in LANGUAGES}
+LONGEST_README = 150
 BLOCK = re.compile(r"^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
 INLINE = re.compile(r"`python -m runner ([^`\n]+)`")
 FILE = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$", re.M | re.S)
@@ -63,7 +78,7 @@ PROTOCOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Commands of a README, and the lines of output that it shows of them."""
+    """Commands of a page, and the lines of output that it shows of them."""
 
     text: str
     shown: str = ""
@@ -76,16 +91,20 @@ class Unit:
 
 def units() -> Iterator[Unit]:
     seen: dict[str, Unit] = {}
-    for text in README.values():
+    for text in TEXTS.values():
         for script, shown in BLOCK.findall(text):
             if "python -m runner " in script and ".venv/" not in script:
                 bare = re.sub(r"(?<=\S)[ \t]+#(?! exit code).*$", "", script, flags=re.M)
                 before = seen.get(bare, Unit(bare))
                 seen[bare] = Unit(bare, f"{before.shown}\n{shown}")
-        for command in INLINE.findall(text):
+        for command in INLINE.findall(FENCED.sub("", text)):
             seen.setdefault(f"python -m runner {command}", Unit(f"python -m runner {command}"))
-    blocks = "\n".join(text for text in seen if "\n" in text)
-    return (unit for unit in seen.values() if "\n" in unit.text or f"{unit.text}\n" not in blocks)
+    return (unit for unit in seen.values() if unit.shown.strip() or not _is_part_of_another(unit.text, seen))
+
+
+def _is_part_of_another(text: str, others: Iterable[str]) -> bool:
+    lines = text if text.endswith("\n") else f"{text}\n"
+    return any(text != other and f"\n{lines}" in f"\n{other}" for other in others if "\n" in other)
 
 
 UNITS = [unit for unit in units() if not ELSEWHERE.match(unit.first) and "…" not in unit.text]
@@ -94,6 +113,7 @@ UNITS = [unit for unit in units() if not ELSEWHERE.match(unit.first) and "…" n
 def test_what_is_not_run_here_is_known() -> None:
     left = {unit.first for unit in units()} - {unit.first for unit in UNITS}
     assert left == {
+        "+experiment=EXPERIMENT OVERRIDE …",
         "--help",
         "--help retriever=hybrid",
         "clean memory/store=redis memory.store.url=…",
@@ -105,11 +125,11 @@ def test_what_is_not_run_here_is_known() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Empty but for the files that the READMEs make, for commands in tables and text."""
+    """Empty but for the files that the pages make, for commands in tables and text."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("runner.llm.tokens._encoding", lambda name="": None)  # the READMEs show a plain installation
+    monkeypatch.setattr("runner.llm.tokens._encoding", lambda name="": None)  # the pages show a plain installation
     monkeypatch.syspath_prepend(str(tmp_path))
-    for text in README.values():
+    for text in TEXTS.values():
         _write_files(text)
     return tmp_path
 
@@ -129,7 +149,7 @@ def service() -> Iterator[RagService]:
 
 
 def at(unit: Unit, service: RagService) -> Unit:
-    """The running service that a README asks is the one of the tests."""
+    """The running service that a page asks is the one of the tests."""
     return replace(unit, text=re.sub(r"http://127\.0\.0\.1:900\d", service.url, unit.text))
 
 
@@ -201,38 +221,43 @@ def words(line: str, quick: list[str], url: str) -> list[str]:
 
 
 def _assert_shown(shown: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The words before the first number of each line that a README shows are words that the program says. With fewer
+    """The words before the first number of each line that a page shows are words that the program says. With fewer
     cases its numbers are others, and tables have other columns."""
     told = set(WORD.findall("".join(capsys.readouterr())))
     for line in shown.splitlines():
         missing = set(WORD.findall(re.split(r"[\d▲▼…]", line, maxsplit=1)[0])) - told
-        assert not missing, f"the README shows {line!r}; the program does not say {', '.join(missing)}"
+        assert not missing, f"a page shows {line!r}; the program does not say {', '.join(missing)}"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_readme_holds_the_two_commands(language: str) -> None:
+def test_the_readme_is_short_and_holds_the_two_commands(language: str) -> None:
     setup = "python3 -m venv .venv && .venv/bin/pip install -e"
-    assert f"{setup} . && .venv/bin/python -m runner +experiment=full_rag k=3,5,10\n" in README[language]
-    assert f"{setup} '.[test]' && .venv/bin/python -m pytest -n logical --dist loadfile\n" in README[language]
+    for text in (text_of(READMES[language]), PAGES[language]["index.md"]):
+        assert f"{setup} . && .venv/bin/python -m runner +experiment=full_rag k=3,5,10\n" in text
+        assert f"{setup} '.[test]' && .venv/bin/python -m pytest -n logical --dist loadfile\n" in text
+    assert len(text_of(READMES[language]).splitlines()) <= LONGEST_README
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_tables_are_those_of_conf(language: str) -> None:
-    text = README[language]
-    missing = readme.without_korean() if language == "ko" else []
-    assert not missing, f"tests/readme_ko.yaml says nothing of: {', '.join(missing)}"
-    assert text == readme.rewritten(text, language), "conf and README differ: make readme"
+def test_the_reference_is_that_of_the_code(language: str) -> None:
+    missing = of_conf.without_korean() if language == "ko" else []
+    assert not missing, f"tests/docs/korean.yaml says nothing of: {', '.join(missing)}"
+    for path in sorted((FOLDERS[language] / "reference").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        assert text == reference.rewritten(text, language), f"{path} is not what the code has: make reference"
 
 
 def test_every_choice_and_option_of_conf_has_words() -> None:
-    assert [choice.path for choices in readme.groups().values() for choice in choices if not choice.text] == []
-    assert [name for name, _, meaning in readme.options() if not meaning] == []
+    assert [choice.path for choices in of_conf.groups().values() for choice in choices if not choice.text] == []
+    assert [name for name, _, meaning in of_conf.options() if not meaning] == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_scenario_of_the_readme_can_be_run(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_scenario_of_the_documentation_can_be_run(
+    language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    (example,) = re.findall(r"```yaml\n(version: 1\nconversations:.*?)```", README[language], re.S)
+    (example,) = re.findall(r"```yaml\n(version: 1\nconversations:.*?)```", TEXTS[language], re.S)
     Path("talks.yaml").write_text(example, encoding="utf-8")
     line = ["+experiment=memory", "scenario=file", "scenario.path=talks.yaml", "strict=true", "tracking=none", "out=o"]
     assert main(line) == 0
@@ -241,8 +266,8 @@ def test_the_scenario_of_the_readme_can_be_run(language: str, tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_trace_of_the_readme_can_be_scored(language: str) -> None:
-    (example,) = re.findall(r"```json\n(.*\"steps\".*)\n```", README[language])
+def test_the_trace_of_the_documentation_can_be_scored(language: str) -> None:
+    (example,) = re.findall(r"```json\n(.*\"steps\".*)\n```", TEXTS[language])
     trace = trace_of(json.loads(example))
     # .405 x .2 + .5 x .25 + 1 x .1 + .92 x .45, less .1 for one tool only
     assert score_trace(trace).score == pytest.approx(0.62)
@@ -250,14 +275,24 @@ def test_the_trace_of_the_readme_can_be_scored(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_command_is_named(language: str) -> None:
-    for name in COMMANDS:
-        assert re.search(rf"^\| `{name.replace('_', '-')}\b", README[language], re.M), name
+def test_files_and_exit_codes_that_there_are_stand_in_the_reference(language: str, small_runs: Path) -> None:
+    files = PAGES[language]["reference/files.md"]
+    made = {
+        path.name
+        for folder in ("sweep", "sweep/0", "run")
+        for path in (small_runs / folder).iterdir()
+        if path.is_file()
+    }
+    assert {name for name in made if f"`{name}`" not in files} == set()
+    listed = re.findall(r"^\| (\d+) \|", PAGES[language]["reference/exit-codes.md"], re.M)
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.RunnerError)]
+    assert listed == ["0", "1", "2", "3", "4", "5", "130"]
+    assert {str(kind.exit_code) for kind in kinds} <= set(listed)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_guide_names_the_methods_of_every_kind(language: str) -> None:
-    rows = re.findall(r"^\| ([^|`]+) \| ((?:`\w+\(.*?\)`(?:, )?)+) \| `", README[language], re.M)
+    rows = re.findall(r"^\| ([^|`]+) \| ((?:`\w+\(.*?\)`(?:, )?)+) \| `", PAGES[language]["project/extending.md"], re.M)
     named = [set(re.findall(r"`(\w+)\(", methods)) for _, methods in rows]
     assert named == [_methods(protocol) for protocol in PROTOCOLS.values()]
     if language == "en":
@@ -272,16 +307,30 @@ def _methods(protocol: str) -> set[str]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_pictures_and_sections_that_are_linked_are_there(language: str) -> None:
-    text = README[language]
-    headings = [
-        re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.+)$", text, re.M)
-    ]
-    for target in re.findall(r"\]\(([^)]+)\)", text):
-        if target.startswith("#"):
-            assert target[1:] in headings, target
-        elif "://" not in target:
-            assert (ROOT / target).is_file(), target
+def test_links_lead_to_files_and_headings(language: str) -> None:
+    folder = FOLDERS[language]
+    of_pages = {folder / name: text for name, text in PAGES[language].items()}
+    for page, text in ({READMES[language]: text_of(READMES[language])} | of_pages).items():
+        for target in links(text):
+            if "://" in target:
+                continue
+            name, _, anchor = target.partition("#")
+            file = (page.parent / name).resolve() if name else page
+            assert file.is_file(), f"{page}: {target}"
+            assert not anchor or anchor in anchors(of_pages.get(file) or text_of(file)), f"{page}: {target}"
+
+
+def test_both_languages_have_the_same_pages_and_headings() -> None:
+    assert list(PAGES["en"]) == list(PAGES["ko"])
+    for name, text in PAGES["en"].items():
+        levels = [[level for level, _ in headings(page)] for page in (text, PAGES["ko"][name])]
+        assert levels[0] == levels[1], name
+        assert levels[0][0] == 1, name
+
+
+def test_every_page_stands_in_the_navigation() -> None:
+    listed = re.findall(r"^ +- (?:\w+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
+    assert sorted(listed) == list(PAGES["en"])
 
 
 def test_help_names_every_command_group_and_option() -> None:

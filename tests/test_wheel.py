@@ -111,7 +111,7 @@ def test_an_extra_is_installed_by_the_name_of_the_distribution(wheel: Path, tmp_
         text=True,
         check=True,
     )
-    assert done.stdout == "0.1.0 pip install 'runner-rag-experiments[kiwi]'\n"
+    assert done.stdout == "0.2.0 pip install 'runner-rag-experiments[kiwi]'\n"
 
 
 def test_it_is_used_from_python(wheel: Path, tmp_path: Path) -> None:

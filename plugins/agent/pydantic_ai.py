@@ -58,7 +58,7 @@ DESCRIPTIONS: Mapping[str, Mapping[Language, str]] = {
 }
 
 
-class Verdict(BaseModel):
+class Verdict(BaseModel):  # noqa: D101 - the model would read it
     sufficient: bool
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
     missing: list[str] = []
@@ -130,6 +130,7 @@ class PydanticAiAgent:
         return toolbox.finished(run.stopped(), **run.facts)
 
     async def chat(self, messages: tuple[Message, ...], functions: tuple[Function, ...]) -> ChatReply:
+        """One request of the agent's model."""
         return await self._model.chat(self.sampling.request(messages, functions=functions))
 
     @property

@@ -50,7 +50,7 @@ class ScriptedAgent:
         named = _kind_there(question, toolbox)
         if named and toolbox.calls_left:
             call = self._judged(question, toolbox, toolbox.search_by_metadata(question.text, **named))
-        while not call.said.sufficient:
+        while not call.assessment.sufficient:
             if not toolbox.calls_left:
                 return toolbox.finished("calls_spent")
             step = next(self._steps(question, toolbox, call), None)
@@ -61,18 +61,18 @@ class ScriptedAgent:
 
     def _steps(self, question: Query, toolbox: Toolbox, call: ToolCall) -> Iterator[Step]:
         """What could be done next, best first."""
-        said = call.said
+        said = call.assessment
         opened = {each.arguments["chunk_id"] for each in toolbox.calls if each.tool == "get_section"}
         for chunk in [candidate.id for candidate in toolbox.candidates[:BEST]]:
             if chunk not in opened and (said.next_action == "get_section" or _is_told_beside(toolbox, chunk, call)):
                 yield partial(toolbox.get_section, chunk)
         wanted = said.refined_query
-        if said.next_action == "search_again" and wanted and wanted not in toolbox.asked:
+        if said.next_action == "search_again" and wanted and wanted not in toolbox.queries:
             yield partial(toolbox.search_all, wanted)
         if asks_for_steps(question.text) and _may_have_steps(toolbox):
             yield partial(toolbox.search_by_metadata, question.text, has_steps=True)
         for query in refined(question.text, toolbox.candidates[:1], self._coverage, self.expand):
-            if query not in toolbox.asked:
+            if query not in toolbox.queries:
                 yield partial(toolbox.search_all, query)
 
     def _judged(self, question: Query, toolbox: Toolbox, call: ToolCall) -> ToolCall:
@@ -80,8 +80,8 @@ class ScriptedAgent:
         view. What is of a kind that the question names comes first."""
         if named := _kind_there(question, toolbox):
             first = [each.id for each in toolbox.candidates if named.items() <= each.metadata.items()]
-            call = toolbox.assess(ranked=[*first, *call.said.ranked])
-        if call.said.sufficient is not None or call.error or not call.found:
+            call = toolbox.assess(ranked=[*first, *call.assessment.ranked])
+        if call.assessment.sufficient is not None or call.error or not call.found:
             return call
         asked = self._coverage.asked(question.text)
         looks = (self._coverage.of(asked, candidate.passage) for candidate in toolbox.candidates[:BEST])
@@ -97,7 +97,7 @@ def _kind_there(question: Query, toolbox: Toolbox) -> Mapping[str, str]:
 
 def _is_told_beside(toolbox: Toolbox, id: str, call: ToolCall) -> bool:
     """Whether a chunk of its section that is not found yet holds a word that is missing."""
-    missing = all_forms(content_words(" ".join(call.said.missing)))
+    missing = all_forms(content_words(" ".join(call.assessment.missing)))
     found = {each.id for each in toolbox.candidates}
     beside = [each for each in toolbox.shelf.section(id) if each.id not in found]
     return any(not missing.isdisjoint(all_forms(content_words(each.passage))) for each in beside)
@@ -118,6 +118,7 @@ def kind_named(question: str) -> Mapping[str, str]:
 
 
 def asks_for_steps(question: str) -> bool:
+    """Whether a question asks for a way of doing something (how to, steps, 방법, 절차)."""
     return _HOW.search(question) is not None
 
 

@@ -25,6 +25,7 @@ class TracesDataset:
 
     @property
     def paths(self) -> list[str]:
+        """The files; without a setting, those that come with the program."""
         return self.traces if self.traces is not None else sorted(str(path) for path in FOLDER.glob("*.jsonl"))
 
     def preflight(self) -> list[Problem]:

@@ -23,11 +23,11 @@ from runner.domains.memory.copilot import (
     answer_record,
     answered,
     is_about_memory,
+    moment_record,
     moments,
     query_of,
     said_before,
     search_text,
-    told,
     words_of,
 )
 from runner.domains.memory.probing import ProbeCase, Seen, guard, reference, references
@@ -258,7 +258,7 @@ class Copilot:
     def _output(self, case: ProbeCase, shown: _Shown, answer: Answer, generation: Timing | None) -> CopilotOutput:
         moment, retrieved, context, seen = shown
         asked = self._kept(case, self._asked(case), retrieved)
-        kept = {**asked, **seen.record(), **told(moment, context), **answer_record(answer)}
+        kept = {**asked, **seen.record(), **moment_record(moment, context), **answer_record(answer)}
         return CopilotOutput(moment, retrieved, context, seen, answer, generation, kept)
 
     async def _answered(
@@ -409,7 +409,7 @@ class Copilot:
 
     def sums(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         agents = AgentSums(self.retrieval.k)
-        return {**sums(agents.passing(rows)), **agents.told()}
+        return {**sums(agents.passing(rows)), **agents.as_block()}
 
 
 def _is_of_memory(case: ProbeCase, values: Mapping[str, float | None]) -> bool:
@@ -420,7 +420,7 @@ def _is_of_memory(case: ProbeCase, values: Mapping[str, float | None]) -> bool:
 
 def _check_notes(queries: Sequence[Query], corpus: Corpus) -> None:
     named = {note for query in queries for note in query.relevance}
-    if named and corpus.documents and named.isdisjoint(corpus.document_by_id):
+    if named and corpus.documents and not any(map(corpus.document_by_id.__contains__, named)):
         example = next(note for query in queries for note in query.relevance)
         raise DataError(
             f"scenario: none of the {len(named)} documents that its questions name, such as '{example}', is in the "

@@ -77,6 +77,8 @@ class RequireSettings(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RagOutput:
+    """What one case gave: hits, answer, and what its row keeps of both; with the further answers of `repeats`."""
+
     found: Retrieved
     answer: Answer
     generation: Timing | None  # None: nothing was generated
@@ -86,6 +88,7 @@ class RagOutput:
 
     @property
     def each(self) -> tuple[RagOutput, ...]:
+        """All answers to the question, this one first."""
         return (self, *self.again)
 
     @property

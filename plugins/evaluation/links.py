@@ -10,11 +10,11 @@ from pydantic import Field
 
 from runner.data.identity import document_digests, documents_fingerprint
 from runner.domains.links import report
-from runner.domains.links.controls import RUBRIC, link_controls
 from runner.domains.links.events import acceptance_of
 from runner.domains.links.link_cases import LinkCase, LinkData, LinkPlaces
 from runner.domains.links.link_texts import sentence_around
 from runner.domains.links.making import window
+from runner.domains.links.reasons import RUBRIC, link_controls
 from runner.domains.links.suggesting import Place, Suggester, Suggestion, Suggestions
 from runner.errors import ConfigError, Problem
 from runner.llm.health import check_health
@@ -182,6 +182,7 @@ class LinkEvaluation:
 
     @property
     def data(self) -> LinkData:
+        """What `load` read. Raises RuntimeError before it."""
         if self._data is None:
             raise RuntimeError("load() comes first")
         return self._data

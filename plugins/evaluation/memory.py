@@ -64,6 +64,8 @@ SHOWN = ("question", "answer", "references", "memory", "entities")  # to rubrics
 
 @dataclass(frozen=True, slots=True)
 class MemoryOutput:
+    """What one probe gave: the memory it saw, the context built from it, and the answer."""
+
     seen: Seen
     moment: Moment
     context: BuiltContext
@@ -77,10 +79,12 @@ class MemoryOutput:
 
     @property
     def memory_text(self) -> str:
+        """The summary that the generator was shown."""
         return self.context.memory_text
 
     @property
     def entities_text(self) -> str:
+        """The entities that the generator was shown."""
         return self.context.entities_text
 
     def record(self) -> Mapping[str, Any]:
@@ -107,6 +111,7 @@ class RestoredProbe:
 
     @property
     def answer(self) -> Answer:
+        """The answer as its row has it."""
         return answer_of(self.row)
 
     @property
@@ -221,7 +226,13 @@ class MemoryEvaluation:
         moment, context, seen = await self._shown(case)
         probe = case.probe
         query = Query(
-            case.id, case.asked, probe.answerable, {}, language=case.language, given=probe.given, from_memory=True
+            case.id,
+            case.dated_question,
+            probe.answerable,
+            {},
+            language=case.language,
+            given=probe.given,
+            from_memory=True,
         )
         with stopwatch() as watch:
             answer = delivered(await self.generator.generate(query, context.contexts), query.text)

@@ -22,6 +22,8 @@ NOT_JUDGED = dict.fromkeys(metric.name for metric in ANSWER_METRICS)
 
 @dataclass(frozen=True, slots=True)
 class RetrievalOutput:
+    """What one query gave: its hits, and what its row keeps of them."""
+
     found: Retrieved
     kept: Mapping[str, Any]
 

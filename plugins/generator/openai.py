@@ -75,6 +75,7 @@ class OpenaiGenerator:
         return Answer(text, is_refusal(text, query.text), citations(text), cut_off=reply.finish_reason == "length")
 
     def request(self, query: Query, contexts: Sequence[Context]) -> ChatRequest:
+        """The request that answers a query from contexts, which are fenced as data."""
         language = _language(query)
         before: dict[str, Sequence[Item]] = {"history": query.history} if query.history else {}
         if query.remembered is not None:

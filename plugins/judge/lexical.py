@@ -201,7 +201,7 @@ class LexicalJudge:
         if is_refusal(answer, str(fields["question"])):
             return Judgement(0.0, words["refusal"])
         found = relevancy(str(fields["question"]), without_citations(answer))
-        reasons = [words["topic"].format(found.shared, found.asked)]
+        reasons = [words["topic"].format(found.shared, found.question_words)]
         reasons += [words["phrase"]] if found.is_phrase else []
         if not found.responds:
             reasons.append(words.get(f"kind.{found.kind}", words["adds_nothing"]))

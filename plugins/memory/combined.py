@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Unpack
 
 from pydantic import Field
 
 from runner.domains.memory.protocols import MemoryStore, Summariser
+from runner.domains.memory.recall import is_question
 from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
-from runner.domains.memory.replaced import still_true
 from runner.domains.memory.turn_index import Tokens, TurnSearch
 from runner.domains.memory.updates import Updates, UpdateSettings, unsummarised
 from runner.system.threads import compute
+from runner.text.negation import denied
+from runner.text.sentences import split_sentences
+from runner.text.support import Statement
+from runner.text.words import all_forms
+
+ALIKE = 0.5  # share of the words of the longer sentence from which two say something of the same thing
+LEAST = 3  # words in common
 
 
 class CombinedMemory:
@@ -60,3 +68,65 @@ class CombinedMemory:
 
     def upkeep(self, key: SessionKey) -> Upkeep:
         return self.updates.sessions.upkeep(key)
+
+
+# --- what was said otherwise later must not come back beside what took its place ------------------
+
+
+def still_true(turns: Sequence[ChatTurn], state: SessionState, recent: Sequence[ChatTurn]) -> tuple[ChatTurn, ...]:
+    """Those of `turns`, in their order, of which no statement was made otherwise later: in the summary or an entity,
+    in one of the `recent` turns, or in a newer one of `turns`. A summary holds what was said last, so a turn that it
+    holds itself is not replaced by it."""
+    later = [*split_sentences(state.memory), *(f"{entity.key}: {entity.value}" for entity in state.entities)]
+    current = []
+    for turn in turns:
+        newer = (other for other in (*turns, *recent) if other.number > turn.number)
+        sentences = [*later, *(each for other in newer for each in split_sentences(other.user))]
+        if not any(_is_replaced(each, sentences) for each in split_sentences(turn.user)):
+            current.append(turn)
+    return tuple(current)
+
+
+def _is_replaced(sentence: str, later: Sequence[str]) -> bool:
+    """Whether a later sentence says nearly the same with something else in its place, and none says the same."""
+    own = Statement(sentence)
+    if len(own.words) < LEAST or is_question(sentence):
+        return False
+    if any(_takes_back(own, sentence, other) for other in later):
+        return True
+    alike = [other for other in map(Statement, later) if _is_alike(own, other)]
+    if not alike or any(_says_all(own, other) for other in alike):
+        return False
+    return any(_differs(own, other) for other in alike)
+
+
+def _is_alike(one: Statement, other: Statement) -> bool:
+    shared = sum(not word.forms.isdisjoint(other.forms) for word in one.words)
+    return shared >= LEAST and shared >= ALIKE * max(len(one.words), len(other.words))
+
+
+def _takes_back(own: Statement, sentence: str, later: str) -> bool:
+    """Whether a later sentence denies a word of this one, which affirms it, and speaks of the same: `B, not A, wrote
+    it` takes `A wrote it` back, though it holds all its words."""
+    taken = all_forms(denied(later)) - all_forms(denied(sentence))
+    if all(word.forms.isdisjoint(taken) for word in own.words):
+        return False
+    forms = Statement(later).forms
+    shared = sum(not word.forms.isdisjoint(forms) for word in own.words)
+    return shared >= LEAST and shared >= ALIKE * len(own.words)
+
+
+def _says_all(one: Statement, other: Statement) -> bool:
+    has_words = all(not word.forms.isdisjoint(other.forms) for word in one.words)
+    return has_words and all(any(each.matches(theirs) for theirs in other.quantities) for each in one.quantities)
+
+
+def _differs(one: Statement, other: Statement) -> bool:
+    """Whether each has words or numbers that the other lacks."""
+    theirs = any(word.forms.isdisjoint(one.forms) for word in other.words) or _lacks(other, one)
+    ours = any(word.forms.isdisjoint(other.forms) for word in one.words) or _lacks(one, other)
+    return ours and theirs
+
+
+def _lacks(one: Statement, other: Statement) -> bool:
+    return any(not any(each.matches(theirs) for theirs in other.quantities) for each in one.quantities)

@@ -24,6 +24,8 @@ AS_CONTEXTS = "contexts"
 
 @with_config(ConfigDict(extra="forbid"))
 class Turned(TypedDict):
+    """One message of a template: who speaks, and the text with its fields."""
+
     role: Literal["user", "assistant"]
     text: Text
 

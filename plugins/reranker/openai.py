@@ -91,6 +91,7 @@ class OpenaiReranker:
             return Assessment(ids, sufficient=True, confidence=1.0)
 
     def request(self, question: Query, candidates: Sequence[Candidate], asked: Sequence[str]) -> ChatRequest:
+        """The request that ranks candidates for a question, which are fenced as data."""
         language = _language(question)
         history: dict[str, Sequence[Item]] = {"history": question.history} if question.history else {}
         data: dict[str, str | Sequence[Item]] = {

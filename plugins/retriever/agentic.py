@@ -43,6 +43,8 @@ class MessageSettings(TypedDict):
 
 @with_config(ConfigDict(extra="forbid", allow_inf_nan=False))
 class Link(TypedDict):
+    """A page to which a mandatory answer points."""
+
     title: str
     url: str
 

@@ -39,7 +39,7 @@ class LexicalSuggester:
 
     def _mentions(self, place: Place) -> dict[str, Mention]:
         found = {
-            note: Mention(each.name, each.said, each.is_whole, self.beside * each.strength)
+            note: Mention(each.name, each.words, each.is_whole, self.beside * each.strength)
             for note, each in self._index.mentions(place.context).items()
         }
         for note, mention in self._index.mentions(place.anchor).items():

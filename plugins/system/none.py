@@ -8,6 +8,8 @@ from runner.records import Query, SystemReply
 
 
 class NoSystem:
+    """No running system: the runner's own retriever and generator answer."""
+
     is_within = True
     repeats = 1
 

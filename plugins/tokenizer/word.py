@@ -8,5 +8,7 @@ from runner.text.tokens import words
 
 
 class WordTokenizer:
+    """Lower-cased words, without stemming."""
+
     def tokenize(self, texts: Sequence[str]) -> list[list[str]]:
         return [words(text) for text in texts]

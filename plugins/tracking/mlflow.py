@@ -24,6 +24,7 @@ from pydantic import Field
 from runner.system.redaction import redacted
 from runner.tracking.entry import PASSING, DatasetEntry, Entry, draw, run_entry, sweep_entry
 from runner.tracking.mlflow_client import connect, reported, shown, sqlite_file
+from runner.tracking.mlflow_views import NOTE_TAG, STATE_TAG, links, state, tables_tag
 from runner.tracking.traces import CaseTrace, Span, case_traces
 
 MARKER = ".mlflow_run.json"
@@ -65,7 +66,7 @@ class MlflowTracking:
             client = connect(self.uri, self.timeout_s)
             client.search_experiments(max_results=1)
             if self.experiment is not None:
-                _experiment_id(client, self.uri, redacted(self.experiment))
+                _experiment(client, self.uri, redacted(self.experiment))
 
     def upload(self, folder: Path) -> str | None:
         entry, traces = run_entry(folder, slices=self.slices), case_traces(folder, self.traces)
@@ -82,22 +83,24 @@ class MlflowTracking:
     def _upload(self, folder: Path, entry: Entry) -> str:
         with reported(self.uri, f"{folder} was not uploaded", _remedy(folder)):
             client = connect(self.uri, self.timeout_s)
+            experiment = _experiment(client, self.uri, redacted(self.experiment or entry.experiment))
             params = {_name(name): _cut(value, PARAM_LIMIT) for name, value in entry.params.items()}
-            run_id = self._run_id(client, folder, entry, params)
-            _log_numbers(client, run_id, params, entry)
+            run_id = self._run_id(client, folder, entry, params, experiment.experiment_id)
             if entry.dataset is not None:
                 _log_dataset(client, run_id, entry.dataset)
+            _log_numbers(client, run_id, params, entry)
             for path in entry.files:
                 client.log_artifact(run_id, str(path))
+            _log_tables(client, run_id, entry)
+            _keep_view(client, experiment, entry)
             client.set_terminated(run_id, STATUS.get(entry.status, "FAILED"), entry.updated_ms)
             if self.figures:
                 _log_figures(client, run_id, folder)
             return run_id
 
-    def _run_id(self, client: Any, folder: Path, entry: Entry, params: Mapping[str, str]) -> str:
+    def _run_id(self, client: Any, folder: Path, entry: Entry, params: Mapping[str, str], experiment_id: str) -> str:
         """The run of an earlier upload of this folder with its tags brought up to date, or a new one."""
-        experiment_id = _experiment_id(client, self.uri, redacted(self.experiment or entry.experiment))
-        tags = _tags(entry)
+        tags = _tags(entry, experiment_id)
         earlier = _earlier(client, folder, self.uri, experiment_id)
         if earlier is not None and all(params.get(name) == value for name, value in earlier.data.params.items()):
             for name, value in tags.items():
@@ -107,6 +110,8 @@ class MlflowTracking:
                 client.delete_tag(earlier.info.run_id, name)
             return str(earlier.info.run_id)
         if earlier is not None:
+            for model in _models(earlier):
+                client.delete_logged_model(model)
             client.delete_run(earlier.info.run_id)
         run_id = str(client.create_run(experiment_id, entry.created_ms, tags, redacted(entry.name)).info.run_id)
         _mark(folder, {"uri": shown(self.uri), "experiment_id": experiment_id, "run_id": run_id})
@@ -117,12 +122,16 @@ def _remedy(folder: Path) -> str:
     return f"upload it later with: python -m runner track {shlex.quote(str(folder))}"
 
 
-def _tags(entry: Entry) -> dict[str, str]:
+def _tags(entry: Entry, experiment_id: str) -> dict[str, str]:
+    note = entry.description
+    if entry.tags.get("sweep_role") == "summary":
+        note = f"{links(experiment_id, entry.say, entry.tags['sweep_id'])}\n\n{note}"
     special = {
         "mlflow.runName": entry.name,
-        "mlflow.note.content": entry.description,
+        NOTE_TAG: note,
         "mlflow.source.name": "runner",
         "mlflow.source.git.commit": entry.commit,
+        **tables_tag(table.name for table in entry.tables),
     }
     tags = {name: value for name, value in special.items() if value} | dict(entry.tags)
     return {name: _cut(value, TAG_LIMIT) for name, value in tags.items()}
@@ -132,16 +141,67 @@ def _log_numbers(client: Any, run_id: str, params: Mapping[str, str], entry: Ent
     """Only what the run does not have yet: a metric logged twice would become a curve of two points."""
     from mlflow.entities import Metric, Param
 
-    logged = client.get_run(run_id).data
+    run = client.get_run(run_id)
     metrics = {_name(name): value for name, value in entry.metrics.items()}
-    new_params = [Param(name, value) for name, value in params.items() if name not in logged.params]
-    new_metrics = [
-        Metric(name, value, entry.updated_ms, 0) for name, value in metrics.items() if logged.metrics.get(name) != value
-    ]
+    new_params = [Param(name, value) for name, value in params.items() if name not in run.data.params]
+    measured = {name: value for name, value in metrics.items() if run.data.metrics.get(name) != value}
+    of_what = _model(client, run, entry) if measured or not _models(run) else {}
+    new_metrics = [Metric(name, value, entry.updated_ms, entry.step, **of_what) for name, value in measured.items()]
     for batch in _batches(new_params, PARAMS_A_BATCH):
         client.log_batch(run_id, params=batch)
     for batch in _batches(new_metrics, METRICS_A_BATCH):
         client.log_batch(run_id, metrics=batch)
+
+
+def _model(client: Any, run: Any, entry: Entry) -> dict[str, str]:
+    """What was measured, by which MLflow lists numbers beside models: the model of the run, and its data set. Nothing
+    where the store is one that knows no models: it keeps the run all the same."""
+    from mlflow.entities import LoggedModelOutput
+    from mlflow.exceptions import MlflowException
+
+    if entry.model is None:
+        return {}
+    found, run_id = _models(run), run.info.run_id
+    if not found:
+        name, params = re.sub(r"[/:.%\"']", "-", redacted(entry.model.name))[:NAME_LIMIT], entry.model.params
+        try:
+            kept = {_name(key): _cut(value, PARAM_LIMIT) for key, value in params.items()}
+            model = client.create_logged_model(run.info.experiment_id, name, run_id, params=kept, model_type="rag")
+            client.finalize_logged_model(model.model_id, "READY")
+            client.log_outputs(run_id, [LoggedModelOutput(model.model_id, 0)])
+        except MlflowException:
+            return {}
+        found = [model.model_id]
+    dataset = entry.dataset
+    known = {} if dataset is None else {"dataset_name": redacted(dataset.name), "dataset_digest": dataset.digest}
+    return {"model_id": found[0], **known}
+
+
+def _models(run: Any) -> list[str]:
+    """The ids of the models of a run."""
+    return [output.model_id for output in run.outputs.model_outputs] if run.outputs else []
+
+
+def _log_tables(client: Any, run_id: str, entry: Entry) -> None:
+    """As mlflow.log_table writes them, which would append the rows to those of an earlier upload."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for table in entry.tables:
+            path = Path(scratch) / f"{table.name}.json"
+            text = json.dumps({"columns": table.columns, "data": table.rows}, ensure_ascii=False)
+            path.write_text(redacted(text), encoding="utf-8", errors="replace")
+            client.log_artifact(run_id, str(path))
+
+
+def _keep_view(client: Any, experiment: Any, entry: Entry) -> None:
+    """The columns that the experiment opens with, and links to them in its description, unless it has one."""
+    if not entry.metrics:
+        return
+    metrics, params = map(_name, entry.metrics), map(_name, entry.swept)
+    view = state(metrics, params, experiment.tags.get(STATE_TAG))
+    if view is not None and view != experiment.tags.get(STATE_TAG):
+        client.set_experiment_tag(experiment.experiment_id, STATE_TAG, view)
+    if not experiment.tags.get(NOTE_TAG):
+        client.set_experiment_tag(experiment.experiment_id, NOTE_TAG, links(experiment.experiment_id, entry.say))
 
 
 def _batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -337,21 +397,21 @@ def _alone(uri: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _experiment_id(client: Any, uri: str, name: str) -> str:
+def _experiment(client: Any, uri: str, name: str) -> Any:
     """The experiment of that name, made or brought back from the bin where needed."""
     from mlflow.exceptions import MlflowException
 
     found = client.get_experiment_by_name(name)
     if found is None:
         try:
-            return str(client.create_experiment(name, _artifacts(uri, name), EXPERIMENT_TAGS))
+            return client.get_experiment(client.create_experiment(name, _artifacts(uri, name), EXPERIMENT_TAGS))
         except MlflowException:  # another process was faster
             found = client.get_experiment_by_name(name)
             if found is None:
                 raise
     if found.lifecycle_stage != "active":
         client.restore_experiment(found.experiment_id)
-    return str(found.experiment_id)
+    return found
 
 
 def _artifacts(uri: str, experiment: str) -> str | None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 
 class NoTracking:
+    """Uploads nothing."""
+
     def prepare(self) -> None:
         pass
 

@@ -31,6 +31,7 @@ class Place:
 
     @property
     def shown(self) -> str:
+        """As a usage line shows it: NAME, or [NAME] where it may be missing."""
         name = self.name.upper()
         least = f"{name} [{name} …]" if self.several else name
         return least if self.default is REQUIRED else f"[{least}]"
@@ -47,10 +48,12 @@ class Option:
 
     @property
     def flag(self) -> str:
+        """As it is typed: --dry-run."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
     def shown(self) -> str:
+        """The flag and what follows it: --out FOLDER."""
         return f"{self.flag} {self.value}".rstrip()
 
 
@@ -138,6 +141,7 @@ class Command:
 
     @property
     def usage(self) -> str:
+        """The usage line of the command."""
         parts = [f"[{option.shown}]" for option in self.options] + [place.shown for place in self.places]
         words = [f"[{self.words} …]"] if self.words else []
         return " ".join(["usage: python -m runner", self.name, *parts, *words])
@@ -146,7 +150,7 @@ class Command:
         """In the language that the words name (`--language ko`, `report.language=ko`), else in English."""
         if argv and argv[0] in self.parts:
             return self.parts[argv[0]].help(argv[1:])
-        return "\n".join(self._help_lines(wording(_language_of(argv), "commands")))
+        return "\n".join(self._help_lines(wording(language_of(argv), "commands")))
 
     def _help_lines(self, say: Wording) -> list[str]:
         lines = [self.usage, "", say(self.name, name=self.name)]
@@ -177,7 +181,8 @@ def _typed(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _language_of(words: Sequence[str]) -> str:
+def language_of(words: Sequence[str]) -> str:
+    """The language that words name (`--language ko`, `report.language=ko`), else English."""
     joined = " ".join(words).replace("--language ", "language=")
     named = [word.partition("language=")[2] for word in joined.split() if "language=" in word]
     return supported(named[-1]) if named else "en"
@@ -212,6 +217,8 @@ def share(*, above_zero: bool = False) -> Callable[[str], float]:
 
 
 def one_of(*names: str) -> Callable[[str], str]:
+    """A reader of an option that takes one of these words; it raises ValueError for any other."""
+
     def read(text: str) -> str:
         if text not in names:
             raise ValueError(f"expected {', '.join(names[:-1])} or {names[-1]}")

@@ -83,6 +83,7 @@ class Run:
 
     @property
     def exit_code(self) -> int:
+        """The exit code with which the command line ends for such a run."""
         return int(self.head.get("exit_code") or 0)
 
     @cached_property
@@ -240,6 +241,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
+        """What the main metrics say together (runner.compare.verdicts.Overall)."""
         return str(self.record["verdict"])
 
     @property
@@ -352,6 +354,7 @@ class Report(Mapping[str, Estimate]):
         return len(self.metrics)
 
     def cases(self) -> Cases:
+        """One row a case, as `Run.cases` gives them."""
         return self.run.cases()
 
     def _repr_html_(self) -> str:
@@ -383,6 +386,7 @@ def evaluate(
             without a model.
         concurrency: questions in flight.
         out: the folder of the run, which is kept; default: one that goes with the report.
+        quiet: nothing of the run is printed.
 
     Raises InputError for wrong cases and for names of metrics that there are none of.
     """

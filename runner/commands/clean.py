@@ -76,6 +76,8 @@ class KeepingStore(Protocol):
 
 
 class Cleaning:
+    """Which sessions of a store are to go, as `conf` and the words of the command say."""
+
     def __init__(
         self,
         *,

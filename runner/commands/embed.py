@@ -33,6 +33,8 @@ PROBLEMS = 5  # of the files of documents, that are shown
 
 
 class Embedding:
+    """What `embed` needs of a configuration: a retrieval stage whose embedders may ask a server."""
+
     def __init__(self, *, retrieval: Retrieval, language: Language = "en", dry_run: bool = False) -> None:
         self.retrieval, self.language, self.dry_run = retrieval, language, dry_run
 
@@ -87,6 +89,7 @@ def _check(built: Built, models: Models | None) -> None:
 async def embedded(
     embedding: Embedding, models: Models | None, embedders: Sequence[CachedEmbedder], workspace: Workspace
 ) -> Embedded:
+    """Embed what the cache lacks of the corpus, and count. With `dry_run` nothing is asked or stored."""
     async with AsyncExitStack() as stack:
         if models is not None and not embedding.dry_run:
             await stack.enter_async_context(models.opened(CONFIG))

@@ -3,29 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from runner.commands import Command
+import orjson
+
+from runner.commands import Command, Option
 from runner.config import arguments
 from runner.config.compose import plan_of
 from runner.errors import InputError
-from runner.run.plan_report import plan_view
-from runner.run.planning import plan_cells
+from runner.llm.rehearsal import Expected
+from runner.run.plan_report import cost_line, plan_view
+from runner.run.planning import Planned, plan_cells
 from runner.run.preflight import receivers
 from runner.system import terminal
 from runner.words.wording import LANGUAGES
 
-COMMAND = Command("plan", words="OPTION=VALUE")
+COMMAND = Command("plan", options=(Option("json"),), words="OPTION=VALUE")
 
 
 def main(argv: Sequence[str]) -> int:
     """Raises ConfigError for a command that would not run, and what loading raises."""
-    line = arguments.read(COMMAND.read(argv).words)
+    options = COMMAND.read(argv)
+    line = arguments.read(options.words)
     if line.asks_hydra:
         raise InputError("plan takes the words of a run: python -m runner plan +experiment=full_rag k=3,5,10")
     cells = plan_of(line).runs
-    if hosts := receivers(cells):
-        terminal.lines(LANGUAGES[str(cells[0].cfg.report.language)]("progress.receivers", hosts=", ".join(hosts)))
+    hosts, language = receivers(cells), str(cells[0].cfg.report.language)
+    if hosts and not options.json:
+        terminal.lines(LANGUAGES[language]("progress.receivers", hosts=", ".join(hosts)))
     for cell in cells:
         cell.cfg.dry_run = True  # data sets keep nothing of what they read
-    terminal.show(*plan_view(plan_cells(cells), cells[0].cfg.report.language))
+    planned = plan_cells(cells)
+    if options.json:
+        terminal.lines(orjson.dumps(record(planned, hosts, language), option=orjson.OPT_INDENT_2).decode())
+    else:
+        terminal.show(*plan_view(planned, language))
     return 0
+
+
+def record(planned: Planned, hosts: Sequence[str], language: str) -> dict[str, Any]:
+    """What the table says, as values; `usd` is None where a price is unknown."""
+    return {
+        "runs": [
+            {
+                "overrides": list(cell.swept),
+                "cases": cell.n_cases,
+                "stopped": cell.stopped,
+                "asked": [
+                    {"role": account.role, "model": account.model, **_numbers(expected)}
+                    for account, expected in sorted(cell.expected.items(), key=lambda item: item[0].role)
+                ],
+            }
+            for cell in planned.cells
+        ],
+        "total": _numbers(planned.total),
+        "seconds": round(planned.seconds, 1),
+        "receivers": list(hosts),
+        "line": cost_line(planned, language),
+    }
+
+
+def _numbers(expected: Expected) -> dict[str, Any]:
+    return {
+        "requests": expected.live,
+        "stored": expected.stored + expected.shared,
+        "input_tokens": expected.input_tokens,
+        "output_tokens": expected.output_tokens,
+        "usd": None if expected.nano_usd is None else expected.nano_usd / 1e9,
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,9 @@ def main(argv: Sequence[str]) -> int:
         from runner.run.dry_run import dry_run
 
         return dry_run(plan)
-    folder, code = launched(plan)
+    is_verbose = bool(plan.cells[0].cfg.verbose)
+    with nullcontext() if is_verbose else terminal.held_back():
+        folder, code = launched(plan)
     if code not in HAS_RESULTS:
         terminal.note(f"it did not finish, so nothing is compared with {record.folder}")
         return code
@@ -83,5 +86,5 @@ def _compare(record: Record, plan: Plan, wanted: Sequence[Recorded], folder: Pat
     found = Reproduction(str(record.folder), folder, runs, changes(record.environment))
     language = str(plan.cells[0].cfg.report.language)
     write(found, language)
-    show(found, language)
+    show(found, language, verbose=bool(plan.cells[0].cfg.verbose))
     return found.exit_code

@@ -33,6 +33,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def show(folder: Path) -> None:
+    """Show a finished run or sweep in the terminal. Raises InputError for a run without results."""
     if is_sweep(folder):
         terminal.show(*report.sweep_panels(folder))
         return

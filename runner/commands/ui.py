@@ -22,6 +22,7 @@ from runner.tracking.mlflow_client import (
     shown,
     sqlite_file,
 )
+from runner.tracking.mlflow_views import link
 
 COMMAND = Command(
     "ui", options=(URI, Option("host", "HOST", default="127.0.0.1"), Option("port", "PORT", whole(1, 65535), 5000))
@@ -48,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     address = f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
     terminal.note(f"MLflow UI on {address} (Ctrl-C ends it)")
     for name, experiment in newest_experiments(uri):
-        terminal.note(f"  {name}: {address}/#/experiments/{experiment}/runs")
+        terminal.note(f"  {name}: {address}/{link(experiment)}")
     return _become_server(uri, options.host, options.port)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from runner.commands import Command, Place
+from runner import report
+from runner.commands import Command, Place, language_of
 from runner.config import arguments
 from runner.config.components import build
 from runner.config.compose import plan_of
@@ -19,9 +20,11 @@ from runner.domains.links.checking import check_links, links_in_code
 from runner.domains.links.graph import VaultGraph
 from runner.errors import DataError, InputError
 from runner.records import CaseSet
-from runner.run.dry_run import dry_run, is_of_gold
+from runner.run.dry_run import SHOWN, dry_run, is_of_gold, problem_lines
 from runner.system import terminal
+from runner.words.wording import LANGUAGES, Wording
 
+SAYING = ("verbose=", "report.language=")  # how it is told, not how a file is read
 COMMAND = Command(
     "validate", (Place("notes", default=None), Place("file", default=(), several=True)), words="OPTION=VALUE"
 )
@@ -29,9 +32,19 @@ COMMAND = Command(
 
 @dataclass(frozen=True, slots=True)
 class Words:
+    """What stands behind `validate`: a notes folder, files of questions, options of the conf."""
+
     notes: str | None
     files: Sequence[str]
     options: Sequence[str]
+
+    @property
+    def is_verbose(self) -> bool:
+        return "verbose=true" in self.options
+
+    @property
+    def say(self) -> Wording:
+        return LANGUAGES[language_of(self.options)]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -39,52 +52,67 @@ def main(argv: Sequence[str]) -> int:
     options = COMMAND.read(argv)
     words = _read(options.notes, options.file, options.words)
     if words.notes is None:
-        return dry_run(plan_of(arguments.read([*words.options, "dry_run=true"])), demands_gold=True)
-    told: set[str] = set()
-    failed = _check_notes(words.notes, told)
-    for file in words.files:
-        failed |= _check_file(words.notes, file, words.options, told)
+        plan = plan_of(arguments.read([*words.options, "dry_run=true"]))
+        failed = bool(dry_run(plan, demands_gold=True))
+        say, runs = LANGUAGES[plan.language], [words.options]
+    else:
+        told: set[str] = set()
+        failed = _check_notes(words, told)
+        for file in words.files:
+            failed |= _check_file(words, file, told)
+        say, runs = words.say, [[*_choices(words.notes, file), *words.options] for file in words.files]
+    if not failed:
+        terminal.show(*report.next_steps((way for run in runs for way in _ways(run)), say))
     return int(failed)
+
+
+def _ways(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    kept = [word for word in words if word not in ("verbose=true", "dry_run=true")]
+    yield "brief.plan", " ".join(map(arguments.shell, ["python", "-m", "runner", "plan", *kept]))
+    yield "brief.run", " ".join(map(arguments.shell, ["python", "-m", "runner", *kept]))
 
 
 def _read(notes: str | None, files: Sequence[str], options: Sequence[str]) -> Words:
     if notes is None and not options:
         raise InputError("expected a folder of notes, or the words of a run (OPTION=VALUE)")
-    if notes is not None and not files and options:
+    if notes is not None and not files and not all(option.startswith(SAYING) for option in options):
         raise InputError(
             f"{notes}: options say how a data file is read, but none is given; expected NOTES FILE OPTION=VALUE"
         )
     return Words(notes, files, options)
 
 
-def _check_notes(folder: str, told: set[str]) -> bool:
-    """Whether a note cannot be read. `told` gets the lines that were printed."""
-    log = ProblemLog()
+def _check_notes(words: Words, told: set[str]) -> bool:
+    """Whether a note cannot be read. `told` gets what is wrong with them."""
+    folder, say, log = str(words.notes), words.say, ProblemLog()
     notes = read_notes(folder, "notes", log)
     graph = VaultGraph(notes)
     check_links(folder, notes, graph, log)
-    counts = f"{terminal.counted(len(notes), 'note')}, {terminal.counted(graph.n_links, 'link')}"
-    wrong = f"{len(graph.broken)} broken, {len(graph.ambiguous)} ambiguous"
-    code = f"; {len(graph.in_code)} in code, which count as none" if graph.in_code else ""
-    problems = [f"{problem.severity}: {problem}" for problem in log.problems]
-    told.update(problems)
+    counts = {"notes": len(notes), "links": graph.n_links, "broken": len(graph.broken)}
+    line = say("validate.notes", folder=folder, **counts, ambiguous=len(graph.ambiguous))
+    problems = [(problem.severity, str(problem)) for problem in log.problems]
+    told.update(text for _, text in problems)
+    in_code = links_in_code(folder, notes, graph)
     terminal.lines(
-        *problems,
-        *links_in_code(folder, notes, graph),
-        f"{folder}: {counts}, {wrong}{code}",
+        *problem_lines(problems, say, verbose=words.is_verbose),
+        *(in_code if words.is_verbose or len(in_code) <= SHOWN else ()),
+        line + (say("validate.in_code", n=len(graph.in_code)) if graph.in_code else ""),
     )
     return bool(log.errors)
 
 
-def _check_file(notes: str, file: str, options: Sequence[str], told: set[str]) -> bool:
+def _check_file(words: Words, file: str, told: set[str]) -> bool:
     """Whether a line cannot be used. What is `told` already, of the notes, is not told again."""
-    failed = False
-    for cell in plan_of(arguments.read([*_choices(notes, file), *options, "dry_run=true"])).runs:
+    failed, say = False, words.say
+    for cell in plan_of(arguments.read([*_choices(str(words.notes), file), *words.options, "dry_run=true"])).runs:
         case_set: CaseSet[Any] = build(cell.cfg.evaluation).root.load()
-        problems = [(problem.severity, f"{problem.severity}: {problem}") for problem in case_set.problems]
-        fresh = [(severity, line) for severity, line in problems if line not in told]
+        problems = [(problem.severity, str(problem)) for problem in case_set.problems]
+        fresh = [(severity, text) for severity, text in problems if text not in told]
         n = sum(severity == "error" for severity, _ in fresh)
-        terminal.lines(*[line for _, line in fresh], f"{file}: {len(case_set.cases)} usable, {n} unusable")
+        terminal.lines(
+            *problem_lines(fresh, say, verbose=words.is_verbose),
+            say("validate.file", file=file, usable=len(case_set.cases), unusable=n),
+        )
         failed |= any(problem.severity == "error" or is_of_gold(problem) for problem in case_set.problems)
     return failed
 

@@ -59,6 +59,7 @@ class Cells:
         return together(snapshot.catalogue for snapshot in self.snapshots.values())
 
     def runs(self, one: str, other: str) -> PairedRuns:
+        """Two runs of the sweep, paired by case; made once."""
         if (one, other) not in self._runs:
             left, right = self.snapshots[one], self.snapshots[other]
             self._runs[one, other] = PairedRuns(left, right, pair(left.cases, right.cases), self._seed)

@@ -88,6 +88,7 @@ class Comparison:
 
     @property
     def main(self) -> list[Compared]:
+        """The main metrics, in their order."""
         return [compared for compared in self.metrics if compared.role == "main"]
 
     @property

@@ -45,6 +45,7 @@ class Expense:
 
     @property
     def difference(self) -> float | None:
+        """Candidate minus baseline; None where one of them is not known."""
         if self.baseline is None or self.candidate is None:
             return None
         return self.candidate - self.baseline

@@ -64,11 +64,14 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
+    """What became of each rule of `regression`, and of each case that must not break."""
+
     rules: Sequence[RuleResult]
     cases: Sequence[CaseResult]
 
     @property
     def fired(self) -> bool:
+        """Whether any rule or any case fired."""
         return "fired" in [*(rule.status for rule in self.rules), *(case.status for case in self.cases)]
 
 

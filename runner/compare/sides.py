@@ -62,6 +62,7 @@ class Finder:
     candidates: Sequence[Mapping[str, Any]] = ()
 
     def open(self, reference: str) -> Side:
+        """The side that a reference names. Raises InputError where there is none."""
         return open_place(self.find(reference))
 
     def find(self, reference: str) -> Place:

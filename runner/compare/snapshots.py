@@ -63,6 +63,8 @@ class Cases:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
+    """A run as comparison reads it: settings, identities, aggregates, and per-case values without texts."""
+
     run: Mapping[str, Any]
     config: Mapping[str, Any]
     identity: Mapping[str, str]
@@ -78,6 +80,7 @@ class Snapshot:
 
     @property
     def k(self) -> int | None:
+        """The cutoff of the run; None where it has none."""
         k: int | None = self.run.get("k")
         return k
 

@@ -86,6 +86,7 @@ def taken(words: Sequence[str], flags: Sequence[str]) -> tuple[list[str], list[s
 
 
 def check_folders(folders: Sequence[str]) -> None:
+    """Raises InputError for a `--config-dir` that is no folder."""
     for folder in folders:
         if not os.path.isdir(folder or "no folder"):  # noqa: PTH112 - Path raises for a name that is too long
             raise InputError(f"--config-dir: expected a folder, got '{folder}'")
@@ -97,18 +98,20 @@ def _check(folders: Sequence[str], names: Sequence[str], flags: Sequence[str]) -
     if TRUST in flags:
         raise InputError(f"{TRUST} takes no value")
     if unknown := [flag for flag in flags if flag not in FLAGS]:
-        known = [*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, "--cfg", TRUST, "--help"]
+        known = [*MULTIRUN, *CONFIG_FOLDER, *CONFIG_NAME, "--cfg", TRUST, "--help", "--version"]
         raise InputError(f"unknown option {unknown[0]}{did_you_mean(unknown[0], known)}")
 
 
 @cache
 def parse(argument: str) -> Override:
+    """An override in Hydra's grammar. Raises Hydra's own error for a word that has no place in it."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     return OverridesParser.create().parse_override(argument)
 
 
 def is_sweep(argument: str) -> bool:
+    """Whether an override names several values, as `k=3,5,10` does."""
     return bool(parse(argument).is_sweep_override())
 
 
@@ -149,11 +152,15 @@ def checked(overrides: Sequence[str]) -> list[str]:
 
 def _no_override(override: str) -> Problem:
     """What is given to a provider, or to a setting, may be a secret."""
+    from runner.config.help import as_run
+
     key, equals, _ = override.partition("=")
     if equals and re.fullmatch(r"[+~]*\w+(/\w+)+\.[\w.]+", key):
         return Problem(key, f"a setting goes by dots: {key.replace('/', '.')}=VALUE")
     if equals and (override.endswith(",") or ",," in override):
         return Problem(key, "a value is missing beside a comma")
+    if not equals and (meant := as_run(override)) is not None:
+        return Problem(override, f"an experiment; expected {meant}")
     shown = key if key.lstrip("+~").startswith("provider") else override
     return Problem(shown or "''", "expected KEY=VALUE, +KEY=VALUE or ~KEY")
 
@@ -203,7 +210,7 @@ def _values(override: Override) -> list[str]:
 
 
 def as_typed(override: str) -> str:
-    """As it is typed: Hydra writes a backslash before a colon that needs none (`model=openai\\:a`)."""
+    r"""As it is typed: Hydra writes a backslash before a colon that needs none (`model=openai\:a`)."""
     plain = override.replace("\\:", ":")
     return plain if plain != override and _reads_alike(plain, override) else override
 

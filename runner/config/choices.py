@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -55,6 +55,7 @@ def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]
 
 
 def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem | None:
+    """What is wrong with the choice, or list of choices, of a group; None where all are known."""
     for one in choice if isinstance(choice, list) else [choice]:
         if isinstance(one, dict):
             return Problem(group, f"expected the name of a choice{did_you_mean('', options)}")
@@ -82,7 +83,23 @@ def of_all_jobs(jobs: Sequence[tuple[Sequence[str], Sequence[Problem]]]) -> list
                 f"{_as_choice(key, with_it[0], without)}",
             )
             found[str(one)] = one
-    return list(found.values())
+    return list(_lists_swept(found.values(), [overrides for overrides, _ in jobs]))
+
+
+def _lists_swept(problems: Iterable[Problem], jobs: Sequence[Sequence[str]]) -> Iterator[Problem]:
+    """`cutoffs=1,3` is a sweep over two numbers, each of which is no list."""
+    told = set()
+    for problem in problems:
+        key = problem.key
+        words = (word.lstrip("+") for job in jobs for word in job)
+        values = list(dict.fromkeys(word.removeprefix(f"{key}=") for word in words if word.startswith(f"{key}=")))
+        is_swept = len(values) > 1 and not any(value.startswith("[") for value in values)
+        if not (is_swept and problem.message.startswith("expected a list (")):
+            yield problem
+        elif key not in told:
+            told.add(key)
+            typed = ",".join(values)
+            yield Problem(key, f"expected a list; {key}={typed} is a sweep, {key}=[{typed}] is a list")
 
 
 def _as_choice(key: str, having: str, without: Sequence[str]) -> str:

@@ -36,7 +36,8 @@ T = TypeVar("T")
 Visit = Callable[[str, str, dict[str, Any]], T]
 
 PROVIDERS = ("provider.", "models.providers.")
-NOT_A_MAPPING = ("dict_type", "model_type", "model_attributes_type", "dataclass_type")  # kinds of errors of pydantic
+LISTS = ("list_type", "tuple_type", "set_type")  # kinds of errors of pydantic
+NOT_A_MAPPING = ("dict_type", "model_type", "model_attributes_type", "dataclass_type")
 
 UNLOADABLE = (ImportError, AttributeError, NameError, TypeError, ValueError)
 # What nothing takes as an argument: by its key.
@@ -67,6 +68,7 @@ class Walk(Generic[T]):
     places: dict[int, str] = field(default_factory=dict)  # id of a node -> its key
 
     def component(self, node: DictConfig) -> T:
+        """What was made of a node; each node is visited once."""
         if id(node) not in self.memo:
             key = key_of(node)
             with as_it_is():
@@ -151,7 +153,7 @@ def check(*nodes: DictConfig) -> list[Problem]:
         root = walk.component(node)
         wanted = (load(ROOTS[root.key]),) if root.key in ROOTS else ()
         problems += filter(None, [root.problem(wanted)])
-    return [Problem(_as_typed(problem.key, walk.aliases), problem.message) for problem in problems]
+    return [_as_typed(problem, walk.aliases) for problem in problems]
 
 
 def note_misspelt(nodes: Sequence[DictConfig], language: object) -> None:
@@ -189,12 +191,14 @@ def keys(node: DictConfig) -> set[str]:
     return set(walk.keys)
 
 
-def _as_typed(key: str, aliases: Mapping[str, str]) -> str:
-    """The key of a setting, or of something in it, by the option that it takes its value from."""
+def _as_typed(problem: Problem, aliases: Mapping[str, str]) -> Problem:
+    """Of a setting, or of something in it, by the option that it takes its value from."""
+    key = problem.key
     for setting, option in aliases.items():
         if key == setting or key.startswith(f"{setting}."):
-            return option + key.removeprefix(setting)
-    return key
+            typed = option + key.removeprefix(setting)
+            return Problem(typed, problem.message.replace(f"{key}=", f"{typed}="))
+    return problem
 
 
 def identity(node: DictConfig) -> str:
@@ -369,9 +373,18 @@ def violation(key: str, error: Mapping[str, Any], names: list[str]) -> Problem:
     message = str(error["msg"])
     if kind == NOT_SHOWN:
         return Problem(place, message)
+    if kind in LISTS:
+        return as_list(place, error["input"])
     message = message.removeprefix("Value error, ").removeprefix("Input should be ")
     message = "a mapping" if kind in NOT_A_MAPPING else message
     return Problem(place, f"expected {message}{got(place, error['input'])}")
+
+
+def as_list(key: str, value: Any) -> Problem:
+    """One value stands where a list has to."""
+    shown = got(key, value)
+    is_plain = shown and isinstance(value, int | float | str)
+    return Problem(key, f"expected a list ({key}=[{value if is_plain else '…'}]){shown}")
 
 
 def got(place: str, value: Any) -> str:

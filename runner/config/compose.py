@@ -72,6 +72,7 @@ class Plan:
 
     @property
     def experiment(self) -> str:
+        """The name of the experiment, which all cells share."""
         return self.cells[0].experiment
 
     @property
@@ -80,6 +81,7 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
+        """Hash over the settings of the run, or of all runs of the sweep."""
         prints = [cell.fingerprint for cell in self.cells]
         return fingerprint(prints) if self.is_sweep else prints[0]
 

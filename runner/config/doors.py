@@ -90,15 +90,18 @@ class Door:
     is_async: bool = False
 
     def wrong(self, message: str) -> ComponentError:
+        """The error for an output that breaks the protocol."""
         return ComponentError(f"{self.key} ({self.name}): {self.method}: {message}", EXIT_CODES.get(self.method, 3))
 
     def crashed(self, error: BaseException) -> ComponentError:
+        """The error for an exception that the component should not have raised; its traceback goes into the log."""
         found = self.wrong(unexpected(error))
         if len(self.log) < LOGGED:
             self.log.setdefault(str(found), "".join(traceback.format_exception(error)))
         return found
 
     def ours(self) -> bool:
+        """Whether the class is part of this program."""
         return self.name.partition(".")[0] in ("runner", "plugins")
 
     def passed(self, error: BaseException) -> BaseException:
@@ -159,6 +162,7 @@ def _is_cancelled(error: BaseException, *, is_async: bool) -> bool:
 
 @contextmanager
 def guarded(door: Door) -> Iterator[None]:
+    """Let errors leave a component only in the form that its door allows."""
     try:
         yield
     except BaseException as error:

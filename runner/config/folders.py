@@ -42,6 +42,7 @@ def with_search_path(
 
 
 def search_path(overrides: Sequence[str]) -> list[str]:
+    """The overrides that name folders of configuration files."""
     return [override for override in overrides if override.startswith("hydra.searchpath=")]
 
 

@@ -22,6 +22,7 @@ Declarative experiments for RAG and conversational memory.
   python -m runner +experiment=NAME [OPTION=VALUE ...]   run; a comma (k=3,5,10) makes a sweep
   python -m runner COMMAND [ARGUMENTS]                   see below
   python -m runner --help GROUP=CHOICE                   the settings of a choice, such as retriever=hybrid
+  python -m runner --version                             which version this is
 """
 
 
@@ -85,6 +86,14 @@ def groups(folders: Sequence[str] = ()) -> dict[str, dict[str, Path]]:
         for path in sorted(folder.glob("*/**/*.yaml")):
             found.setdefault(path.parent.relative_to(folder).as_posix(), {})[path.stem] = path
     return found
+
+
+def as_run(word: str) -> str | None:
+    """`+experiment=full_rag` for `full_rag`, also where it is written a little differently; None for other words."""
+    known = groups().get("experiment", {})
+    folded = {name.replace("_", ""): name for name in known}
+    name = word if word in known else folded.get(re.sub(r"[\W_]", "", word).lower())
+    return f"+experiment={name}" if name else None
 
 
 def _installed() -> Iterator[Path]:

@@ -305,6 +305,7 @@ class Remembering:
         return getattr(self.source, name)
 
     def load_config(self, config_path: str) -> ConfigResult:
+        """As Hydra's own, parsed once while the file stays the same."""
         file = self._path(self.source._normalize_file_name(config_path))
         if file is None:
             return self.source.load_config(config_path)
@@ -316,14 +317,17 @@ class Remembering:
         return replace(result, provider=self.source.provider)
 
     def is_group(self, config_path: str) -> bool:
+        """As Hydra's own, without a look at installed packages for a folder."""
         folder = self._path(config_path)
         return bool(self.source.is_group(config_path)) if folder is None else folder.is_dir()
 
     def is_config(self, config_path: str) -> bool:
+        """As Hydra's own, without a look at installed packages for a file."""
         file = self._path(self.source._normalize_file_name(config_path))
         return bool(self.source.is_config(config_path)) if file is None else file.is_file()
 
     def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:
+        """As Hydra's own, listed once while the folder stays the same."""
         folder = self._path(config_path)
         if folder is None:
             return list(self.source.list(config_path, results_filter))
@@ -364,6 +368,7 @@ class RememberingLoader:
         from_shell: bool = True,
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
+        """As Hydra's own, composed once while the files of the choices stay the same."""
         from hydra.errors import ConfigCompositionException
 
         values = [override for override in overrides if self._is_value(override)]
@@ -525,6 +530,7 @@ class Composed:
         return cfg
 
     def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        """As Hydra's own, with the same pass over overrides as the cells that were checked."""
         from hydra.types import RunMode
 
         words = [*master_config.hydra.overrides.hydra, *sweep_overrides]

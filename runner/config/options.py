@@ -39,15 +39,21 @@ NOT_IN_FINGERPRINT = {
 
 
 class Strict(BaseModel):
+    """A model that takes no unknown key, no value of another type and no NaN."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class ReportOptions(Strict):
+    """`report`: language of the reports, and the value from which retrieval and generation count as high."""
+
     language: Literal["en", "ko"]
     high: Annotated[float, Field(ge=0, le=1)]
 
 
 class BudgetOptions(Strict):
+    """`budget`: limits of one run or sweep, null for none, and the cost above which it asks first."""
+
     usd: Annotated[float, Field(gt=0)] | None
     tokens: Positive | None
     requests: Positive | None
@@ -119,6 +125,7 @@ class RunOptions(Strict):
 
     @property
     def case_timeout_s(self) -> float:
+        """Seconds that a case may take; 8 times those of a request where the key is null."""
         return (self.case_timeout_ms or 8 * self.timeout_ms) / 1000
 
 
@@ -222,6 +229,7 @@ def identified(cfg: DictConfig) -> dict[str, Any]:
 
 
 def plain_value(cfg: DictConfig, name: str) -> Any:
+    """A value of a configuration as plain Python: interpolations resolved, lists and dicts."""
     return plain(value_of(cfg, name))
 
 

@@ -62,6 +62,8 @@ def load(target: str) -> Any:
 
 @dataclass(frozen=True)
 class Schema:
+    """What the signature of a component says about its YAML."""
+
     model: type[BaseModel]
     components: frozenset[str]
     groups: frozenset[str]  # arguments that take components by name

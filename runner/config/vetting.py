@@ -117,11 +117,13 @@ class Own:
     servers: frozenset[tuple[str | None, str | None]]
 
     def knows_server(self, url: str | None, variable: str | None) -> bool:
+        """Whether an address stands in the user's own files, together with the variable of its key where it has one."""
         if variable is None:
             return url is None or self.knows_address(url)
         return (_alike(url), variable) in self.servers
 
     def knows_address(self, address: str) -> bool:
+        """Whether an address stands in the user's own files."""
         return _alike(address) in self.texts
 
 

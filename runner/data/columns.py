@@ -417,6 +417,7 @@ def text_of(value: Any) -> str:
 
 
 def references_of(value: Any) -> list[str]:
+    """Ids in a cell or list, without blanks and repeats, in their order."""
     texts = [said(item).strip() for item in listed(value, ())]
     return list(dict.fromkeys(text for text in texts if text))
 
@@ -427,6 +428,7 @@ def answerable_of(value: Any) -> bool:
 
 
 def contexts_of(value: Any, separator: str | None = None) -> list[Any]:
+    """Retrieved texts in a cell or list; `separator` divides a cell, where SEPARATORS do not."""
     return [context for item in listed(value, SEPARATORS, separator) if (context := _context(item))]
 
 

@@ -18,6 +18,7 @@ METADATA = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 
 def passages_of(chunker: Chunker, texts: Sequence[str]) -> Iterator[Sequence[Passage]]:
+    """The passages of each text, in the order of the texts, one text at a time."""
     return map(chunker.passages, texts)
 
 

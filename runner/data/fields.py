@@ -42,16 +42,20 @@ class Fields:
 
     @property
     def place(self) -> str:
+        """FILE:LINE, or the file and the path of the record in it."""
         return f"{self.path}:{self.line}" if self.line is not None else f"{self.path}, {self.prefix.rstrip('.')}"
 
     def error(self, field: str, message: str) -> None:
+        """Log an error about a field; the record cannot be used then."""
         self.failed = True
         self.log.error(self.path, message, self.line, self.prefix + field)
 
     def warning(self, field: str, message: str) -> None:
+        """Log a warning about a field."""
         self.log.warning(self.path, message, self.line, self.prefix + field)
 
     def wrong(self, field: str, expected: str, value: object) -> None:
+        """Log that a field has another type than expected."""
         found = "nothing" if value is None and field not in self.data else described(value)
         self.error(field, f"expected {expected}, found {found}")
 
@@ -79,6 +83,7 @@ class Fields:
         return ""
 
     def flag(self, name: str) -> bool | None:
+        """A boolean that must be there; None where it is missing or something else, which is logged."""
         value = self.data.get(name)
         if isinstance(value, bool):
             return value
@@ -101,6 +106,7 @@ class Fields:
         return tuple(texts)
 
     def integer(self, name: str, at_least: int = 0) -> int | None:
+        """A whole number from `at_least`; None where it is missing, or something else, which is logged."""
         value = self.data.get(name)
         if value is None:
             return None

@@ -130,7 +130,7 @@ def read_bytes(path: str, key: str, error: type[RunnerError]) -> bytes:
 
 
 def read_text(path: str, key: str, error: type[RunnerError]) -> str:
-    """A whole file as UTF-8, without its byte order mark, line ends as `\\n`."""
+    r"""A whole file as UTF-8, without its byte order mark, line ends as `\n`."""
     try:
         text = read_bytes(path, key, error).decode("utf-8-sig")
     except UnicodeDecodeError as problem:

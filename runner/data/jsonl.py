@@ -1,7 +1,7 @@
-"""JSON Lines: one object a line, read as a stream.
+r"""JSON Lines: one object a line, read as a stream.
 
 A byte order mark, CRLF and blank lines are taken as they come. A line that is not UTF-8, not JSON or
-not an object is an error and is left out; a lone surrogate (`\\ud800` without its partner) becomes U+FFFD.
+not an object is an error and is left out; a lone surrogate (`\ud800` without its partner) becomes U+FFFD.
 """
 
 from __future__ import annotations

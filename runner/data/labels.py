@@ -66,6 +66,7 @@ class Labels:
 
     @property
     def fingerprint(self) -> str:
+        """Hash over the answers with their ratings."""
         return fingerprint([_identity(answer) for answer in self.answers])
 
 

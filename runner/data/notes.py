@@ -1,7 +1,7 @@
-"""A folder of Markdown notes as documents.
+r"""A folder of Markdown notes as documents.
 
 The id of a note is its path relative to the folder, its text what follows the front matter (line ends
-are `\\n`), its title the one of the front matter, else the first heading of level 1, else the file name.
+are `\n`), its title the one of the front matter, else the first heading of level 1, else the file name.
 Hidden files and folders are left out.
 """
 

@@ -18,16 +18,20 @@ class ProblemLog:
 
     @property
     def problems(self) -> tuple[DataProblem, ...]:
+        """All that was logged, in its order."""
         return tuple(self._problems)
 
     @property
     def errors(self) -> list[DataProblem]:
+        """What was logged as an error."""
         return [problem for problem in self._problems if problem.severity == "error"]
 
     def error(self, path: str, message: str, line: int | None = None, field: str | None = None) -> None:
+        """Log what makes a record unusable."""
         self._problems.append(DataProblem("error", path, message, line, field))
 
     def warning(self, path: str, message: str, line: int | None = None, field: str | None = None) -> None:
+        """Log what is odd and does no harm."""
         self._problems.append(DataProblem("warning", path, message, line, field))
 
     def warn_once(self, path: str, message: str, line: int | None = None, field: str | None = None) -> None:

@@ -164,6 +164,7 @@ def _span(fields: Fields, relevance: dict[str, int]) -> Span | None:
 
 
 def history_of(fields: Fields, name: str = "history") -> tuple[Turn, ...]:
+    """The turns before a question. A turn of another form is a problem of `fields`, and is left out."""
     turns = [_turn(fields, f"{name}[{n}]", item) for n, item in enumerate(fields.items(name) or ())]
     return tuple(turn for turn in turns if turn is not None)
 
@@ -218,6 +219,7 @@ def _scored(fields: Fields, name: str, item: Any) -> tuple[str, float] | None:
 
 
 def contexts_of(fields: Fields) -> tuple[Context, ...] | None:
+    """What a system retrieved for a question: None where the record does not say, () for nothing."""
     items = fields.items("contexts")
     if items is None:
         return None

@@ -23,6 +23,8 @@ REPEATED = "'{document}' is judged {first} and {grade} for topic '{query}'; the 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
+    """A query of a TREC topics file, and the line it stands on (from 1)."""
+
     id: str
     text: str
     line: int

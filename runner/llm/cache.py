@@ -144,6 +144,7 @@ class ReplyCache:
                 raise StopRunError(f"cache={self.mode} cannot store answers (cache=read would not): {error}") from error
 
     def close(self) -> None:
+        """Close the database, and say that this process no longer uses it."""
         self._database.close()
         if self._presence is not None:
             self._presence.close()

@@ -189,4 +189,5 @@ def _wrong(verdicts: Sequence[Detail], not_found: str, language: Language) -> li
 
 
 def because(reason: str | None) -> str:
+    """A reason in brackets, with a blank before it; empty for none."""
     return f" ({reason})" if reason else ""

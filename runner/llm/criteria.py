@@ -163,6 +163,7 @@ class Criteria:
 
     @property
     def reply_schema(self) -> dict[str, Any]:
+        """The JSON schema of a reply in this mode."""
         if self.mode == "claims":
             verdict = _object(
                 claim={"type": "integer"}, reason={"type": "string"}, verdict={"type": "string", "enum": [*VERDICTS]}

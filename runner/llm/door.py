@@ -40,6 +40,7 @@ class Door:
 
     @cached_property
     def ledger(self) -> Ledger:
+        """Where requests and cost of the run or sweep are counted."""
         return Ledger(self._folder, self._budget)
 
     async def once(self, request: bytes, fetch: Callable[[], Coroutine[Any, Any, ChatReply]]) -> tuple[ChatReply, bool]:
@@ -78,6 +79,7 @@ class Door:
 
     @contextmanager
     def under_way(self, label: str) -> Iterator[None]:
+        """While the block runs, the label stands among what is under way."""
         number = next(self._numbers)
         self._under_way[number] = (label, time.monotonic())
         try:
@@ -86,16 +88,19 @@ class Door:
             del self._under_way[number]
 
     def slowest(self, limit: int) -> list[str]:
+        """What has been under way longest, with its seconds, at most `limit` lines."""
         now = time.monotonic()
         oldest = sorted(self._under_way.values(), key=lambda entry: entry[1])[:limit]
         return [f"{label}, {now - started:.0f} s" for label, started in oldest]
 
     def note_live(self, cost: Cost) -> None:
+        """Add the cost of a request that was sent."""
         self._tokens += cost.usage.input_tokens + cost.usage.output_tokens
         self._nano_usd += cost.nano_usd or 0
         self._unpriced += cost.nano_usd is None
 
     def spent(self, tokens: str) -> str:
+        """What this process has spent so far, for the progress line; `tokens` is a format of the token count."""
         if not self._tokens:
             return ""
         usd = "" if self._unpriced else f"${self._nano_usd / 1e9:.4f}, "

@@ -106,6 +106,7 @@ class Ledger:
 
     @property
     def is_limited(self) -> bool:
+        """Whether the budget has any limit."""
         return bool(self._limits)
 
     @property

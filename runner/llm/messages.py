@@ -81,6 +81,7 @@ class ChatReply:
 
     @property
     def cached(self) -> bool:
+        """Whether nothing was sent for it."""
         return self.attempts == 0
 
     @property

@@ -29,13 +29,16 @@ class Meter:
 
     @property
     def by_role(self) -> dict[str, RoleCost]:
+        """The cost of each role."""
         return by_role(self.entries)
 
     @property
     def total(self) -> RoleCost:
+        """The cost of all roles."""
         return _sum(self.entries.values())
 
     def add(self, owner: str, role: str, request: bytes, cost: RoleCost) -> None:
+        """Count a request once for an owner and role, however often it is made."""
         with self._lock:
             self.entries.setdefault((owner, role, request), cost)
 
@@ -130,6 +133,7 @@ def charge(costs: Mapping[str, RoleCost]) -> None:
 
 
 def by_role(entries: Mapping[Key, RoleCost]) -> dict[str, RoleCost]:
+    """The cost of each role, summed over its owners and requests; roles in the order of their names."""
     roles = sorted({role for _, role, _ in entries})
     return {role: _sum(cost for (_, of, _), cost in entries.items() if of == role) for role in roles}
 

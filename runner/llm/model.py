@@ -39,6 +39,8 @@ REHEARSED_DIM = 16
 
 
 class Model:
+    """A model in a role: requests of components go through it to cache, budget, limiter and provider."""
+
     def __init__(self, door: Door, retry: Retry, own_name: str, role: Role) -> None:
         self.provider, self.role = retry.provider, role
         self.name = str(marked(f"{self.provider.name}:{own_name}"))  # as it is shown and kept

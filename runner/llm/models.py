@@ -65,6 +65,7 @@ class Models:
 
     @property
     def cache_mode(self) -> CacheMode:
+        """The setting `cache`."""
         return self._door.cache.mode
 
     @property

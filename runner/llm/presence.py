@@ -26,6 +26,7 @@ class Presence:
             self._path = joining.rename(_path(folder, self.name))  # seen by others only with its lock
 
     def close(self) -> None:
+        """Give the lock back and remove its file."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
             os.close(self._descriptor)

@@ -43,15 +43,19 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Month:
+    """What a month of use would cost, one line a kind of request; None where a price is not known."""
+
     turns_per_session: int
     lines: tuple[Line, ...]
 
     @property
     def nano_usd(self) -> int | None:
+        """The sum over kinds; None where a price is not known."""
         return _sum([line.nano_usd for line in self.lines])
 
     @property
     def nano_usd_by_tokens(self) -> int | None:
+        """The same by tokens x prices."""
         return _sum([line.nano_usd_by_tokens for line in self.lines])
 
 

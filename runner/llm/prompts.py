@@ -35,6 +35,7 @@ class Prompt:
 
     @property
     def digest(self) -> str:
+        """16 digits of a hash over version and texts."""
         return fingerprint([self.version, dict(self.texts), dict(NOTICE)])[:16]
 
     def system(self, language: Language, **values: str) -> str:

@@ -81,9 +81,11 @@ class Provider:
 
     @property
     def counts_tokens(self) -> bool:
+        """Whether tokens per minute are limited."""
         return self.settings.get("tokens_per_minute") is not None
 
     def limiter(self) -> Limiter:
+        """The limiter that all models of this server and key share."""
         settings = self.settings
         return limiter_of(
             self._url,
@@ -206,6 +208,7 @@ class Provider:
         return found
 
     async def close(self) -> None:
+        """Close the client; the next request opens another."""
         client, self._client = self._client, None
         if client is not None:
             await client.close()

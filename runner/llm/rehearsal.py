@@ -39,15 +39,18 @@ class Expected:
     saved_nano_usd: int | None = 0
 
     def send(self, usage: Usage, nano_usd: int | None) -> None:
+        """Count a request that will be sent."""
         self.live += 1
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
         self.nano_usd = _sum(self.nano_usd, nano_usd)
 
     def save(self, nano_usd: int | None) -> None:
+        """Add what a request would have cost that is not sent."""
         self.saved_nano_usd = _sum(self.saved_nano_usd, nano_usd)
 
     def add(self, other: Expected) -> None:
+        """Add the counts of another role or run."""
         for name in ("live", "stored", "shared", "input_tokens", "output_tokens"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.nano_usd = _sum(self.nano_usd, other.nano_usd)
@@ -76,6 +79,7 @@ class Rehearsal:
     _seen: set[bytes] = field(default_factory=set)
 
     def is_new(self, request: bytes) -> bool:
+        """Whether a request comes for the first time."""
         digest = hashlib.sha256(request).digest()
         if digest in self._seen:
             return False

@@ -50,12 +50,16 @@ class _Strict(BaseModel):
 
 
 class RubricField(_Strict):
+    """A value that a rubric's prompt takes: a text, or a list of texts."""
+
     name: Text
     kind: Literal["text", "list"]
     optional: bool = False
 
 
 class Mode(_Strict):
+    """One way to ask a rubric: its fields, the JSON schema of the reply, and the prompt in both languages."""
+
     fields_: Annotated[list[RubricField], Field(alias="fields", min_length=1)]
     reply_schema: dict[str, Any]
     en: Text

@@ -34,6 +34,7 @@ class Sampling:
         schema: Mapping[str, Any] | None = None,
         functions: tuple[Function, ...] = (),
     ) -> ChatRequest:
+        """A request with these settings."""
         return ChatRequest(
             messages,
             max_tokens=self.max_tokens,

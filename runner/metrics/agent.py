@@ -49,15 +49,15 @@ def trajectory_values(
     """`tool_calls`, and what one question adds to `sufficiency_precision` (mean over questions for which the agent
     said in the end that it had enough) and `sufficiency_recall` (mean over questions for which it had): enough is a
     gold document among what it ranked. Without these two where nobody said whether there was enough."""
-    told = [call.said for call in trajectory.calls if call.said.sufficient is not None]
-    if not told:
+    assessments = [call.assessment for call in trajectory.calls if call.assessment.sufficient is not None]
+    if not assessments:
         return {"tool_calls": float(len(trajectory.calls))}
-    said = bool(told[-1].sufficient)
-    had = any(document_of(id) in gold for id in told[-1].ranked)
+    claims_enough = bool(assessments[-1].sufficient)
+    has_gold = any(document_of(id) in gold for id in assessments[-1].ranked)
     return {
         "tool_calls": float(len(trajectory.calls)),
-        "sufficiency_precision": float(had) if said else None,
-        "sufficiency_recall": float(said) if had else None,
+        "sufficiency_precision": float(has_gold) if claims_enough else None,
+        "sufficiency_recall": float(claims_enough) if has_gold else None,
     }
 
 
@@ -93,7 +93,7 @@ class _Step:
         self.recall += recall
         self.gain += gain
 
-    def told(self) -> dict[str, Any]:
+    def as_block(self) -> dict[str, Any]:
         return {
             "n": self.n,
             "n_gold": self.n_gold,
@@ -125,6 +125,7 @@ class AgentSums:
         self._steps: list[_Step] = []
 
     def passing(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        """The same rows; those with a trajectory are counted on their way."""
         for row in rows:
             output = row.get("output")
             if isinstance(output, Mapping) and "trajectory" in output:
@@ -137,12 +138,13 @@ class AgentSums:
             output = row.get("output")
             if isinstance(output, Mapping) and "retrieved" in output and "trajectory" not in output:
                 return {}
-        return self.told()
+        return self.as_block()
 
-    def told(self) -> dict[str, Any]:
+    def as_block(self) -> dict[str, Any]:
+        """The block `agent` of summary.json; empty where no row had a trajectory."""
         if not self._counts.n:
             return {}
-        return {"agent": {**self._counts.told(), "steps": [step.told() for step in self._steps]}}
+        return {"agent": {**self._counts.as_block(), "steps": [step.as_block() for step in self._steps]}}
 
     def _add(self, output: Mapping[str, Any]) -> None:
         self._counts.add(output)
@@ -181,7 +183,7 @@ class _Counts:
         counts = self.fallbacks.setdefault(trajectory.get("fallback") or NO_FALLBACK, Counter())
         counts.update(["n", "answerable" if output["answerable"] else "unanswerable"])
 
-    def told(self) -> dict[str, Any]:
+    def as_block(self) -> dict[str, Any]:
         kinds = ("n", "answerable", "unanswerable")
         return {
             "n": self.n,

@@ -179,11 +179,11 @@ def within_groups(x: Floats, y: Floats, groups: Codes, weights: Floats) -> Float
 
 def ranks_within(values: Floats, groups: Codes, weights: Floats) -> Floats:
     """Ranks among the values of the same group."""
-    found = np.empty(np.shape(weights))
+    ranked = np.empty(np.shape(weights))
     for group in range(int(groups.max(initial=-1)) + 1):
         at = groups == group
-        found[..., at] = ranks(values[at], weights[..., at])
-    return found
+        ranked[..., at] = ranks(values[at], weights[..., at])
+    return ranked
 
 
 def ranks(values: Floats, weights: Floats) -> Floats:

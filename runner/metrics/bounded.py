@@ -58,37 +58,37 @@ def bounded_intervals(values: Floats, ranges: Floats, weights: Floats | None = N
     ranges    float64 [n_columns, 2], finite
     weights   float64 [n_cases, n_columns], > 0
     """
-    found = np.empty((values.shape[1], 2))
+    intervals = np.empty((values.shape[1], 2))
     step = max(1, _BLOCK // len(values))
-    for start in range(0, len(found), step):
+    for start in range(0, len(intervals), step):
         part = slice(start, start + step)
         low, span = ranges[part, 0], ranges[part, 1] - ranges[part, 0]
         shares = np.clip((values[:, part] - low) / span, 0.0, 1.0).T
         mass = None if weights is None else weights[:, part].T
-        found[part, 0] = low + span * _lower_limits(shares, mass)
-        found[part, 1] = low + span * (1.0 - _lower_limits(1.0 - shares, mass))
-    return found
+        intervals[part, 0] = low + span * _lower_limits(shares, mass)
+        intervals[part, 1] = low + span * (1.0 - _lower_limits(1.0 - shares, mass))
+    return intervals
 
 
 def _lower_limits(shares: Floats, weights: Floats | None) -> Floats:
     """Of values in 0..1, float64 [n_columns, n_cases]."""
-    found = np.zeros(len(shares))
+    limits = np.zeros(len(shares))
     alike: dict[int, list[tuple[int, Floats, Floats]]] = defaultdict(list)
     for column, row in enumerate(shares):
         if weights is not None and (weights[column] != weights[column, 0]).any():
-            found[column] = _weighted_limit(row, weights[column])
+            limits[column] = _weighted_limit(row, weights[column])
             continue
         distinct, counts = np.unique(row, return_counts=True)
         if distinct[0] == 0.0:
             distinct, counts = distinct[1:], counts[1:]
         if len(distinct) == 1:
-            found[column] = distinct[0] * _beta_quantile(int(counts[0]), len(row))
+            limits[column] = distinct[0] * _beta_quantile(int(counts[0]), len(row))
         elif len(distinct):
             size = max(8, 1 << (len(distinct) - 1).bit_length())
             alike[size].append((column, distinct, counts.astype(np.float64)))
     for size, members in alike.items():
-        found[[column for column, *_ in members]] = _plain_limits(members, size, shares.shape[1] + 1)
-    return np.asarray(np.round(found, _DIGITS))
+        limits[[column for column, *_ in members]] = _plain_limits(members, size, shares.shape[1] + 1)
+    return np.asarray(np.round(limits, _DIGITS))
 
 
 def _beta_quantile(ones: int, n_cases: int) -> float:

@@ -39,16 +39,16 @@ def built_in() -> Catalogue:
 def declared_by(evaluation: object) -> Catalogue:
     """The `metrics` of an evaluation (runner.protocols.Measuring), nothing where it has none. Raises ConfigError for
     what are no records, and for two of one name."""
-    found = getattr(evaluation, "metrics", ())
-    if not isinstance(found, Sequence) or not all(isinstance(each, Metric) for each in found):
-        what = type(found).__name__ if not isinstance(found, Sequence) else "a sequence of something else"
+    declared = getattr(evaluation, "metrics", ())
+    if not isinstance(declared, Sequence) or not all(isinstance(metric, Metric) for metric in declared):
+        what = type(declared).__name__ if not isinstance(declared, Sequence) else "a sequence of something else"
         needs = f"expected a sequence of runner.metrics.metric.Metric, found {what}"
         raise ConfigError([Problem("evaluation", f"{type(evaluation).__name__}.metrics: {needs}")])
-    names = Counter(name for each in found for name in {each.name, each.in_summaries})
+    names = Counter(name for metric in declared for name in {metric.name, metric.in_summaries})
     if twice := [name for name, count in names.items() if count > 1]:
         problem = f"{type(evaluation).__name__}.metrics: declared more than once: {', '.join(sorted(twice))}"
         raise ConfigError([Problem("evaluation", problem)])
-    return Catalogue(found)
+    return Catalogue(declared)
 
 
 def together(catalogues: Iterable[Catalogue]) -> Catalogue:

@@ -79,21 +79,21 @@ def read_check(entry: Any) -> Check:
     wrong, and what: `value: expected …`."""
     if not isinstance(entry, Mapping):
         raise ValueError(f"expected a check such as {{contains: TEXT}}, got {entry!r}")
-    given = dict(entry)
-    if "type" not in given:
-        names = sorted((name for name in given if name not in KEYS), key=lambda name: not _is_type(name))
+    keys = dict(entry)
+    if "type" not in keys:
+        names = sorted((name for name in keys if name not in KEYS), key=lambda name: not _is_type(name))
         if not names:
             raise ValueError(f"type: missing{did_you_mean('', TAKES)}")
-        given = {"type": names[0], "value": given.pop(names[0]), **given}
-    if unknown := [str(name) for name in given if name not in KEYS]:
+        keys = {"type": names[0], "value": keys.pop(names[0]), **keys}
+    if unknown := [str(name) for name in keys if name not in KEYS]:
         raise ValueError(f"{unknown[0]}: unknown key{did_you_mean(unknown[0], KEYS)}")
-    name, is_not = _type_of(given["type"])
-    value, threshold = given.get("value"), _number(given, "threshold")
-    if str(given["type"]).replace("_", "-").removeprefix("not-") in BY_THRESHOLD:
+    name, is_not = _type_of(keys["type"])
+    value, threshold = keys.get("value"), _number(keys, "threshold")
+    if str(keys["type"]).replace("_", "-").removeprefix("not-") in BY_THRESHOLD:
         value = threshold if threshold is not None else value
     if problem := _value_problem(name, value):
         raise ValueError(f"value: {problem}")
-    weight = _number(given, "weight")
+    weight = _number(keys, "weight")
     if weight is not None and weight < 0:
         raise ValueError(f"weight: expected a number of 0 or more, got {weight:g}")
     return Check(name, value, threshold, 1.0 if weight is None else weight, is_not)
@@ -103,12 +103,12 @@ def _is_type(named: Any) -> bool:
     return str(named).replace("_", "-").removeprefix("not-") in {*TAKES, *BY_THRESHOLD}
 
 
-def _type_of(named: Any) -> tuple[str, bool]:
-    plain = str(named).replace("_", "-")
+def _type_of(typed: Any) -> tuple[str, bool]:
+    plain = str(typed).replace("_", "-")
     name = plain.removeprefix("not-")
     name = BY_THRESHOLD.get(name, name)
     if name not in TAKES:
-        raise ValueError(f"type: no check '{named}'{did_you_mean(name, [*TAKES, *BY_THRESHOLD])}")
+        raise ValueError(f"type: no check '{typed}'{did_you_mean(name, [*TAKES, *BY_THRESHOLD])}")
     return name, plain.startswith("not-")
 
 
@@ -149,6 +149,7 @@ def _is_place(value: Any) -> bool:
 
 
 def pattern_problem(pattern: str) -> str:
+    """Why a regular expression cannot be used; empty where it can."""
     try:
         re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
@@ -221,11 +222,11 @@ def _contains(check: Check, checked: Checked) -> Found:
     fold = str.lower if check.type.startswith("i") else str
     answer = fold(checked.answer)
     values = check.value if isinstance(check.value, list) else [check.value]
-    held = [fold(str(value)) in answer for value in values]
+    contained = [fold(str(value)) in answer for value in values]
     if check.type.endswith("-any"):
-        return any(held), "one_of", _quoted(values)
-    missing = [value for value, is_held in zip(values, held, strict=True) if not is_held]
-    return all(held), "contains", _quoted(missing or values)
+        return any(contained), "one_of", _quoted(values)
+    missing = [value for value, is_there in zip(values, contained, strict=True) if not is_there]
+    return all(contained), "contains", _quoted(missing or values)
 
 
 def _equals(check: Check, checked: Checked) -> Found:

@@ -128,14 +128,14 @@ def _plain(value: Any, schema: Mapping[str, Any]) -> Iterator[str]:
     kinds = schema.get("type", [])
     listed: list[str] = kinds if isinstance(kinds, list) else [kinds]
     if listed and not any(KINDS[kind](value) for kind in listed):
-        yield f"expected {' or '.join(listed)}, got {_shown(value)}"
+        yield f"expected {' or '.join(listed)}, got {_shortened(value)}"
     if "enum" in schema and not any(_same(value, each) for each in schema["enum"]):
-        yield f"expected one of {_shown(schema['enum'])}, got {_shown(value)}"
+        yield f"expected one of {_shortened(schema['enum'])}, got {_shortened(value)}"
     if "const" in schema and not _same(value, schema["const"]):
-        yield f"expected {_shown(schema['const'])}, got {_shown(value)}"
+        yield f"expected {_shortened(schema['const'])}, got {_shortened(value)}"
     yield from _measured(value, schema)
     if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
-        yield f"expected the pattern {schema['pattern']}, got {_shown(value)}"
+        yield f"expected the pattern {schema['pattern']}, got {_shortened(value)}"
     if schema.get("uniqueItems") and isinstance(value, list) and _has_twice(value):
         yield "expected no item twice"
 
@@ -182,22 +182,22 @@ def _by_others(value: Any, schema: Mapping[str, Any], root: Any, place: str, dep
     for inner in schema.get("allOf", ()):
         yield from _violations(value, inner, root, place, depth + 1)
     if "anyOf" in schema and not any(map(fits, schema["anyOf"])):
-        yield f"{at}expected what anyOf allows, got {_shown(value)}"
+        yield f"{at}expected what anyOf allows, got {_shortened(value)}"
     if "oneOf" in schema and (count := sum(map(fits, schema["oneOf"]))) != 1:
         yield f"{at}expected what exactly one of oneOf allows, {count} do"
     if "not" in schema and fits(schema["not"]):
-        yield f"{at}expected what `not` does not allow, got {_shown(value)}"
+        yield f"{at}expected what `not` does not allow, got {_shortened(value)}"
 
 
 def _resolved(reference: Any, root: Any) -> Any:
     """None where nothing stands there."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
-    found = root
+    target = root
     for part in filter(None, reference.removeprefix("#").split("/")):
         plain = part.replace("~1", "/").replace("~0", "~")
-        found = found.get(plain) if isinstance(found, Mapping) else None
-    return found
+        target = target.get(plain) if isinstance(target, Mapping) else None
+    return target
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -211,6 +211,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -42,7 +42,7 @@ def judging_of(rows: Iterable[Mapping[str, Any]], *, seed: int) -> dict[str, dic
 def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """Rubric -> standard error of the score of one case, where a judge, or every judge of a panel, was asked
     several times: by how much the score would move if the same answer were judged again."""
-    found = {}
+    errors = {}
     for rubric, judgement in judgements.items():
         judges: dict[str, list[float]] = {}
         for label, score in ((judgement.get("details") or {}).get("votes") or {}).items():
@@ -51,8 +51,8 @@ def noise_of(judgements: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
                 judges.setdefault(judge if repeat.isdecimal() else label, []).append(score)
         if judges and all(len(votes) > 1 for votes in judges.values()):
             variance = sum(float(np.var(votes, ddof=1)) / len(votes) for votes in judges.values())
-            found[rubric] = variance**0.5 / len(judges)
-    return found
+            errors[rubric] = variance**0.5 / len(judges)
+    return errors
 
 
 class _Votes:

@@ -41,22 +41,22 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _DECLINES = ("no information available", "not mentioned")
 
 
-def locomo_f1(category: str, answers: Sequence[str], said: str, *, refused: bool) -> float | None:
+def locomo_f1(category: str, answers: Sequence[str], reply: str, *, refused: bool) -> float | None:
     """None for a category that LoCoMo does not have, and for an answerable question without a known answer."""
     if category == "adversarial":
-        return float(refused or any(each in said.lower() for each in _DECLINES))
+        return float(refused or any(phrase in reply.lower() for phrase in _DECLINES))
     if category not in ("multi_hop", "temporal", "open_domain", "single_hop") or not answers:
         return None
     if refused:
         return 0.0
-    return max(_of_one(category, answer, said) for answer in answers)
+    return max(_of_one(category, answer, reply) for answer in answers)
 
 
-def _of_one(category: str, answer: str, said: str) -> float:
+def _of_one(category: str, answer: str, reply: str) -> float:
     if category != "multi_hop":
-        return _f1(said, answer.partition(";")[0].strip() if category == "open_domain" else answer)
-    wanted = [each.strip() for each in answer.split(",")]
-    return sum(max(_f1(part.strip(), each) for part in said.split(",")) for each in wanted) / len(wanted)
+        return _f1(reply, answer.partition(";")[0].strip() if category == "open_domain" else answer)
+    parts = [each.strip() for each in answer.split(",")]
+    return sum(max(_f1(part.strip(), each) for part in reply.split(",")) for each in parts) / len(parts)
 
 
 def _f1(said: str, answer: str) -> float:

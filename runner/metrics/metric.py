@@ -109,34 +109,36 @@ class Metric:
 
     @property
     def in_summaries(self) -> str:
+        """The name of its aggregate in summary.json."""
         return self.summary or self.name
 
     @property
     def has_cutoffs(self) -> bool:
+        """Whether it is computed at k."""
         return K in (self.depends or ())
 
     def record(self) -> dict[str, Any]:
         """JSON values, without what is as it is by default."""
-        given = {each.name: getattr(self, each.name) for each in fields(self) if not _is_default(each, self)}
-        if "range" in given:
-            given["range"] = [end if math.isfinite(end) else None for end in self.range]
+        values = {each.name: getattr(self, each.name) for each in fields(self) if not _is_default(each, self)}
+        if "range" in values:
+            values["range"] = [end if math.isfinite(end) else None for end in self.range]
         if self.grades is not None:
-            given["grades"] = {"readings": {grade: dict(words) for grade, words in self.grades.readings.items()}}
-        if "shown" in given:
-            given["shown"] = sorted(self.shown)
-        return given
+            values["grades"] = {"readings": {grade: dict(words) for grade, words in self.grades.readings.items()}}
+        if "shown" in values:
+            values["shown"] = sorted(self.shown)
+        return values
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Metric:
         """From `record`; what a newer version has beside is passed over. Raises ValueError for what is damaged."""
-        known = {each.name: record[each.name] for each in fields(cls) if each.name in record}
-        if isinstance(ends := known.get("range"), list) and len(ends) == 2:
-            known["range"] = [
+        values = {each.name: record[each.name] for each in fields(cls) if each.name in record}
+        if isinstance(ends := values.get("range"), list) and len(ends) == 2:
+            values["range"] = [
                 limit if end is None else end for end, limit in zip(ends, (-math.inf, math.inf), strict=True)
             ]
-        if known.get("group") not in GROUPS:
-            known.pop("group", None)
-        return _validated(known)
+        if values.get("group") not in GROUPS:
+            values.pop("group", None)
+        return _validated(values)
 
 
 def _validated(fields_: Mapping[str, Any]) -> Metric:
@@ -182,6 +184,7 @@ class Variant:
 
     @property
     def is_whole(self) -> bool:
+        """Whether it is the metric itself, not a part of it, nor one with filled gaps."""
         return not self.part and not self.patched
 
     @property
@@ -218,14 +221,17 @@ class Variant:
 
     @property
     def is_graded(self) -> bool:
+        """Whether its values have grades (excellent, good, fair, needs work)."""
         return self.metric is not None and self.metric.grades is not None
 
     @property
     def is_main(self) -> bool:
+        """Whether it decides verdicts."""
         return self.is_whole and self.metric is not None and self.metric.main and self.direction is not None
 
     @property
     def is_headline(self) -> bool:
+        """Whether it may be the headline of a report."""
         is_one = self.metric is not None and self.metric.headline is not None
         return is_one and self.is_whole and self.fixed is None
 
@@ -242,6 +248,7 @@ class Variant:
 
     @property
     def depends(self) -> tuple[str, ...] | None:
+        """What makes two values incomparable; None where that was not declared."""
         found = None if self.metric is None else self.metric.depends
         return (*found, "chunks") if found is not None and self.part == "chunk" else found
 
@@ -286,9 +293,11 @@ class Catalogue:
         return Variant(name, metric, part, base, cutoff, whole != rest, place)
 
     def direction(self, name: str) -> Direction | None:
+        """`higher` or `lower` is better; None for neither, and for a metric that was not declared."""
         return self.variant(name).direction
 
     def span(self, name: str) -> float:
+        """The width of the range of its values; 0 where that has no end."""
         return self.variant(name).span
 
     def in_order(self, names: Iterable[str]) -> list[str]:

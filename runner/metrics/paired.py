@@ -113,21 +113,21 @@ def compare_weighted(
     ]
     parts = np.hstack(sums)  # [n, 4]: w v and w of the baseline, then of the candidate
     total = parts.sum(axis=0)
-    found = _ratio_difference(total[None])[0]
-    low, high, error = _weighted_interval(parts, float(found), seed)
+    difference = _ratio_difference(total[None])[0]
+    low, high, error = _weighted_interval(parts, float(difference), seed)
     sides = [value[used][weight > 0] for value, weight in zip((baseline, candidate), weights, strict=True)]
     if bounded.fits(np.concatenate(sides)[:, None], np.array([ends]))[0]:
-        low, high = _bounded_ratios(parts, float(found), *ends)
+        low, high = _bounded_ratios(parts, float(difference), *ends)
     return Paired(
         n=int(used.sum()),
         baseline=float(total[0] / total[1]),
         candidate=float(total[2] / total[3]),
-        difference=float(found),
+        difference=float(difference),
         low=None if math.isnan(low) else low,
         high=None if math.isnan(high) else high,
-        p=_weighted_p(parts, float(found), seed),
+        p=_weighted_p(parts, float(difference), seed),
         effect_size=None,
-        detectable=POWER * error if error > ROUNDING * abs(found) else None,
+        detectable=POWER * error if error > ROUNDING * abs(difference) else None,
     )
 
 
@@ -161,17 +161,17 @@ def swap_p(differences: Floats, *, seed: int) -> Floats:
     """Two-sided p of every column, float64 [n_metrics] in (0, 1]; differences float64 [n_cases, n_metrics]."""
     observed = np.abs(differences.sum(axis=0))
     differing = (differences != 0).sum(axis=0)
-    found = np.ones(differences.shape[1])
+    p_values = np.ones(differences.shape[1])
     large = np.flatnonzero(differing > MANY)
     squares = np.sqrt((differences[:, large] ** 2).sum(axis=0))
-    found[large] = [math.erfc(z / math.sqrt(2)) for z in observed[large] / squares]
+    p_values[large] = [math.erfc(z / math.sqrt(2)) for z in observed[large] / squares]
     for column in np.flatnonzero((differing > 0) & (differing <= ALL_SWAPS)):
         swapped = _all_signs(int(differing[column])) @ differences[differences[:, column] != 0, column]
-        found[column] = np.mean(np.abs(swapped) >= _almost(observed[column]))
+        p_values[column] = np.mean(np.abs(swapped) >= _almost(observed[column]))
     drawn = np.flatnonzero((differing > ALL_SWAPS) & (differing <= MANY))
     if len(drawn):
-        found[drawn] = _drawn_p(differences[:, drawn], observed[drawn], seed)
-    return found
+        p_values[drawn] = _drawn_p(differences[:, drawn], observed[drawn], seed)
+    return p_values
 
 
 def holm(chances: Sequence[float]) -> list[float]:
@@ -214,13 +214,13 @@ def _large_interval(differences: Floats, seed: int) -> tuple[float, float]:
     """Of one metric over many cases, most of which may be the same in both runs."""
     if (differences == differences[0]).all():
         return math.nan, math.nan
-    moved = differences[differences != 0]
+    changed = differences[differences != 0]
     n, mean = len(differences), float(differences.mean())
-    if len(moved) > MANY:
+    if len(changed) > MANY:
         return _skewed_interval(mean, (differences - mean) / n)
-    counts = np.random.default_rng(seed).binomial(n, len(moved) / n, statistics.RESAMPLES)  # how often any is drawn
+    counts = np.random.default_rng(seed).binomial(n, len(changed) / n, statistics.RESAMPLES)  # how often any is drawn
     random = np.random.default_rng(seed + 1)
-    resampled = np.array([random.choice(moved, count).sum() for count in counts]) / n if len(moved) else np.zeros(1)
+    resampled = np.array([random.choice(changed, count).sum() for count in counts]) / n if len(changed) else np.zeros(1)
     return statistics.bca_interval(resampled, mean, (differences.sum() - differences) / (n - 1))
 
 
@@ -238,39 +238,42 @@ def _skewed_interval(value: float, influence: Floats) -> tuple[float, float]:
     return limits[0], limits[1]
 
 
-def _weighted_interval(parts: Floats, found: float, seed: int) -> tuple[float, float, float]:
+def _weighted_interval(parts: Floats, difference: float, seed: int) -> tuple[float, float, float]:
     """(low, high, standard error) of a difference of ratios; parts float64 [n_cases, 4]."""
     total = parts.sum(axis=0)
     if len(parts) >= LARGE and _n_moved(parts) > MANY:
-        one, other = total[0] / total[1], total[2] / total[3]
-        influence = (parts[:, 2] - other * parts[:, 3]) / total[3] - (parts[:, 0] - one * parts[:, 1]) / total[1]
-        return *_skewed_interval(found, influence), math.sqrt(float((influence**2).sum()))
+        baseline, candidate = total[0] / total[1], total[2] / total[3]
+        after = (parts[:, 2] - candidate * parts[:, 3]) / total[3]
+        influence = after - (parts[:, 0] - baseline * parts[:, 1]) / total[1]
+        return *_skewed_interval(difference, influence), math.sqrt(float((influence**2).sum()))
     resampled = _ratio_difference(statistics.resampled_sums(parts, seed=seed))
     without = _ratio_difference(total - parts)
     resampled, without = resampled[np.isfinite(resampled)], without[np.isfinite(without)]
     error = float(resampled.std()) if len(resampled) else 0.0
-    if not len(without) or error <= ROUNDING * abs(found):
+    if not len(without) or error <= ROUNDING * abs(difference):
         return math.nan, math.nan, error
-    low, high = statistics.bca_interval(resampled, found, without)
+    low, high = statistics.bca_interval(resampled, difference, without)
     return float(low), float(high), error
 
 
-def _bounded_ratios(parts: Floats, found: float, lowest: float, highest: float) -> tuple[float, float]:
+def _bounded_ratios(parts: Floats, difference: float, lowest: float, highest: float) -> tuple[float, float]:
     """Of a difference of ratios whose values lie within a range; parts float64 [n_cases, 4]. To first order a case
     moves it by its influence. One more case moves it furthest with the ends of the range and the largest weights."""
     total, n = parts.sum(axis=0), len(parts)
-    one, other = total[0] / total[1], total[2] / total[3]
+    baseline, candidate = total[0] / total[1], total[2] / total[3]
     before, after = n * parts[:, 1].max() / total[1], n * parts[:, 3].max() / total[3]
-    influence = n * ((parts[:, 2] - other * parts[:, 3]) / total[3] - (parts[:, 0] - one * parts[:, 1]) / total[1])
+    influence = n * (
+        (parts[:, 2] - candidate * parts[:, 3]) / total[3] - (parts[:, 0] - baseline * parts[:, 1]) / total[1]
+    )
     ends = np.array(
         [
-            after * (lowest - other) - before * (highest - one),
-            after * (highest - other) - before * (lowest - one),
+            after * (lowest - candidate) - before * (highest - baseline),
+            after * (highest - candidate) - before * (lowest - baseline),
         ]
     )
     span = highest - lowest
-    low, high = found + bounded.bounded_intervals(influence[:, None], ends[None])[0]
-    return max(min(float(low), found), -span), min(max(float(high), found), span)
+    low, high = difference + bounded.bounded_intervals(influence[:, None], ends[None])[0]
+    return max(min(float(low), difference), -span), min(max(float(high), difference), span)
 
 
 def _n_moved(parts: Floats) -> int:
@@ -296,19 +299,19 @@ def _p_of(at_least: NDArray[np.int64], observed: Floats, squares: Floats) -> Flo
 def _weighted_p(parts: Floats, observed: float, seed: int) -> float:
     """Swapping the two results of a case swaps value and weight together."""
     both, change = parts[:, :2] + parts[:, 2:], parts[:, 2:] - parts[:, :2]
-    total, moved = both.sum(axis=0), change[(change != 0).any(axis=1)]
-    if len(moved) > MANY:  # to first order, a swap moves the difference by 2 (v - R w) / W of its case
-        steps = 2 * (moved[:, 0] - total[0] / total[1] * moved[:, 1]) / total[1]
+    total, changed = both.sum(axis=0), change[(change != 0).any(axis=1)]
+    if len(changed) > MANY:  # to first order, a swap moves the difference by 2 (v - R w) / W of its case
+        steps = 2 * (changed[:, 0] - total[0] / total[1] * changed[:, 1]) / total[1]
         error = math.sqrt(float((steps**2).sum()))
         return math.erfc(abs(observed) / error / math.sqrt(2)) if error > 0 else 1.0
-    if not len(moved):
+    if not len(changed):
         return 1.0
     at_least = np.zeros(1, dtype=np.int64)
-    for signs in _signs(len(moved), SWAPS, seed):
-        shift = signs @ moved
+    for signs in _signs(len(changed), SWAPS, seed):
+        shift = signs @ changed
         swapped = _ratio_difference(np.hstack([total - shift, total + shift]) / 2)
         at_least += int((~(np.abs(swapped) < _almost(abs(observed)))).sum())
-    if moved[:, 1].any():  # weights are swapped as well: what comes out is no sum, and no limit of sums holds
+    if changed[:, 1].any():  # weights are swapped as well: what comes out is no sum, and no limit of sums holds
         return float((at_least[0] + 1) / (SWAPS + 1))
     return float(_p_of(at_least, change[:, :1].sum(axis=0), (change[:, :1] ** 2).sum(axis=0))[0])
 

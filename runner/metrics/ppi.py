@@ -89,15 +89,15 @@ def labels_to_halve(human: Floats, judged: Floats, others: Floats, groups: Codes
         variance = own / times - ((shared / times) ** 2 / (known / times + unknown) if known > 0 else 0.0)
         return float(t.ppf(0.975, times * n_groups - 1)) * math.sqrt(max(variance, 0.0))
 
-    wanted = margin(1.0) / 2
-    if wanted <= 0:
+    target = margin(1.0) / 2
+    if target <= 0:
         return None
     low, high = 1.0, 2.0
-    while margin(high) > wanted:
+    while margin(high) > target:
         low, high = high, high * 2
     while high - low > 1e-3 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if margin(middle) > wanted else (low, middle)
+        low, high = (middle, high) if margin(middle) > target else (low, middle)
     return math.ceil((high - 1) * len(human))
 
 

@@ -24,6 +24,8 @@ Weight = Annotated[float, Field(ge=0, le=1)]
 
 
 class TraceWeights(TypedDict):
+    """Weights of the four dimensions of a trace."""
+
     complexity: Weight
     novelty: Weight
     diversity: Weight
@@ -31,6 +33,8 @@ class TraceWeights(TypedDict):
 
 
 class MemoryWeights(TypedDict):
+    """Weights of the four scores of a memory."""
+
     relevance: Weight
     completeness: Weight
     accuracy: Weight
@@ -112,7 +116,7 @@ def shipped() -> Mapping[str, Profile]:
     }
 
 
-def named(name: str) -> ProfileChoice:
+def profile_named(name: str) -> ProfileChoice:
     """Of those that come with the program, or `auto`. Raises InputError for another name."""
     if name == AUTO:
         return AutoProfile()

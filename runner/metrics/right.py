@@ -69,6 +69,7 @@ class Decision:
 
     @property
     def value(self) -> float | None:
+        """1 or 0; None where nothing could be decided."""
         return None if self.right is None else float(self.right)
 
 

@@ -43,6 +43,7 @@ class Threshold:
 
     @property
     def key(self) -> str:
+        """The key of the setting, with its slice where it has one."""
         return ".".join(filter(None, (KEY, self.dimension, self.value, self.metric)))
 
 
@@ -85,18 +86,18 @@ def unescaped(key: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), key)
 
 
-def read(given: Mapping[Any, Any]) -> tuple[list[Threshold], list[Problem]]:
+def read(tree: Mapping[Any, Any]) -> tuple[list[Threshold], list[Problem]]:
     """From the mapping `threshold` of a configuration, whose null entries ask for nothing."""
-    found: list[Threshold] = []
+    thresholds: list[Threshold] = []
     problems: list[Problem] = []
-    for path, limit in _leaves(given, ()):
+    for path, limit in _leaves(tree, ()):
         key = ".".join((KEY, *path))
         dimension, value, metric = path[0], ".".join(path[1:-1]), path[-1]
         if isinstance(limit, bool) or not isinstance(limit, int | float) or not math.isfinite(limit):
             one = "; a threshold is one number, and no sweep goes over it" if "," in str(limit) else ""
             problems.append(Problem(key, f"expected a number, got {limit!r}{one}"))
         elif len(path) == 1:
-            found.append(Threshold(metric, float(limit)))
+            thresholds.append(Threshold(metric, float(limit)))
         elif dimension not in DIMENSIONS:
             problems.append(
                 Problem(key, f"{FORMS}; no slices go by '{dimension}'{did_you_mean(dimension, DIMENSIONS)}")
@@ -104,8 +105,8 @@ def read(given: Mapping[Any, Any]) -> tuple[list[Threshold], list[Problem]]:
         elif not value:
             problems.append(Problem(key, FORMS))
         else:
-            found.append(Threshold(metric, float(limit), dimension, value))
-    return found, problems
+            thresholds.append(Threshold(metric, float(limit), dimension, value))
+    return thresholds, problems
 
 
 def _leaves(given: Mapping[Any, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -164,35 +165,35 @@ def _no_slice(threshold: Threshold, known: Collection[str]) -> str:
 # --- after a run ------------------------------------------------------------------------------------
 
 
-def held(thresholds: Sequence[Threshold], summary: Mapping[str, Any], catalogue: Catalogue) -> list[dict[str, Any]]:
+def check(thresholds: Sequence[Threshold], summary: Mapping[str, Any], catalogue: Catalogue) -> list[dict[str, Any]]:
     """Against the metrics and slices of a summary, for `thresholds` of summary.json."""
-    return [asdict(_held(threshold, summary, catalogue)) for threshold in thresholds]
+    return [asdict(_result(threshold, summary, catalogue)) for threshold in thresholds]
 
 
-def _held(threshold: Threshold, summary: Mapping[str, Any], catalogue: Catalogue) -> Result:
+def _result(threshold: Threshold, summary: Mapping[str, Any], catalogue: Catalogue) -> Result:
     direction = catalogue.direction(threshold.metric)
-    asked = (threshold.metric, threshold.dimension, threshold.value, threshold.limit, direction)
+    request = (threshold.metric, threshold.dimension, threshold.value, threshold.limit, direction)
     estimates: Mapping[str, Any] = summary.get("metrics") or {}
     if threshold.dimension:
         slices = (summary.get("slices") or {}).get(threshold.dimension) or {}
         if threshold.value not in slices:
-            return Result(*asked, "unknown", problem=f"{threshold.key}: {_no_slice(threshold, slices)}")
+            return Result(*request, "unknown", problem=f"{threshold.key}: {_no_slice(threshold, slices)}")
         estimates = slices[threshold.value]
     if direction is None:
         problem = f"{threshold.key}: nothing declares which way '{threshold.metric}' is better"
-        return Result(*asked, "unknown", problem=problem)
+        return Result(*request, "unknown", problem=problem)
     variant = catalogue.variant(threshold.metric)
     if threshold.metric not in estimates and (variant.part or variant.is_own_k):
         problem = f"{threshold.key}: the run has no metric '{threshold.metric}'"
-        return Result(*asked, "unknown", problem=f"{problem}{did_you_mean(threshold.metric, estimates)}")
-    found = estimates.get(threshold.metric) or {}
-    value = found.get("value")
+        return Result(*request, "unknown", problem=f"{problem}{did_you_mean(threshold.metric, estimates)}")
+    estimate = estimates.get(threshold.metric) or {}
+    value = estimate.get("value")
     if value is None:
-        return Result(*asked, "no_value", n=int(found.get("n") or 0))
+        return Result(*request, "no_value", n=int(estimate.get("n") or 0))
     distance = value - threshold.limit if direction == "higher" else threshold.limit - value
     status: Status = "passed" if distance >= -ROUNDING else "not_reached"
-    counts = int(found["n"]), int(found.get("n_scored", found["n"]))
-    return Result(*asked, status, value, found.get("ci_low"), found.get("ci_high"), *counts)
+    counts = int(estimate["n"]), int(estimate.get("n_scored", estimate["n"]))
+    return Result(*request, status, value, estimate.get("ci_low"), estimate.get("ci_high"), *counts)
 
 
 def exit_code(records: Sequence[Mapping[str, Any]]) -> int:

@@ -186,6 +186,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Code:
+    """A text to be shown as it is, in a language for highlighting."""
+
     text: str
     language: str = ""
     media: Media = FILES
@@ -241,6 +243,7 @@ class Matrix:
     media: Media = FILES
 
     def table(self) -> Table:
+        """The same as a table, for media without colours."""
         rows = [
             [name, *(self.none if value is None else f"{value:.3f}" for value in values)]
             for name, values in zip(self.names, self.values, strict=True)
@@ -415,4 +418,5 @@ def figures(blocks: Iterable[Block]) -> Iterator[Drawn]:
 
 
 def text_of(cell: str | Cell) -> str:
+    """The text of a cell, styled or not."""
     return cell if isinstance(cell, str) else cell.text

@@ -4,7 +4,7 @@ answered right, what is better, where questions fail, what it cost, and what to 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from runner.llm.calls import FILE as CALLS
 from runner.report import thresholds, usage
 from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
+from runner.report.case import case_brief
 from runner.report.comparison_words import Record, chance, interval, listed, signed
 from runner.report.diagnosis import withheld
 from runner.report.document import Document
@@ -49,8 +51,14 @@ def brief(run: RunFolder) -> list[RenderableType]:
         *panels_of_scores(document),
         *([panel(document.say("panel.details"), own)] if any(in_medium(own, "terminal")) else []),
         *renderables(blocks, dense=True),
-        *_next(_ways_of_run(document), document.say),
+        *next_steps(_ways_of_run(document), document.say),
     ]
+
+
+def brief_case(folder: Path) -> list[RenderableType]:
+    """Of the one case that was run."""
+    document = Document.of(open_run(folder))
+    return [*case_brief(folder), *next_steps(_ways_of_case(document), document.say)]
 
 
 def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableType]:
@@ -67,7 +75,11 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
         blocks += _failing(Document.of(open_run(folder / leader)), called(sweep, leader))
     if spent := _spent(sweep):
         blocks.append(Note(spent, media=TERMINAL))
-    return [*_asked(sweep), *renderables(blocks, dense=True), *_next(_ways_of_sweep(sweep, folder, leader), sweep.say)]
+    return [
+        *_asked(sweep),
+        *renderables(blocks, dense=True),
+        *next_steps(_ways_of_sweep(sweep, folder, leader), sweep.say),
+    ]
 
 
 def _asked(sweep: Sweep) -> Iterator[Text]:
@@ -219,6 +231,15 @@ def _ways_of_sweep(sweep: Sweep, folder: Path, leader: str | None) -> Iterator[W
     yield from _ui(opened.run)
 
 
+def _ways_of_case(document: Document) -> Iterator[Way]:
+    folder, case = document.folder.path, (document.run.get("config") or {}).get("case")
+    yield from _report(folder)
+    if asked := _asked_again(document.run):
+        yield "brief.whole_case", _command(*asked, f"case={case}", "verbose=true")
+    if (folder / CALLS).is_file():
+        yield "brief.calls", _command("calls", str(folder), str(case))
+
+
 def _report(folder: Path) -> Iterator[Way]:
     if (folder / FILE).is_file():
         yield "brief.report", str(folder / FILE)
@@ -250,8 +271,9 @@ def _command(*arguments: str) -> str:
     return shlex.join(["python", "-m", "runner", *arguments])
 
 
-def _next(ways: Iterator[Way], say: Wording) -> list[Text]:
-    """Unbroken, so that they can be copied; a file is a link where the terminal has links."""
+def next_steps(ways: Iterable[Way], say: Wording) -> list[Text]:
+    """What to do with what came of it: (key of a word, a command or a file). Unbroken, so that they can be copied; a
+    file is a link where the terminal has links."""
     rows = [(say(key), text) for key, text in ways]
     width = max((cell_len(name) for name, _ in rows), default=0)
     lines = [Text(say("panel.next"), style="bold", end="\n")] if rows else []

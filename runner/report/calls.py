@@ -31,10 +31,12 @@ def kept_calls(folder: RunFolder, cases: Sequence[str]) -> dict[str, list[dict[s
 
 
 def in_order(calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Calls by the time at which they were made."""
     return sorted(calls, key=lambda call: call["at"])
 
 
 def fact_of(calls: Sequence[Call], say: Wording) -> Fact:
+    """The calls of a case as a fact: model, tokens, time, request and reply of each."""
     items = [
         Item(name_of(call, say), lead=f"{number}.", note=f"({measured(call, say)})", text=_texts(call, say))
         for number, call in enumerate(calls, start=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,14 @@ from runner.words.wording import Wording
 COUNT = 10  # worst cases
 RANKS = 10  # documents in one line
 WIDTH = 100  # of the view of one case
+BRIEF = 300  # characters of a text in the brief view
 LINES: Media = MARKDOWN | TERMINAL
 
 Row = Mapping[str, Any]  # of per_item.jsonl
 
 
 def worst(document: Document) -> Section | None:
+    """The section of the worst cases with their facts; None for a run without any row."""
     say, rows = document.say, worst_cases(document.folder.rows(), COUNT, document.say.catalogue)
     if not rows:
         done = any(True for _ in document.folder.rows())
@@ -66,6 +69,23 @@ def case_view(folder: Path) -> RenderableType:
     return Panel(Group(*shown), title=Text(f"{row.get('id')} ({status})"), width=WIDTH)
 
 
+def case_brief(folder: Path) -> list[RenderableType]:
+    """The same case on one screen: without the texts that were retrieved, what judges left behind, and the end of what
+    is long."""
+    document = Document.of(open_run(folder))
+    row = next(document.folder.rows(), None)
+    if row is None:
+        return [Text(document.say("metrics.none"))]
+    title = Text(f"{row.get('id')} ({document.say.name('status', str(row.get('status')))})", style="bold")
+    facts = [_shortened(fact) for fact in facts_in(document, row) if fact.size not in ("context", "detail", "call")]
+    return [title, *renderables([CaseFacts(facts)])]
+
+
+def _shortened(fact: Fact) -> Fact:
+    items = [replace(item, text=shorten(item.text, BRIEF)) for item in fact.items[: fact.most or RANKS]]
+    return replace(fact, text=shorten(fact.text, BRIEF), items=items)
+
+
 def _title(row: Row, say: Wording) -> str:
     stage = lost_at(row)
     if not stage and row.get("status") == "ok":
@@ -82,6 +102,7 @@ def _output(row: Row) -> Mapping[str, Any]:
 
 
 def facts_in(document: Document, row: Row) -> list[Fact]:
+    """The facts of a case: those of every run, and those of its evaluation."""
     return facts_of(row, document.k, document.say, document.offer.case_facts)
 
 
@@ -114,9 +135,20 @@ def _question(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
 def _expected(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:
     output = _output(row)
     if output.get("query"):
-        ids = ", ".join(map(str, output.get("expected") or ())) or say("none")
+        ids = ", ".join(_placed(output, str(id), k, say) for id in output.get("expected") or ()) or say("none")
         text = ids if output.get("answerable", True) else say("worst.expected_nothing")
         yield Fact(say("worst.expected"), text)
+
+
+def _placed(output: Mapping[str, Any], id: str, k: int | None, say: Wording) -> str:
+    """An expected document, with its rank where the row has ranks."""
+    ranks = output.get("gold_ranks") or {}
+    if id not in ranks:
+        return id
+    rank = ranks[id]
+    if rank is None:
+        return say("worst.unranked", id=id, n=output.get("ranked", 0))
+    return say("worst.rank" if k is None or rank <= k else "worst.rank_below", id=id, rank=rank, k=k)
 
 
 def _known(row: Row, k: int | None, say: Wording) -> Iterator[Fact]:

@@ -99,6 +99,7 @@ class Cases:
 
 
 def cases_of(document: Document, changes: Mapping[str, str], most: int = LISTED) -> Cases:
+    """The table of cases, worst first, at most `most`; `changes` has what became of a case since the baseline."""
     columns = _Columns(_metrics(document), changes, document.say.catalogue)
     path = document.folder.path / "per_item.jsonl"
     for place, row in lines_at(path):

@@ -79,6 +79,7 @@ def write(path: Path, records: Sequence[Record], say: Wording) -> None:
 
 
 def render(records: Sequence[Record], say: Wording) -> str:
+    """compare.md of one candidate, or of several with an overview before them."""
     heads = [_overview(records, say)] if len(records) > 1 else []
     parts = [_beside(head(record, say), sections(record, say)) for record in records]
     return markdown([*heads, *parts], level=1) + "\n"
@@ -145,6 +146,7 @@ def of_page(record: Record, say: Wording) -> list[Section]:
 
 
 def head(record: Record, say: Wording) -> Section:
+    """The title of a comparison, and the warnings about it."""
     say = own(say, record)
     labels = {side: record[side]["label"] for side in SIDES}
     return Section("", say("compare.title", **labels), [Warnings(list(_notes(record, say)))])
@@ -161,6 +163,7 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
 
 
 def sections(record: Record, say: Wording) -> list[Section]:
+    """The sections of a comparison in their order, without those that have nothing to say."""
     say = own(say, record)
     found = (
         main(record, say),
@@ -230,6 +233,7 @@ def _in_a_line(record: Record, say: Wording) -> str:
 
 
 def runs(record: Record, say: Wording) -> Section | None:
+    """The two runs side by side: id, experiment, status, number of cases, commit."""
     facts = {
         "ran.run": "id", "ran.experiment": "experiment", "ran.evaluation": "evaluation_type", "ran.status": "status",
         "panel.cases": "n_cases", "ran.created": "created_at",
@@ -271,6 +275,7 @@ def _pairs(record: Record, say: Wording) -> Iterator[str]:
 
 
 def differences(record: Record, say: Wording) -> Section | None:
+    """The settings that differ, at most SETTINGS of them."""
     settings, title = record["config_difference"], say("compare.head.differs")
     if not settings:
         return section("settings", title, Note(say("compare.differs.none")))
@@ -288,6 +293,7 @@ def differences(record: Record, say: Wording) -> Section | None:
 
 
 def gate(record: Record, say: Wording) -> Section | None:
+    """What became of each rule of the gate, and of each case that must not break."""
     rules, cases = record["gate"]["rules"], record["gate"]["cases"]
     rows = [_result(rule_cells(rule, record, say), rule["status"]) for rule in rules]
     blank = [say("none")] * (len(RULE_HEADERS) - 2)
@@ -365,6 +371,7 @@ def _change(entry: Record | None, say: Wording) -> str | Cell:
 
 
 def expense(record: Record, say: Wording) -> Section | None:
+    """Latency and cost of both sides, with interval and the number of values."""
     rows = [
         [
             expense_name(entry["name"], say),
@@ -386,6 +393,7 @@ def expense(record: Record, say: Wording) -> Section | None:
 
 
 def not_comparable(record: Record, say: Wording) -> Section | None:
+    """Metrics without a comparison, grouped by the reason."""
     grouped: dict[str, list[str]] = defaultdict(list)
     for entry in record["not_comparable"]:
         why = "; ".join(reason_text(reason, say) for reason in entry["reasons"])
@@ -396,6 +404,7 @@ def not_comparable(record: Record, say: Wording) -> Section | None:
 
 
 def reading(record: Record, say: Wording) -> Section | None:
+    """How to read differences, p-values, verdicts and the smallest detectable difference."""
     values = {"margin": plain(record["margin"]), "alpha": plain(record["alpha"]), "family": record["family"]}
     lines = [say(f"compare.read.{name}", **values) for name in ("difference", "p", "verdict", "mde")]
     return section("reading", say("compare.head.reading"), Points(lines), folded=True)

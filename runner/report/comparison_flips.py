@@ -19,6 +19,7 @@ SIDES = ("baseline", "candidate")
 
 
 def flips(record: Record, say: Wording) -> Section | None:
+    """The cases that were lost or won, or why none can be named."""
     found, title = record["flips"], say("compare.head.flips")
     if found["by"] is None:
         return section("flips", title, Note(say("compare.flips.none"), media=MARKDOWN))
@@ -88,6 +89,7 @@ def _more(rest: list[Record], most: int, say: Wording) -> str:
 
 
 def name_of(flip: Record, say: Wording) -> str:
+    """Id and weight of a flip; `~` before one that the noise of the judge may explain."""
     name = say("compare.flip", id=flip["id"], weight=f"{flip['weight']:.2f}")
     return f"~ {name}" if flip["judge_noise"] else name
 

@@ -51,6 +51,7 @@ class Column:
 
 
 def main(record: Record, say: Wording) -> Section | None:
+    """The table of main metrics with their verdicts."""
     entries, title = of_role(record, "main"), say("compare.head.main")
     if not entries:
         return section("main", title, Note(nothing(record, say)))
@@ -67,6 +68,7 @@ def secondary(record: Record, role: str, name: str, say: Wording) -> Section | N
 
 
 def table(entries: Sequence[Record], record: Record, say: Wording) -> Table:
+    """One row an entry; all intervals are drawn on one scale."""
     widest = max([1.5 * record["margin"], *(reach(entry, say) for entry in entries if _span(entry, say))], default=1.0)
     headers = [_header(column.name, say) for column in COLUMNS]
     rows = [[column.cell(Row(entry, record, say, widest)) for column in COLUMNS] for entry in entries]
@@ -125,6 +127,7 @@ def _difference(row: Row) -> Cell:
 
 
 def drawn(entry: Record, widest: float, margin: float) -> Difference | None:
+    """The interval of a difference as a picture; None where there is no difference."""
     if entry["difference"] is None:
         return None
     ends = entry["ci_low"], entry["ci_high"]
@@ -192,6 +195,7 @@ def _notes(entries: Sequence[Record], record: Record, say: Wording) -> Iterator[
 
 
 def yes_no(record: Record, say: Wording) -> Section | None:
+    """Metrics of two values: how many cases only one side has, and McNemar's p."""
     rows = [
         [
             label(entry, record, say),

@@ -45,12 +45,14 @@ def signed(value: float | None, say: Wording, digits: int = 4) -> Markdown:
 
 
 def interval(entry: Record, say: Wording, digits: int = 4) -> Markdown:
+    """A confidence interval with signs, or the word for none."""
     if entry["ci_low"] is None:
         return Markdown(say("none"))
     return Markdown(f"[{signed(entry['ci_low'], say, digits)}, {signed(entry['ci_high'], say, digits)}]")
 
 
 def chance(p: float | None, say: Wording) -> Markdown:
+    """A p-value to three digits, or the word for none."""
     if p is None:
         return Markdown(say("none"))
     return Markdown("< 0.001" if p < 0.001 else f"{p:.3f}")
@@ -90,6 +92,7 @@ def metrics_of(record: Record) -> list[Record]:
 
 
 def of_role(record: Record, role: str) -> list[Record]:
+    """The entries of a role (`main`, `other`, `leg`), in their order."""
     return [entry for entry in metrics_of(record) if entry["role"] == role]
 
 
@@ -104,10 +107,12 @@ def differs(entry: Record) -> bool:
 
 
 def plain(value: float) -> str:
+    """A number without trailing zeros."""
     return f"{value:g}"
 
 
 def listed(items: Sequence[str], say: Wording, most: int = NAMED) -> str:
+    """At most `most` items, and how many more there are."""
     shown = ", ".join(items[:most])
     return say("compare.and_more", items=shown, count=len(items) - most) if len(items) > most else shown
 
@@ -245,6 +250,7 @@ def _grave(reasons: Iterable[Record]) -> list[Record]:
 
 
 def reason_text(reason: Record, say: Wording) -> str:
+    """Why a metric is not compared, in words."""
     kind, names = reason["kind"], reason["names"]
     if kind == "identity":
         words = dict.fromkeys(say.name("identity", name.partition(".")[0]) for name in names)

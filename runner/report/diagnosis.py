@@ -39,15 +39,18 @@ class Diagnosis:
 
     @property
     def pattern(self) -> str:
+        """The name of the pattern of faithfulness and relevancy."""
         return PATTERNS[self.is_high(self.faithfulness), self.is_high(self.relevancy)]
 
     @property
     def cross(self) -> str | None:
+        """The field of retrieval against generation; None where recall is not known."""
         if self.recall is None:
             return None
         return cross_name(self.is_high(self.recall), self.pattern == "ideal")
 
     def is_high(self, value: float) -> bool:
+        """Whether a value lies above the threshold; rounded, so that .7 is not above .7."""
         return round(value, 9) > self.high
 
 
@@ -63,6 +66,7 @@ def diagnose(summary: Mapping[str, Any], high: float) -> Diagnosis | None:
 
 
 def cross_name(retrieval_high: bool, generation_high: bool) -> str:
+    """The name of a field of the table of retrieval against generation."""
     return f"retrieval_{_level(retrieval_high)}_generation_{_level(generation_high)}"
 
 

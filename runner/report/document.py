@@ -37,6 +37,7 @@ class Document:
 
     @property
     def summary(self) -> Mapping[str, Any]:
+        """summary.json; empty for a run without results."""
         return self.folder.summary
 
     @property
@@ -45,10 +46,12 @@ class Document:
 
     @property
     def counts(self) -> Mapping[str, Any]:
+        """The block `counts` of the summary."""
         return self.summary.get("counts") or {}
 
     @property
     def cases(self) -> Mapping[str, int]:
+        """How many cases are ok, failed, pending and unscored."""
         return case_counts(self.summary)
 
     @property
@@ -64,6 +67,7 @@ class Document:
 
 
 def k_of(summary: Mapping[str, Any], run: Mapping[str, Any]) -> int | None:
+    """The cutoff k of a run; None where none of its metrics has one."""
     metrics = summary.get("metrics")
     if metrics and not any(name.endswith("_at_k") for name in metrics):
         return None

@@ -34,6 +34,7 @@ def figure_of(panels: int, height: float = 3.6, **options: Any) -> tuple[Figure,
 
 
 def line(axes: Axes, x: Sequence[Any], values: Sequence[Value], label: str, style: str = "-") -> None:
+    """A line with error bars through the points that have a value; nothing where none has."""
     known = [(place, value) for place, value in zip(x, values, strict=True) if value.value is not None]
     if known:
         low, high = distances([value for _, value in known])
@@ -52,12 +53,14 @@ def distances(values: Iterable[Value]) -> tuple[list[float], list[float]]:
 
 
 def finish(axes: Axes) -> None:
+    """Axis 0 to 1.02, grid and legend."""
     axes.set_ylim(0, 1.02)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
 
 
 def save(figures: Mapping[str, Draw], target: Path) -> list[Path]:
+    """Write each figure that there is to NAME.png, and return the paths."""
     from matplotlib import rc_context
 
     target.mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,8 @@ CORNERS = {
 
 @dataclass(frozen=True, slots=True)
 class Span:
+    """An interval on a scale, in pixels from its left end."""
+
     width: int
     low: float
     middle: float
@@ -30,6 +32,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Signed(Span):
+    """An interval of a difference: zero and the practical margin on the same scale."""
+
     zero: float
     band_low: float
     band_high: float
@@ -37,6 +41,8 @@ class Signed(Span):
 
 @dataclass(frozen=True, slots=True)
 class Tick:
+    """A label of an axis and where it stands, in pixels."""
+
     text: str
     x: float = 0.0
     y: float = 0.0
@@ -44,6 +50,8 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Point:
+    """A point of a line in pixels, with the ends of its interval where it has one."""
+
     x: float
     y: float
     low: float | None
@@ -60,6 +68,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
+    """A chart in pixels: axes with their ticks, and lines."""
+
     width: int
     height: int
     left: float
@@ -79,6 +89,8 @@ def span_of(value: Value, width: int = BAR) -> Span | None:
 
 
 def ends_of(difference: Difference) -> Signed:
+    """A difference in pixels; its scale reaches from -widest to +widest."""
+
     def x(value: float) -> float:
         return _x((value / difference.widest + 1) / 2, SIGNED)
 
@@ -105,6 +117,7 @@ def plotted(chart: Chart, width: int = WIDE) -> Plot:
 
 
 def corners(number: int, x: float, y: float) -> str:
+    """The corners of the mark of line `number` around a point, as SVG writes them."""
     scale = MARK * (0.9 if number == 1 else 1)
     return " ".join(f"{x + dx * scale:.1f},{y + dy * scale:.1f}" for dx, dy in CORNERS[number])
 

@@ -59,6 +59,7 @@ def drawings_of(blocks: Iterable[Block]) -> dict[str, Draw]:
 
 
 def drawn(blocks: Sequence[Drawn]) -> Figure:
+    """Blocks that share a figure, side by side."""
     first, charts = blocks[0], [block for block in blocks if isinstance(block, Chart)]
     if isinstance(first, Matrix):
         return _matrix(first)

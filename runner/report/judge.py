@@ -17,10 +17,12 @@ MAX_ITEMS = 20
 
 
 def judge(document: Document) -> Section | None:
+    """The section on the health of the judge; None where nothing was judged."""
     return judge_of(document.summary, document.say)
 
 
 def judge_of(summary: Mapping[str, Any], say: Wording) -> Section | None:
+    """The same, from a summary or the result of a calibration."""
     return section(
         "judge",
         say("head.judge"),

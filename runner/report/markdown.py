@@ -146,6 +146,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def bold(text: str) -> Markdown:
+    """A text in bold, escaped."""
     return Markdown(f"**{escape(text)}**")
 
 
@@ -156,10 +157,12 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence
 
 
 def quote(paragraphs: Iterable[str]) -> str:
+    """Paragraphs as one block quote, escaped."""
     return "\n>\n".join(f"> {escape(text)}" for text in paragraphs)
 
 
 def numbered(items: Iterable[str]) -> str:
+    """A numbered list, escaped."""
     return "\n".join(f"{number}. {escape(item)}" for number, item in enumerate(items, start=1))
 
 

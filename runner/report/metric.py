@@ -31,10 +31,12 @@ class Value:
 
     @property
     def partly_scored(self) -> bool:
+        """Whether some cases have no score."""
         return self.n_scored < self.n
 
 
 def value_of(metrics: Mapping[str, Any], name: str) -> Value:
+    """A metric of summary.json: value, n and interval; without a value where the run does not have it."""
     entry = metrics.get(name) or {}
     n = int(entry.get("n") or 0)
     return Value(
@@ -73,6 +75,7 @@ def _row(variant: Variant) -> tuple[int, bool, int, bool, str]:
 
 
 def group_of(variant: Variant) -> Group:
+    """The group in which a metric is shown; `own` for one that nobody declared."""
     return "own" if variant.metric is None else variant.metric.group
 
 
@@ -94,6 +97,7 @@ def legs(metrics: Mapping[str, Any]) -> list[str]:
 
 
 def cutoffs(metrics: Mapping[str, Any]) -> list[int]:
+    """The cutoffs of the ranking metrics, ascending."""
     return sorted({cutoff for name in metrics if "/" not in name and (cutoff := cutoff_of(name)) is not None})
 
 
@@ -188,10 +192,12 @@ def slices(summary: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def four(value: float | None, say: Wording) -> str:
+    """A value to four digits, or the word for none."""
     return say("none") if value is None else f"{value:.4f}"
 
 
 def interval(low: float | None, high: float | None, digits: int = 4) -> str:
+    """An interval in brackets; empty where there is none."""
     return "" if low is None or high is None else f"[{low:.{digits}f}, {high:.{digits}f}]"
 
 

@@ -18,6 +18,7 @@ MAX_BARS, BARS = 30, 4  # tags and metrics of a figure
 
 
 def metrics(document: Document) -> Section:
+    """The section of a run's metrics, with notes on values that need one."""
     say = document.say
     names = metric.of_groups(document.metrics, say, *GROUPS)
     values = metric.values(document.metrics, names)
@@ -175,6 +176,7 @@ def _cell(document: Document, name: str) -> str:
 
 
 def slices(document: Document) -> Section | None:
+    """The section of metrics by slice, with a chart of tags; None without slices."""
     say = document.say
     tables = [
         block for dimension, groups in metric.slices(document.summary) for block in _slice(document, dimension, groups)

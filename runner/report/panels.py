@@ -103,6 +103,7 @@ def ending(document: Document) -> list[tuple[str, str]]:
 
 
 def data_problems(document: Document) -> list[tuple[str, str]]:
+    """The line that counts problems of the data; none where there are none."""
     say, problems = document.say, document.summary.get("data_problems") or {}
     return [(say("panel.data_problems"), say("data_problems.line", **problems))] if any(problems.values()) else []
 
@@ -128,6 +129,7 @@ def _next(document: Document) -> list[tuple[str, str]]:
 
 
 def cost(document: Document) -> list[tuple[str, str]]:
+    """The lines on models, cost, savings by the cache, and requests without a reply."""
     say, run, uses = document.say, document.run, usage.uses(document.summary)
     rows = [(say("ran.models"), models_line(run, say))] if usage.models(run) else []
     if uses:

@@ -43,6 +43,7 @@ STAGES = (
 
 
 def head(document: Document) -> Section:
+    """The title of a run, its warnings and main facts; settings and command folded."""
     say, run = document.say, document.run
     headers = (say("head.property"), say("head.value"))
     ran = section(
@@ -60,6 +61,7 @@ def head(document: Document) -> Section:
 
 
 def command(document: Document) -> str:
+    """The command that makes the run again."""
     run = document.run
     return command_of(list(map(str, run.get("overrides") or ())), run.get("frozen"), run.get("config_folders") or ())
 
@@ -88,6 +90,7 @@ def notes(document: Document) -> Iterator[Note]:
 
 
 def facts(document: Document) -> list[tuple[str, str]]:
+    """Label and value of what the run was: ids, choices, models, counts, commit."""
     say, run, choices = document.say, document.run, document.run.get("choices") or {}
     k, (data, parts) = document.k, identities(run)
     values = {
@@ -131,6 +134,7 @@ def _chosen(choices: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 
 def cases_line(summary: Mapping[str, Any], say: Wording) -> str:
+    """The counts of cases by what became of them, as a sentence."""
     counts = case_counts(summary)
     line = say("cases.line_pending" if counts["pending"] else "cases.line", **counts)
     return say("cases.line_unscored", line=line, unscored=counts["unscored"]) if counts.get("unscored") else line
@@ -249,6 +253,7 @@ def _answerability_rows(counts: Mapping[str, int], say: Wording) -> list[list[st
 
 
 def latency(document: Document) -> Section | None:
+    """p50 and p95 of each stage in milliseconds."""
     say = document.say
     rows = [
         [
@@ -310,6 +315,7 @@ def _latency_note(document: Document, stage: str, entry: Mapping[str, Any]) -> s
 
 
 def index(document: Document) -> Section | None:
+    """The facts of the index."""
     say = document.say
     pairs = Facts(index_facts(document), (say("head.property"), say("head.value")))
     return section("index", say("head.index"), pairs)

@@ -63,6 +63,7 @@ def render(document: Document) -> str:
 
 
 def replace_text(path: Path, text: str) -> None:
+    """Write a text file that appears whole or not at all."""
     with replacing(path) as scratch:
         scratch.write_text(text, encoding="utf-8")
 

@@ -45,6 +45,7 @@ class Cell:
 
     @property
     def uses(self) -> list[Use]:
+        """What its models were used for."""
         return uses(self.summary)
 
     def record(self) -> dict[str, Any]:
@@ -119,6 +120,7 @@ class Sweep:
 
     @property
     def baselines(self) -> list[str]:
+        """The components that work by simple rules, of all cells."""
         return sorted({name for cell in self.cells for name in cell.record()["baselines"]})
 
     @property

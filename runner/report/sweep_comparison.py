@@ -46,6 +46,7 @@ def has_others(sweep: Sweep) -> bool:
 
 
 def label(sweep: Sweep, name: str) -> str:
+    """The label of a metric in a sweep."""
     return metric.label(name, sweep.k, sweep.say)
 
 
@@ -55,6 +56,7 @@ def compared(sweep: Sweep) -> list[Record]:
 
 
 def in_order(sweep: Sweep, entries: Iterable[Record]) -> list[Record]:
+    """Entries of metrics, the most important first."""
     return sorted(entries, key=lambda entry: sweep.say.catalogue.variant(entry["name"]).priority)
 
 
@@ -140,6 +142,7 @@ def near_best(sweep: Sweep) -> str:
 
 
 def front_lines(sweep: Sweep) -> list[str]:
+    """Which runs no other run beats in every respect, and which are beaten by whom."""
     say, pareto = sweep.say, _pareto(sweep)
     if pareto is None:
         return []
@@ -289,6 +292,7 @@ def _difference(sweep: Sweep, entry: Record, folder: str) -> Cell:
 
 
 def front(sweep: Sweep) -> Section | None:
+    """The Pareto front as a table; None where fewer than two runs can be compared."""
     say, pareto = sweep.say, _pareto(sweep)
     if pareto is None or not has_others(sweep):
         return None

@@ -17,6 +17,7 @@ COLUMNS = (
 
 
 def has_cost(sweep: Sweep) -> bool:
+    """Whether any run of the sweep asked a model."""
     return any(spent.requests for cell in sweep.runs for spent in cell.spent) or bool(_unanswered(sweep))
 
 

@@ -78,6 +78,7 @@ def of_evaluations(sweep: Sweep) -> Iterator[Section]:
 
 
 def head(sweep: Sweep) -> Section:
+    """The title of a sweep: its parameters and their values, how many runs are completed, warnings."""
     say, done = sweep.say, sum(cell.status == "completed" for cell in sweep.cells)
     completed = say("sweep.cells", done=done, total=len(sweep.cells))
     facts = {
@@ -200,6 +201,7 @@ def _headlines(cells: Sequence[Mapping[str, Any]], sweep: Sweep) -> list[str]:
 
 
 def failures(sweep: Sweep) -> Section | None:
+    """The runs that did not complete, with their error."""
     say = sweep.say
     rows = [
         [run.folder, " ".join(run.overrides), say.name("status", run.status), run.error_message or ""]

@@ -45,6 +45,7 @@ def _mark(record: Record) -> Mark:
 
 
 def records_of(document: Document) -> Sequence[Record]:
+    """What became of each threshold of a run; empty without thresholds."""
     return document.summary.get(RECORDS) or ()
 
 
@@ -76,6 +77,7 @@ def name_of(record: Record, document: Document) -> str:
 
 
 def asked(record: Record, say: Wording) -> str:
+    """The limit of a threshold, with its direction."""
     return say(f"threshold.{record['direction'] or 'higher'}", limit=f"{record['limit']:g}")
 
 

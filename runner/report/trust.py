@@ -25,6 +25,7 @@ class Rate:
 
     @property
     def share(self) -> float:
+        """k of n, 0..1; 0 for none."""
         return self.k / self.n if self.n else 0.0
 
     def __str__(self) -> str:
@@ -48,6 +49,7 @@ class Health:
 
     @property
     def rates(self) -> tuple[Rate, ...]:
+        """In the order in which reports show them."""
         return self.false_accept, self.false_reject, self.injection, self.failed
 
 
@@ -72,17 +74,20 @@ class Agreement:
     margin: float | None
 
     def name(self, say: Wording) -> str:
+        """The rubric, and the judge where it is one of several."""
         rubric = metric.rubric(self.rubric, say)
         return rubric if self.judge is None else say("votes.of_judge", rubric=rubric, judge=self.judge)
 
     @property
     def grade(self) -> str | None:
+        """`reliable`, `tentative` or `unreliable`, by Krippendorff's alpha; None without one."""
         if self.alpha is None:
             return None
         return "reliable" if self.alpha >= RELIABLE else "tentative" if self.alpha >= TENTATIVE else "unreliable"
 
 
 def healths(summary: Mapping[str, Any]) -> list[Health]:
+    """The health of the judge for each rubric that was checked."""
     found = (summary.get("facts") or {}).get("judge_health") or {}
     return [_health(rubric, entry) for rubric, entry in found.items()]
 

@@ -25,6 +25,7 @@ class Spent:
 
     @property
     def tokens(self) -> int:
+        """Input and output together."""
         return self.input_tokens + self.output_tokens
 
 
@@ -64,6 +65,7 @@ def of_a_case(summary: Mapping[str, Any], roles: Collection[str] | None = None) 
 
 
 def total(parts: Iterable[Spent]) -> Spent:
+    """The sum of what was spent."""
     found = list(parts)
     return Spent(
         requests=sum(part.requests for part in found),
@@ -82,6 +84,7 @@ def models(run: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def in_order(roles: Iterable[str]) -> list[str]:
+    """Roles in the order of ROLES, unknown ones after them by name."""
     return sorted(roles, key=lambda role: (ROLES.index(role) if role in ROLES else len(ROLES), role))
 
 

@@ -37,6 +37,7 @@ def scores(row: Mapping[str, Any], catalogue: Catalogue) -> dict[str, float | No
 
 
 def merit(row: Mapping[str, Any], catalogue: Catalogue) -> tuple[bool, float, bool, int, str]:
+    """The order of the worst cases: failing ones first, then low means, cases with an error, and a hash of the id."""
     failing = row.get("status") != "ok" or lost_at(row) is not None
     case_id = str(row.get("id"))
     return (

@@ -53,6 +53,7 @@ class AnswerModel:
     cut: float
 
     def log_odds(self, cover: float) -> float:
+        """For a share of the question that the best chunk covers, 0..1."""
         return self.constant + self.slope * cover
 
     def score(self, cover: float) -> float:
@@ -84,6 +85,7 @@ class Terms:
         self._n_passages, self._hashes, self._counts = n_passages, hashes, counts
 
     def weights(self, terms: Sequence[str]) -> list[float]:
+        """Inverse document frequency of each term; 1 for all in an empty corpus."""
         if not len(self._hashes):
             return [1.0] * len(terms)
         hashes = np.array([_hash(term) for term in terms], dtype=np.uint32)

@@ -34,6 +34,7 @@ class Named:
 
     @property
     def is_ranked(self) -> bool:
+        """Whether the contexts could be told by id or text, so that they are a ranking."""
         return self.by in ("ids", "texts")
 
 
@@ -46,6 +47,8 @@ class _Place:
 
 
 class Naming:
+    """Finds the documents of a corpus that the contexts of a running system come from."""
+
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
 

@@ -45,17 +45,21 @@ class RankingFiles:
         self._strings: dict[int, str] = {}
 
     def latency_ms(self, place: int) -> float | None:
+        """Milliseconds of the query at a place; None where it was not timed."""
         latency = float(self._latency_ms[place])
         return None if np.isnan(latency) else latency
 
     def latencies_ms(self) -> list[float]:
+        """Milliseconds of all queries that were timed."""
         return [float(latency) for latency in self._latency_ms[~np.isnan(self._latency_ms)]]
 
     def cost(self, place: int) -> dict[str, RoleCost]:
+        """By role, what the query at a place cost when it was ranked."""
         told = b"" if self._costs is None else self._costs[place]
         return {role: RoleCost(*numbers) for role, numbers in json.loads(told).items()} if told else {}
 
     def ranking(self, place: int) -> Ranking:
+        """The ranking of the query at a place, with its legs and trajectory."""
         legs = {name: self._part(number, place, {}) for number, name in enumerate(self.legs, start=1)}
         return replace(self._part(0, place, legs), trajectory=self._trajectory(place))
 
@@ -105,6 +109,7 @@ class RankingWriter:
     def add(
         self, place: int, ranking: Ranking, latency_ms: float | None, cost: Mapping[str, RoleCost] | None = None
     ) -> None:
+        """Store what the query at a place got."""
         if latency_ms is not None:
             self._latency_ms[place] = latency_ms
         self._whole.add(place, self._hits(ranking))

@@ -294,15 +294,18 @@ class Retrieval:
         declined: bool | None = None,
         right: bool | None = None,
     ) -> str:
+        """The stage at which a question failed (runner.metrics.diagnosis); `declined` and `right` tell of its
+        answer."""
         if declined is None and found.message is not None:
             declined = True
         gold = {id for id, grade in query.relevance.items() if grade > 0}
+        known = self.corpus.document_by_id
         is_open = not gold or not found.is_known  # nobody can tell whether retrieval lost it
         if is_open and query.answerable:
             return _unexplained(declined, right)
         return diagnosis.lost_at(
             answerable=query.answerable,
-            gold_in_corpus=is_open or not self.corpus.documents or not gold.isdisjoint(self.corpus.document_by_id),
+            gold_in_corpus=is_open or not self.corpus.documents or any(id in known for id in gold),
             gold_rank=1 if is_open else self._gold_rank(found, gold, is_answered=declined is not None),
             k=self.k,
             refused=self.gives_up(found) if declined is None and not query.answerable else declined,
@@ -388,9 +391,9 @@ def overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
 
 
 def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[str, Any]:
-    """What the row of a case keeps of retrieval: the question with the turns before it, its gold documents, the best
-    max(k, 10) hits, what an agent did to find them, and where gold chunks stand that are labelled by id, so that they
-    can be found again in a corpus cut otherwise."""
+    """What the row of a case keeps of retrieval: the question with the turns before it, its gold documents with their
+    ranks, the best max(k, 10) hits, what an agent did to find them, and where gold chunks stand that are labelled by
+    id, so that they can be found again in a corpus cut otherwise."""
     history = [{"role": turn.role, "text": turn.text} for turn in query.history]
     trajectory = found.ranking.trajectory
     return {
@@ -400,6 +403,7 @@ def record_of(query: Query, found: Retrieved, corpus: Corpus, k: int) -> dict[st
         "answerable": query.answerable,
         "expected": list(query.relevance),
         "gold": gold_digest(query),
+        **_gold_ranks(query, found),
         **({"answer_score": found.answer_score} if trajectory is None else {}),
         "retrieved": _hits(found, corpus, max(k, 10)),
         **({} if trajectory is None else {"trajectory": trajectory_record(trajectory)}),
@@ -423,6 +427,16 @@ def _chunk_gold(query: Query, found: Retrieved, corpus: Corpus) -> dict[str, Any
         "spans": list(by_span),
         "chunks": {id: [*place, ranks.get(id)] for id, place in places.items()},
     }
+
+
+def _gold_ranks(query: Query, found: Retrieved) -> dict[str, Any]:
+    """`gold_ranks`: where each gold document stands in the ranking, as far as that goes, null beyond it; `ranked`: how
+    many documents it has. Nothing where it is not known what was found."""
+    gold = [id for id, grade in query.relevance.items() if grade > 0]
+    if not gold or not found.is_known:
+        return {}
+    ranks = {id: rank for rank, id in enumerate(found.documents.ids, start=1)}
+    return {"gold_ranks": {id: ranks.get(id) for id in gold}, "ranked": len(ranks)}
 
 
 def _hits(found: Retrieved, corpus: Corpus, depth: int) -> list[dict[str, Any]]:

@@ -162,7 +162,7 @@ def conclude(job: Job, outcome: Outcome, run: RunFolder) -> Outcome:
 def thresholds_in(job: Job, summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, Any]:
     """For summary.json: what the run was to reach; nothing where nothing was asked for, or of a reference."""
     wanted = [] if _is_reference(job) else thresholds_of(job.cfg)[0]
-    return {thresholds.RECORDS: thresholds.held(wanted, summary, catalogue)} if wanted else {}
+    return {thresholds.RECORDS: thresholds.check(wanted, summary, catalogue)} if wanted else {}
 
 
 def _is_reference(job: Job) -> bool:

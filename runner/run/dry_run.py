@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from runner.config.components import build
@@ -12,7 +13,19 @@ from runner.run.comparing import look_up
 from runner.run.preflight import preflight
 from runner.run.run import selected
 from runner.system import terminal
-from runner.words.wording import LANGUAGES
+from runner.words.wording import LANGUAGES, Wording
+
+SHOWN = 10  # problems of one file; verbose=true shows all
+
+
+def problem_lines(problems: Sequence[tuple[str, str]], say: Wording, *, verbose: bool) -> list[str]:
+    """The first problems (severity, what is wrong), errors before warnings, and how many more there are."""
+    ordered = problems if verbose else sorted(problems, key=lambda problem: problem[0] != "error")
+    shown, left = (ordered, ()) if verbose else (ordered[:SHOWN], ordered[SHOWN:])
+    lines = [f"{say.name('severity', severity)}: {text}" for severity, text in shown]
+    if left:
+        lines.append(say("dry_run.more", n=len(left)))
+    return lines
 
 
 def dry_run(plan: Plan, *, demands_gold: bool = False) -> int:
@@ -26,7 +39,8 @@ def dry_run(plan: Plan, *, demands_gold: bool = False) -> int:
         options = options_of(cell.cfg)
         case_set: CaseSet[Any] = build(cell.cfg.evaluation).root.load()
         chosen = selected(case_set.cases, options)
-        lines = [f"{problem.severity}: {problem}" for problem in case_set.problems]
+        problems = [(problem.severity, str(problem)) for problem in case_set.problems]
+        lines = problem_lines(problems, say, verbose=options.verbose)
         lines.append(say("dry_run.cases", experiment=cell.experiment, n=len(chosen), total=len(case_set.cases)))
         is_unsound = any(
             problem.severity == "error" or (demands_gold and is_of_gold(problem)) for problem in case_set.problems

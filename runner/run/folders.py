@@ -86,6 +86,7 @@ def _suffix(plan: Plan) -> str:
 
 
 def is_locked(folder: Path) -> bool:
+    """Whether another process holds the lock of a run folder; also where the lock cannot be opened."""
     try:
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError:
@@ -110,6 +111,7 @@ def _check_is_ours(folder: Path, plan: Plan) -> None:
 
 
 def check_cache(folder: Path) -> None:
+    """Raises InputError for a cache folder that cannot be made or written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

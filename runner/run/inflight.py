@@ -29,6 +29,7 @@ class Flight:
     ended: float = field(default_factory=time.perf_counter)
 
     def place(self) -> Place:
+        """A place for one more worker."""
         self.places.append(Place())
         return self.places[-1]
 

@@ -35,6 +35,7 @@ class Outcome:
     unfinished: int = 0
 
     def write(self, folder: Path) -> None:
+        """Write it beside the rows."""
         write_json(folder / OUTCOME, asdict(self))
 
     @classmethod
@@ -61,6 +62,7 @@ class Job:
 
     @property
     def experiment(self) -> str:
+        """The name of the experiment."""
         return experiment_name(self.choices, self.cfg)
 
     @property
@@ -70,6 +72,7 @@ class Job:
 
     @property
     def title(self) -> str:
+        """What the progress line calls the run."""
         title = f"{self.label}{self.experiment}"
         if self.wave.sums_up:
             return title

@@ -16,6 +16,7 @@ from runner.words.wording import Wording, wording
 
 
 def plan_view(planned: Planned, language: str) -> list[RenderableType]:
+    """What `plan` shows: requests, tokens and cost of the command, then of a month of use."""
     return [*_asked_view(planned, language), *_projected(planned, language)]
 
 

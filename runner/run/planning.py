@@ -58,6 +58,7 @@ class Planned:
 
     @property
     def total(self) -> Expected:
+        """Requests and cost of all cells."""
         total = Expected()
         for cell in self.cells:
             for expected in cell.expected.values():
@@ -66,6 +67,7 @@ class Planned:
 
     @property
     def seconds(self) -> float:
+        """A guess at how long the requests take: SECONDS each, `concurrency` at a time."""
         return self.total.live * SECONDS / self.concurrency
 
     @property
@@ -129,6 +131,7 @@ def _plan(cell: Cell, number: int, scratches: Mapping[Path, Scratch]) -> CellPla
 
 
 async def rehearse(evaluation: Any, models: Models, cases: Sequence[Case], workspace: Workspace) -> str | None:
+    """Serve cases without paying, so that requests are counted. Returns why the run would stop, or None."""
     async with models.opened(), opened_with(evaluation):
         try:
             await evaluation.prepare(cases, workspace)

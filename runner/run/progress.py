@@ -17,6 +17,8 @@ Spent = Callable[[], str]  # tokens and cost so far in words, empty when there i
 
 
 class Progress(Protocol):
+    """Shows how many cases are done. A case moves it on once, whatever becomes of it."""
+
     def advance(self, *, failed: bool, unscored: bool = False) -> None:
         """`unscored`: a case that ended well and lacks a score, because a judge gave none."""
 
@@ -59,6 +61,8 @@ def _unscored(count: int, say: Wording) -> str:
 
 
 class Bar:
+    """Progress as a line of the terminal that is drawn anew in place."""
+
     def __init__(self, bar: Any, task: Any, spent: Spent, say: Wording) -> None:
         self.bar, self.task, self.spent, self.say = bar, task, spent, say
         self.failed = self.unscored = 0
@@ -93,6 +97,7 @@ def waiting(label: str, say: Wording) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def progress(total: int, label: str, spent: Spent, say: Wording) -> Iterator[Progress]:
+    """A bar in a terminal, plain lines elsewhere; `total` is the number of pending cases."""
     if total == 0 or not sys.stderr.isatty():
         yield Plain(total, label, spent, say)
         return

@@ -26,6 +26,7 @@ class Scratch:
         self.made_up: set[Path] = set()
 
     def workspace(self, real: Store) -> RehearsalWorkspace:
+        """The workspace of a rehearsal; it reads what the real one has stored."""
         return RehearsalWorkspace(real, self)
 
     def hand_over(self) -> None:

@@ -43,6 +43,7 @@ class Finished:
 def summary_of(
     job: Job, head: Mapping[str, Any], options: RunOptions, built: Built, finished: Finished, journal: Journal
 ) -> dict[str, Any]:
+    """summary.json of a run, from the rows of its journal."""
     ids = finished.ids
     numbers = aggregate(journal.rows(ids), declared_in(head), seed=options.seed, total=len(ids))
     idle = {f"{key}.{name}" for key, part in built.parts.items() for name in offered(part, "idle")}

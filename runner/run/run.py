@@ -304,7 +304,7 @@ def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> No
         report.write(job.folder)
     run = RunFolder(job.folder, head, summary)
     if job.cfg.case is not None:
-        terminal.show(report.case_view(job.folder))
+        terminal.show(*([report.case_view(job.folder)] if job.cfg.verbose else report.brief_case(job.folder)))
     if job.cfg.verbose:
         terminal.show(*report.panels(run))
     elif job.sweep_id is None and job.cfg.case is None:

@@ -31,6 +31,7 @@ from runner.system.spool import Part
 from runner.system.store import Store, fingerprint
 from runner.words.wording import Wording
 
+PROGRESS = ".progress.json"  # of how many cases, for those who look on: how far it is, the journal says
 PREPARATION = ".preparation.json"  # what preparing told when it was first done for the rows of the journal
 
 
@@ -64,6 +65,7 @@ class Service:
 
     @property
     def n_done(self) -> int:
+        """How many of the cases have a row."""
         return sum(id in self.journal for id in self.ids)
 
 
@@ -71,6 +73,7 @@ def serve(service: Service) -> tuple[Preparation, Stop | None]:
     """Raises what preparing raises; a StopRunError or InputError of it only where no case was done before."""
     job, kept = service.job, kept_preparation(service.job.folder)
     n_done = service.n_done
+    write_json(job.folder / PROGRESS, {"total": len(service.cases), "done": n_done})
     if n_done and job.before is None:
         done = {"label": job.label, "done": n_done, "total": len(service.cases)}
         terminal.note(job.say("progress.resuming", **done))
@@ -92,6 +95,7 @@ def kept_preparation(folder: Path) -> Preparation | None:
 
 
 def keep_preparation(preparation: Preparation, folder: Path) -> None:
+    """Keep facts and timing of a preparation, sealed, for a pass that resumes the run."""
     told = json.loads(json.dumps({"facts": preparation.facts, "timing": preparation.timing}))
     write_json(folder / PREPARATION, {"told": told, "seal": fingerprint(told)})
 
@@ -131,6 +135,7 @@ async def _serve(service: Service, kept: Preparation | None) -> tuple[Preparatio
 
 
 def opened_with(evaluation: object) -> AbstractAsyncContextManager[None]:
+    """The context in which an evaluation works; an empty one where it needs none."""
     return evaluation.opened() if isinstance(evaluation, Opened) else nullcontext()
 
 

@@ -47,7 +47,8 @@ def launched(plan: Plan) -> tuple[Path, int]:
         ledger.begin_again(folder, plan.cells[0].cfg.budget)
         _prepare(plan, folder)
         baseline.leave(folder)
-        _prepare_tracking(plan.cells[0].cfg)
+        if any(cell.cfg.case is None for cell in plan.runs):  # one case alone is not tracked
+            _prepare_tracking(plan.cells[0].cfg)
         return folder, _gather(plan, folder, serve(plan, folder))
 
 

@@ -33,6 +33,7 @@ class Wave:
 
     @property
     def is_closing(self) -> bool:
+        """Whether it only closes a sweep that ended early."""
         return self.reason is not None
 
     @property
@@ -63,9 +64,11 @@ def waves_of(cells: Sequence[Cell], sweep: Path) -> Sequence[Wave]:
 
 
 def current(sweep: Path) -> Wave:
+    """The wave that a sweep is in; the first one where none was begun."""
     found = read_state(sweep, "wave")
     return Wave() if found is None else Wave(**found)
 
 
 def begin(wave: Wave, sweep: Path) -> None:
+    """Note the wave that a sweep enters now, for passes in other processes."""
     write_state(sweep, "wave", asdict(wave))

@@ -79,6 +79,7 @@ class Database:
         return self.read(whole)
 
     def close(self) -> None:
+        """Close the connection; the next use opens it again."""
         with self._lock:
             self._close()
 

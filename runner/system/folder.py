@@ -33,6 +33,7 @@ class RunFolder:
         return lines(self.path / "per_item.jsonl")
 
     def errors(self) -> Iterator[Mapping[str, Any]]:
+        """The records of errors.jsonl, in their order."""
         return lines(self.path / "errors.jsonl")
 
 
@@ -52,6 +53,7 @@ def identities(run: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def is_sweep(folder: Path) -> bool:
+    """Whether a folder is that of a sweep: sweep.json lies in it."""
     return (folder / "sweep.json").is_file()
 
 
@@ -91,6 +93,7 @@ def _wrong(cell: Any) -> str | None:
 
 
 def read_json(path: Path, kind: str) -> Mapping[str, Any]:
+    """A JSON object of a run folder. Raises InputError for a missing, unreadable or other file."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -102,6 +102,7 @@ class Journal:
         self._waiting.unlink(missing_ok=True)
 
     def close(self) -> None:
+        """Rows are on the disk when this returns."""
         os.fsync(self._file.fileno())
         self._file.close()
 

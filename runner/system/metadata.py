@@ -31,10 +31,12 @@ LIBRARIES = (
 
 
 def now() -> str:
+    """The time in UTC, to the second: 2026-01-31T09:00:00Z."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def versions() -> dict[str, str]:
+    """Versions of the program, Python, the platform and the libraries that are installed."""
     found = {"runner": __version__, "python": platform.python_version(), "platform": platform.platform()}
     return found | {name: installed for name in LIBRARIES if (installed := _installed(name)) is not None}
 

@@ -53,6 +53,7 @@ class PatternSearch:
         return self._process.stdin, self._process.stdout
 
     def close(self) -> None:
+        """End the process that searches."""
         process, self._process = self._process, None
         if process is None:
             return

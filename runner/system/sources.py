@@ -94,10 +94,12 @@ def modules_of(component: Any, target: str) -> tuple[str, ...]:
 
 
 def builds(name: str) -> bool:
+    """Whether a module of the program decides what an index or embedding is like."""
     return _is_within(name, OWN) and not _is_within(name, NOT_BUILDING) and not TELLING.fullmatch(name)
 
 
 def scores(name: str) -> bool:
+    """Whether a module of the program decides what a score is like."""
     return _is_within(name, SCORING) and name != RECORDS and not TELLING.fullmatch(name)
 
 

@@ -38,6 +38,7 @@ class Watch:
 
     @property
     def timing(self) -> Timing:
+        """What it measured."""
         return Timing(self.ms, self.live)
 
 
@@ -93,6 +94,7 @@ class Deadline:
         await self._timeout.__aexit__(kind, error, trace)
 
     def stop(self) -> None:
+        """The time stands still until `go_on`, once for each call."""
         self._in_line += 1
         when = self._timeout.when()
         if self._in_line == 1 and when is not None and not self._has_ended:
@@ -100,6 +102,7 @@ class Deadline:
             self._timeout.reschedule(None)
 
     def go_on(self) -> None:
+        """The time goes on with what was left, after the last of the calls of `stop`."""
         self._in_line -= 1
         if self._in_line == 0 and not self._has_ended:
             self._timeout.reschedule(asyncio.get_running_loop().time() + self._left_s)

@@ -55,6 +55,7 @@ def _canonical(value: Any) -> bytes:
 
 
 def file_digest(path: Path) -> str:
+    """BLAKE2b of the content of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "blake2b").hexdigest()
 

@@ -7,6 +7,8 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from runner.system.redaction import redacted
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.segment import Segment
 
+_HELD_BACK: ContextVar[bool] = ContextVar("held_back", default=False)
 JOINERS = "\u200c\u200d"  # which letters and emoji need
 
 
@@ -89,8 +92,20 @@ def _nobody_reads() -> None:
     os.close(nowhere)
 
 
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Nothing is shown meanwhile (`show`): the command says at its end what matters of it. Notes and errors come."""
+    token = _HELD_BACK.set(True)
+    try:
+        yield
+    finally:
+        _HELD_BACK.reset(token)
+
+
 def show(*renderables: Any) -> None:
     """Rich renderables or plain text, on stdout. A Text with overflow="ignore" stays one line, to be copied."""
+    if _HELD_BACK.get():
+        return
     out = console()
     for renderable in renderables:
         unbroken = getattr(renderable, "overflow", None) == "ignore"
@@ -114,6 +129,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def note(text: str) -> None:
+    """On stderr, with the end of a line."""
     ask(f"{text}\n")
 
 
@@ -124,4 +140,5 @@ def ask(text: str) -> None:
 
 
 def fail(text: str) -> None:
+    """On stderr, after `error: `."""
     note(f"error: {text}")

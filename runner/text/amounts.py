@@ -319,21 +319,21 @@ def amounts(plain: str) -> tuple[Amount, ...]:
     """By their place; what was read once is not read again as a part of something else."""
     if not _HINT.search(plain):
         return ()
-    found: list[Amount] = []
+    readings: list[Amount] = []
     text = plain
-    known = {needed: needed.search(plain) is not None for needed in (_DIGIT, _KOREAN_NUMERAL, _ENGLISH_NUMERAL)}
+    occurs = {needed: needed.search(plain) is not None for needed in (_DIGIT, _KOREAN_NUMERAL, _ENGLISH_NUMERAL)}
     for name, needs, pattern in _compiled():
-        if not any(known[needed] for needed in needs):
+        if not any(occurs[needed] for needed in needs):
             continue
-        taken = []
+        spans = []
         for match in pattern.finditer(text):
             amount = _READERS[name](match)
             if amount is not None and _ends(plain, amount, name):
-                found.append(amount)
-                taken.append((amount.start, amount.end))
-        for start, end in taken:
+                readings.append(amount)
+                spans.append((amount.start, amount.end))
+        for start, end in spans:
             text = text[:start] + "\0" * (end - start) + text[end:]
-    return tuple(_joined(plain, sorted(found, key=lambda amount: amount.start)))
+    return tuple(_joined(plain, sorted(readings, key=lambda amount: amount.start)))
 
 
 def _joined(plain: str, found: list[Amount]) -> Iterator[Amount]:
@@ -444,7 +444,7 @@ def _hour(match: re.Match[str]) -> Amount | None:
     return _at(match, int(hour), minute, match["half"] or "")
 
 
-def _spoken(match: re.Match[str]) -> Amount | None:
+def _spoken_time(match: re.Match[str]) -> Amount | None:
     parts = match.groupdict()
     hour = int(match["h"]) if match["h"].isdigit() else NUMBER_WORDS[match["h"]]
     relation = parts.get("rel") or ""
@@ -466,7 +466,7 @@ def _noon(match: re.Match[str]) -> Amount:
 
 
 def _half(match: re.Match[str]) -> Amount:
-    what = (match["what"] or match["of"] or match["of2"] or match["of3"]).replace(" ", "")
+    unit = (match["what"] or match["of"] or match["of2"] or match["of3"]).replace(" ", "")
     kind, value = {
         "반년": ("month", 6.0),
         "반나절": ("second", 6 * 3600.0),
@@ -480,7 +480,7 @@ def _half(match: re.Match[str]) -> Amount:
         "mile": ("mile", 0.5),
         "kilo": ("gram", 500.0),
         "dozen": ("", 6.0),
-    }[what]
+    }[unit]
     return Amount(match.start(), match.end(), kind, (value * (3 if match["of2"] else 1),), value)
 
 
@@ -566,7 +566,7 @@ _READERS = {
     "ordinal": _ordinal,
     "clock": _clock,
     "hour": _hour,
-    "spoken": _spoken,
+    "spoken": _spoken_time,
     "noon": _noon,
     "half": _half,
     "number": _number,

@@ -48,28 +48,29 @@ def correctness(question: str, references: Sequence[str], answer: str) -> Correc
     return max((_of_claims(Statement(question), each, said) for each in references), key=lambda each: each.score)
 
 
-def _of_claims(question: Statement, reference: str, said: Sequence[Statement]) -> Correctness:
+def _of_claims(question: Statement, reference: str, answer: Sequence[Statement]) -> Correctness:
     """The mean over the claims of a reference, weighted by what each of them says; the first conflict counts as that
     of all."""
-    stated = [Statement(claim) for claim in claims(reference) or [reference]]
-    found = [_against(question, claim, said) for claim in stated]
-    sizes = [max(1, claim.size) for claim in stated]
-    score = sum(each.score * size for each, size in zip(found, sizes, strict=True)) / sum(sizes)
-    missing = tuple(dict.fromkeys(word for each in found for word in each.missing))
-    return Correctness(score, missing, next((each.conflict for each in found if each.conflict), None))
+    statements = [Statement(claim) for claim in claims(reference) or [reference]]
+    results = [_against(question, claim, answer) for claim in statements]
+    sizes = [max(1, claim.size) for claim in statements]
+    score = sum(result.score * size for result, size in zip(results, sizes, strict=True)) / sum(sizes)
+    missing = tuple(dict.fromkeys(word for result in results for word in result.missing))
+    return Correctness(score, missing, next((result.conflict for result in results if result.conflict), None))
 
 
-def _against(question: Statement, reference: Statement, said: Sequence[Statement]) -> Correctness:
-    wanted = [word for word in reference.words if word.forms.isdisjoint(question.forms)] or reference.words
+def _against(question: Statement, reference: Statement, answer: Sequence[Statement]) -> Correctness:
+    needed = [word for word in reference.words if word.forms.isdisjoint(question.forms)] or reference.words
     numbers = [each for each in reference.quantities if not _among(each, question.quantities)] or reference.quantities
-    is_written = mentions("\n".join(each.text for each in said), [reference.text])
-    forms, given = frozenset().union(*(each.forms for each in said)), [q for each in said for q in each.quantities]
-    absent = [] if is_written else [word for word in wanted if word.forms.isdisjoint(forms)]
-    unsaid = [] if is_written else [number for number in numbers if not _among(number, given)]
+    is_written = mentions("\n".join(each.text for each in answer), [reference.text])
+    forms = frozenset().union(*(sentence.forms for sentence in answer))
+    given_numbers = [number for sentence in answer for number in sentence.quantities]
+    absent = [] if is_written else [word for word in needed if word.forms.isdisjoint(forms)]
+    unsaid = [] if is_written else [number for number in numbers if not _among(number, given_numbers)]
     missing = tuple(dict.fromkeys([*(word.text for word in absent), *(number.text for number in unsaid)]))
-    size = len(wanted) + len(numbers)
+    size = len(needed) + len(numbers)
     cover = float(is_written) if is_written or not size else 1 - (len(absent) + len(unsaid)) / size
-    if conflict := _conflict(question, reference, _closest(wanted, numbers, said), unsaid, given):
+    if conflict := _conflict(question, reference, _closest(needed, numbers, answer), unsaid, given_numbers):
         return Correctness(0.0, missing, conflict)
     if unsaid or any(part in name.split() for name in reference.names for part in missing):
         cover = min(cover, SHORT_OF)
@@ -80,13 +81,13 @@ def _among(quantity: Quantity, others: Iterable[Quantity]) -> bool:
     return any(quantity.matches(other) for other in others)
 
 
-def _closest(wanted: Sequence[Word], numbers: Sequence[Quantity], said: Sequence[Statement]) -> Statement:
+def _closest(needed: Sequence[Word], numbers: Sequence[Quantity], answer: Sequence[Statement]) -> Statement:
     """The sentence of the answer that holds most of the reference; the first of several."""
     return max(
-        said,
-        key=lambda each: (
-            sum(not word.forms.isdisjoint(each.forms) for word in wanted)
-            + sum(_among(number, each.quantities) for number in numbers)
+        answer,
+        key=lambda sentence: (
+            sum(not word.forms.isdisjoint(sentence.forms) for word in needed)
+            + sum(_among(number, sentence.quantities) for number in numbers)
         ),
     )
 

@@ -47,17 +47,17 @@ def names(text: str) -> list[str]:
     sentence or in a label such as "Next Steps:", and not in German, where all nouns have a capital), Korean persons
     before a particle, places and weekdays."""
     plain = _INTRODUCED.sub("", _LABEL.sub(lambda match: " " * len(match[0]), text))
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for match in _IDENTIFIER.finditer(plain):
         if not _QUANTITY.fullmatch(match[0]):
-            found[match[0]] = None
+            unique[match[0]] = None
     plain = _IDENTIFIER.sub(lambda match: "0" * len(match[0]), plain)
     if other_language(text) != "de":
-        found.update(dict.fromkeys(_capitalised(plain)))
+        unique.update(dict.fromkeys(_capitalised(plain)))
     for match in _KOREAN_NAME.finditer(plain):
-        found[match["person"] or match["place"]] = None
-    found.update(dict.fromkeys(_KOREAN_WEEKDAY.findall(plain)))
-    return list(found)
+        unique[match["person"] or match["place"]] = None
+    unique.update(dict.fromkeys(_KOREAN_WEEKDAY.findall(plain)))
+    return list(unique)
 
 
 def _capitalised(text: str) -> Iterator[str]:

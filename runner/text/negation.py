@@ -73,22 +73,22 @@ def _english(text: str) -> Iterator[Word]:
 def _korean(text: str) -> Iterator[Word]:
     if not (_KOREAN_BEFORE.search(text) or _KOREAN_AFTER.search(text) or _KOREAN_PREFIX.search(text)):
         return
-    found = words(text)
-    starts = [word.start for word in found]
+    all_words = words(text)
+    starts = [word.start for word in all_words]
     for match in _KOREAN_BEFORE.finditer(text):
-        after = found[bisect_left(starts, match.end())]
+        after = all_words[bisect_left(starts, match.end())]
         if after.text in _GENERIC:
-            yield from _last_full(_before(found, starts, match))
+            yield from _last_full(_before(all_words, starts, match))
         else:
             yield after
     for match in _KOREAN_AFTER.finditer(text):
-        yield from _last_full(_before(found, starts, match))
+        yield from _last_full(_before(all_words, starts, match))
     for match in _KOREAN_PREFIX.finditer(text):
         if match["root"]:
             yield Word(match["root"], match.start(), forms(match["root"]))
         else:
             yield Word("가능", match.start(), forms("가능"))
-            yield from _last_full(_before(found, starts, match))
+            yield from _last_full(_before(all_words, starts, match))
 
 
 def _before(found: Sequence[Word], starts: Sequence[int], match: re.Match[str]) -> Sequence[Word]:

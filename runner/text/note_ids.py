@@ -29,6 +29,7 @@ class NoteNames:
         self._aliases: dict[str, list[str]] = defaultdict(list)
 
     def add(self, id: str, title: str = "", aliases: Iterable[str] = ()) -> None:
+        """Let a note be found by its id, path, file name, title and aliases."""
         self._ids[id] = None
         self._paths[note_key(id)].append(id)
         self._names[note_key(id).rpartition("/")[2]].append(id)

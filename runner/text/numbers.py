@@ -25,6 +25,7 @@ class Quantity:
 
     @property
     def value(self) -> float:
+        """In the base unit."""
         return self.face * self.factor
 
     def matches(self, other: Quantity) -> bool:
@@ -187,11 +188,11 @@ def quantities(text: str) -> list[Quantity]:
     Numbers that a tokenizer has torn apart (4 . 28, 1 , 000) are read as one; 401(k) is no number.
     """
     text = _ACCOUNT.sub("account", _SPACED.sub(r"\1\2", text))
-    found: list[tuple[int, Quantity]] = []
+    placed: list[tuple[int, Quantity]] = []
     for needed, pattern, read in _PATTERNS:
         matches = list(pattern.finditer(text)) if needed.search(text) else []
         for match in matches:
-            found.extend((match.start(), quantity) for quantity in read(match))
+            placed.extend((match.start(), quantity) for quantity in read(match))
         if matches:
             text = pattern.sub(lambda match: "\0" * len(match[0]), text)
-    return [quantity for _, quantity in sorted(found, key=lambda item: item[0])]
+    return [quantity for _, quantity in sorted(placed, key=lambda item: item[0])]

@@ -89,11 +89,11 @@ def _opposites(table: str) -> Iterator[tuple[str, str]]:
 
 
 def _table() -> Mapping[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
+    table: dict[str, set[str]] = {}
     english = ((english_stem(word), english_stem(other)) for word, other in _opposites(_ENGLISH))
     for word, other in (*english, *_opposites(_KOREAN)):
-        found.setdefault(word, set()).add(other)
-    return {word: frozenset(others) for word, others in found.items()}
+        table.setdefault(word, set()).add(other)
+    return {word: frozenset(others) for word, others in table.items()}
 
 
 _OPPOSITES = _table()
@@ -142,11 +142,11 @@ def _exchanged_in_english(claim: str, witness: str) -> tuple[str, str] | None:
     """Two names with the same words between them, the other way round."""
     there = list(_between_names(witness))
     for first, between, second in _between_names(claim):
-        told = [english_stem(word.text) for word in between]
-        if not told or not _BOTH_WAYS.isdisjoint(told) or not content_words(" ".join(word.text for word in between)):
+        stems = [english_stem(word.text) for word in between]
+        if not stems or not _BOTH_WAYS.isdisjoint(stems) or not content_words(" ".join(word.text for word in between)):
             continue
         for left, others, right in there:
-            same = told == [english_stem(word.text) for word in others]
+            same = stems == [english_stem(word.text) for word in others]
             if same and _shared(first, right) and _shared(second, left) and not _shared(first, left):
                 return first, second
     return None

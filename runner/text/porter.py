@@ -50,11 +50,11 @@ def stem(word: str) -> str:
 
 def _shape(stem: str) -> str:
     """`c` and `v` a letter; y is a vowel after a consonant."""
-    found = ""
+    shape = ""
     for letter in stem:
-        is_vowel = letter in "aeiou" or (letter == "y" and found.endswith("c"))
-        found += "v" if is_vowel else "c"
-    return found
+        is_vowel = letter in "aeiou" or (letter == "y" and shape.endswith("c"))
+        shape += "v" if is_vowel else "c"
+    return shape
 
 
 def _measure(stem: str) -> int:

@@ -302,11 +302,11 @@ def is_refusal(text: str, question: str | None = None) -> bool:
     mentioned") count as one.
     """
     sentences = [plain for sentence in split_sentences(text) if (plain := _plain(sentence))]
-    spoken = list(dropwhile(lambda sentence: _kind(sentence) == "aside", sentences))
-    if not spoken or not _leaves_open(spoken[0], question):
+    statements = list(dropwhile(lambda sentence: _kind(sentence) == "aside", sentences))
+    if not statements or not _leaves_open(statements[0], question):
         return False
-    facts = [sentence for sentence in spoken[1:] if _kind(sentence) == "fact"]
-    return not (facts and _SPECIFIC.search(spoken[0])) and not any(_AFTER_ALL.search(fact) for fact in facts)
+    facts = [sentence for sentence in statements[1:] if _kind(sentence) == "fact"]
+    return not (facts and _SPECIFIC.search(statements[0])) and not any(_AFTER_ALL.search(fact) for fact in facts)
 
 
 def refusal_for(query: Query) -> str:

@@ -113,17 +113,17 @@ def _sentences_of(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _boundaries(block: str) -> Iterator[int]:
-    whole = [match.span() for match in _WHOLE.finditer(block)]
+    indivisible = [match.span() for match in _WHOLE.finditer(block)]
     numbers = _numbering(block)
     yield from (first for first, _ in numbers if first > 0)
     marker = _ITEM.match(block)
     after_marker = marker.end() if marker else 0
     for match in _END.finditer(block):
         number = match.start(1) < after_marker or _inside(numbers, match.start(1))
-        if not number and not _inside(whole, match.end(2)) and _ends(block, match):
+        if not number and not _inside(indivisible, match.end(2)) and _ends(block, match):
             yield match.end()
     for match in _BARE_ENDING.finditer(block):
-        if not _inside(whole, match.end()) and _ends_bare(block, match):
+        if not _inside(indivisible, match.end()) and _ends_bare(block, match):
             yield match.end()
 
 

@@ -341,18 +341,18 @@ def _with_names(form: str, units: Sequence[_Unit]) -> tuple[_Unit, ...]:
 @lru_cache(maxsize=1024)
 def _units(plain: str) -> tuple[_Unit, ...]:
     """Words and amounts in order."""
-    found = [_Unit(amount.start, amount.end, amount=amount) for amount in amounts(plain)]
+    numbers = [_Unit(amount.start, amount.end, amount=amount) for amount in amounts(plain)]
     at = 0
     words: list[_Unit] = []
     for match in _WORD.finditer(plain):
-        while at < len(found) and found[at].end <= match.start():
+        while at < len(numbers) and numbers[at].end <= match.start():
             at += 1
-        if at < len(found) and found[at].start < match.end():
+        if at < len(numbers) and numbers[at].start < match.end():
             continue
         word = match[0].replace("’", "'").removesuffix("'s")
         is_latin = not _HANGUL.match(word)
         words.append(_Unit(*match.span(), word, _stem(word) if is_latin else ""))
-    return tuple(sorted([*found, *words], key=lambda unit: unit.start))
+    return tuple(sorted([*numbers, *words], key=lambda unit: unit.start))
 
 
 _SPELLINGS = (
@@ -398,12 +398,12 @@ def _key(unit: _Unit) -> str:
 
 
 def _by_units(plain: str, value: _Value) -> Iterator[Span]:
-    read, wanted, n = _reading(plain), value.units, len(value.units)
-    for first in read.places.get(_key(wanted[0]), ()):
-        said = read.units[first : first + n]
-        if len(said) == n and all(one.says(other) for one, other in zip(said, wanted, strict=True)):
-            span = said[0].start, _end(said[-1], wanted[-1])
-            if _are_together(plain, said) and not (wanted[-1].word and _GOES_ON.match(plain, span[1])):
+    read, units, n = _reading(plain), value.units, len(value.units)
+    for first in read.places.get(_key(units[0]), ()):
+        spoken_units = read.units[first : first + n]
+        if len(spoken_units) == n and all(one.says(other) for one, other in zip(spoken_units, units, strict=True)):
+            span = spoken_units[0].start, _end(spoken_units[-1], units[-1])
+            if _are_together(plain, spoken_units) and not (units[-1].word and _GOES_ON.match(plain, span[1])):
                 yield span
 
 

@@ -103,27 +103,33 @@ class Statement:
 
     @cached_property
     def words(self) -> list[Word]:
+        """Content words, without phrases that frame a statement and without auxiliaries."""
         plain = _FRAME.sub(lambda match: " " * len(match[0]), self.text)
         return [word for word in content_words(plain) if not _AUXILIARY.fullmatch(word.text)]
 
     @cached_property
     def forms(self) -> frozenset[str]:
+        """All forms that its words may stand for."""
         return all_forms(self.words)
 
     @cached_property
     def quantities(self) -> list[Quantity]:
+        """Numbers with their units."""
         return quantities(self.text)
 
     @cached_property
     def names(self) -> list[str]:
+        """Proper names, as far as their spelling tells."""
         return names(self.text)
 
     @cached_property
     def name_index(self) -> NameIndex:
+        """Its names, for comparing with those of others."""
         return NameIndex(self.text)
 
     @cached_property
     def denied(self) -> list[Word]:
+        """The words that it denies."""
         return denied(self.text)
 
     @cached_property
@@ -179,6 +185,7 @@ class Sources:
         return (first for first in range(opening, position + 1) if self._numbers[first] == number)
 
     def support(self, claim: Statement) -> Support:
+        """How far the sources support a claim, and what of it they lack or contradict."""
         if not claim.size:
             return Support(0.0, 0.0)
         unknown = [quantity.text for quantity in claim.quantities if not self._has(quantity)]
@@ -252,11 +259,11 @@ class Sources:
         """Words that no source holds, where a sentence that holds nearly all others has their opposites; and words that
         have changed places in every sentence that holds them all."""
         turned = {word: opposites(word) for word in claim.words if not self._places(word)}
-        found: dict[str, None] = {}
+        opposite_words: dict[str, None] = {}
         for sentence in self.sentences if any(turned.values()) else ():
-            found.update(dict.fromkeys(_turned(claim, sentence, turned)))
-        if found:
-            return Conflict("word", tuple(found))
+            opposite_words.update(dict.fromkeys(_turned(claim, sentence, turned)))
+        if opposite_words:
+            return Conflict("word", tuple(opposite_words))
         copies = (
             [] if turned else [each for each in self.sentences if claim.forms & each.forms and _copies(claim, each)]
         )
@@ -297,14 +304,16 @@ def _turned(claim: Statement, sentence: Statement, turned: Mapping[Word, frozens
     """Words of the claim for which a sentence, that holds nearly all others, has the opposite; none where exactly one
     of the two denies it or they compare with different things."""
     held = sum(not word.forms.isdisjoint(sentence.forms) for word in claim.words)
-    found = {word: forms & sentence.forms for word, forms in turned.items() if not forms.isdisjoint(sentence.forms)}
-    others = len(claim.words) - held - len(found)
-    if not found or not held or others > 1 or others > len(claim.words) * (1 - CLOSE):
+    opposite_forms = {
+        word: forms & sentence.forms for word, forms in turned.items() if not forms.isdisjoint(sentence.forms)
+    }
+    others = len(claim.words) - held - len(opposite_forms)
+    if not opposite_forms or not held or others > 1 or others > len(claim.words) * (1 - CLOSE):
         return []
     if compared_with(claim.text) != compared_with(sentence.text):
         return []
     denied, there = {word.start for word in claim.denied}, all_forms(sentence.denied)
-    return [word.text for word, forms in found.items() if (word.start in denied) != forms.isdisjoint(there)]
+    return [word.text for word, forms in opposite_forms.items() if (word.start in denied) != forms.isdisjoint(there)]
 
 
 def _part(word: Word, sentence: Statement) -> bool:

@@ -65,6 +65,7 @@ def content_words(text: str) -> list[Word]:
 
 
 def is_content(word: str) -> bool:
+    """Whether a word carries meaning: no function word, no number word, no single Latin letter."""
     lower = word.lower().replace("’", "'")
     return lower not in FUNCTION_WORDS and lower not in _NUMBERS and (len(word) > 1 or _is_hangul(word))
 
@@ -198,12 +199,12 @@ def _korean_forms(word: str) -> set[str]:
     opened = unicodedata.normalize("NFD", word.translate(_CONTRACTED))
     verb = _ENDING.sub("", opened, count=1)
     stem, root = _composed(verb), _composed(_LIGHT_VERB.sub("", verb))
-    found = {word, _PARTICLE.sub("", word, count=1), stem}
+    stems = {word, _PARTICLE.sub("", word, count=1), stem}
     if len(root) >= 2:
-        found.add(root)
+        stems.add(root)
     if opened == verb + "\u11ab" and len(stem) >= 2:
-        found.add(_composed(verb + "\u11af"))  # 만든 -> 만들
-    return found - {""}
+        stems.add(_composed(verb + "\u11af"))  # 만든 -> 만들
+    return stems - {""}
 
 
 def _composed(letters: str) -> str:

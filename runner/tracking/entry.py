@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +18,15 @@ from runner.metrics.catalogue import declared_in
 from runner.report.trust import warnings
 from runner.report.usage import models
 from runner.system.folder import identities, is_sweep, legible, open_run, open_sweep, read_json
-from runner.tracking.metrics import metrics_of
-from runner.words.wording import LANGUAGES
+from runner.tracking.metrics import headlines_of
+from runner.tracking.tables import Table, tables_of
+from runner.words.wording import LANGUAGES, Wording, wording_of
 
 # No property of an experiment. A logged param cannot change, and a resumed run may have another budget.
 NOT_PARAMS = NOT_IN_FINGERPRINT | {"tracking", "regression", "models", "case"}
 OFFERED = ("profiles",)  # what a component chooses from; run.json has all of it
 CHOICES = ("dataset", "retriever", "tokenizer", "embedder", "generator", "judge")
+MODEL_PARAMS = ("system", "retriever", "tokenizer", "embedder", "reranker", "memory", "agent", "generator")
 PASSING = ("error_message", "verdict", "baseline", "regression", "baseline_run")  # tags that a later upload may lack
 SCRATCH = (".lock", ".writing", ".compacting")
 NOT_FILES = ("multirun.yaml",)  # the launcher's own; the settings of the runs are in their run.json
@@ -41,8 +44,18 @@ class DatasetEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """What was evaluated: a name of its components, and what sets it apart."""
+
+    name: str
+    params: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """Names are ours; a store that refuses some of their characters translates them."""
+    """Names are ours; a store that refuses some of their characters translates them. `metrics` are few, and stand
+    against `step`: the number that a sweep gave the run (k of a sweep over k), else 0. `swept`: the settings by which
+    runs of its sweep differ."""
 
     experiment: str
     name: str
@@ -51,9 +64,14 @@ class Entry:
     tags: Mapping[str, str]
     params: Mapping[str, str]
     metrics: Mapping[str, float]
+    step: int
+    swept: Sequence[str]
+    tables: Sequence[Table]
     dataset: DatasetEntry | None
+    model: ModelEntry | None
     files: Sequence[Path]
     commit: str | None
+    say: Wording
     created_ms: int
     updated_ms: int
 
@@ -69,17 +87,23 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
     opened = open_run(folder)
     run, summary = opened.run, opened.summary
     baselines = _baselines(summary.get("facts") or {})
+    cells = _cells(folder, run)
     return Entry(
         experiment=str(run["experiment"]),
-        name=_run_name(folder, run),
+        name=_run_name(run, cells.get(folder.name)),
         description=_run_description(run, summary, baselines),
         status=str(run["status"]),
         tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
-        metrics=metrics_of(summary, slices, declared_in(run)),
+        metrics=headlines_of(summary, declared_in(run)),
+        step=_step(cells, folder.name),
+        swept=_differing(cells),
+        tables=tables_of(opened, slices, declared_in(run)),
         dataset=_dataset(run, summary),
+        model=_model(run),
         files=_files(folder),
         commit=(run.get("git") or {}).get("commit"),
+        say=wording_of(run),
         created_ms=_milliseconds(run["created_at"]),
         updated_ms=_milliseconds(run["updated_at"]),
     )
@@ -114,9 +138,14 @@ def _sweep_entry(folder: Path) -> Entry:
         tags=_texts(tags),
         params={},
         metrics={},
+        step=0,
+        swept=list(summary.get("params") or ()),
+        tables=[],
         dataset=None,
+        model=None,
         files=_files(folder),
         commit=None,
+        say=LANGUAGES["ko" if summary.get("language") == "ko" else "en"],
         created_ms=_milliseconds(sweep["created_at"]),
         updated_ms=_milliseconds(sweep.get("updated_at") or sweep["created_at"]),
     )
@@ -145,14 +174,39 @@ def _files(folder: Path) -> list[Path]:
     return sorted(path for path in kept if path.suffix not in SCRATCH)
 
 
-def _run_name(folder: Path, run: Mapping[str, Any]) -> str:
+def _cells(folder: Path, run: Mapping[str, Any]) -> dict[str, Mapping[str, str]]:
+    """The overrides of the runs of the sweep that the run in `folder` is one of, by their folders; none where it is
+    none."""
+    if not run.get("sweep_id") or not is_sweep(folder.parent):
+        return {}
+    split = {cell["folder"]: cell.get("overrides") or () for cell in open_sweep(folder.parent).get("cells") or ()}
+    return {
+        name: {key.lstrip("+~"): value for key, _, value in (override.partition("=") for override in overrides)}
+        for name, overrides in split.items()
+    }
+
+
+def _differing(cells: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The settings by which runs of a sweep differ."""
+    names = dict.fromkeys(name for cell in cells.values() for name in cell)
+    return [name for name in names if len({cell.get(name) for cell in cells.values()}) > 1]
+
+
+def _step(cells: Mapping[str, Mapping[str, str]], folder: str) -> int:
+    """The value of the one setting that is a whole number in all runs of the sweep, so that a store draws a curve over
+    it. 0 where there is none or are several: then bars are clearer."""
+    whole = [
+        name for name in _differing(cells) if all(re.fullmatch("[0-9]+", cell.get(name, "")) for cell in cells.values())
+    ]
+    return int(cells[folder][whole[0]]) if len(whole) == 1 and folder in cells else 0
+
+
+def _run_name(run: Mapping[str, Any], overrides: Mapping[str, str] | None) -> str:
     """What sets a run apart: its overrides in the sweep, else its experiment, retriever and k."""
     if run.get("reference"):
         return f"reference: {run['reference']} context"
-    if run.get("sweep_id") and is_sweep(folder.parent):
-        for cell in open_sweep(folder.parent).get("cells") or ():
-            if cell.get("folder") == folder.name and cell.get("overrides"):
-                return ", ".join(cell["overrides"])
+    if overrides:
+        return ", ".join(f"{name}={value}" for name, value in overrides.items())
     k = None if run.get("k") is None else f"k={run['k']}"
     words = (run.get("experiment"), (run.get("choices") or {}).get("retriever"), k)
     return " ".join(str(word) for word in words if word)
@@ -247,6 +301,17 @@ def _dataset(run: Mapping[str, Any], summary: Mapping[str, Any]) -> DatasetEntry
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
     name = (run.get("choices") or {}).get("dataset") or run["experiment"]
     return DatasetEntry(str(name), digest, identity, (summary.get("cases") or {}).get("total"))
+
+
+def _model(run: Mapping[str, Any]) -> ModelEntry:
+    """Named by the running system, or by what retrieves, remembers and answers."""
+    choices = {name: str(choice) for name, choice in (run.get("choices") or {}).items() if choice != "none"}
+    asked = {f"{role}_model": ", ".join(names) for role, names in models(run).items()}
+    parts = ["system"] if "system" in choices else ["retriever", "memory", "agent", "generator"]
+    named = [asked.get(f"{part}_model") or choices.get(part) for part in parts]
+    params = {name: choices[name] for name in MODEL_PARAMS if name in choices} | asked
+    name = "-".join(part for part in named if part) or str(run["evaluation_type"])
+    return ModelEntry(name, params | ({} if run.get("k") is None else {"k": str(run["k"])}))
 
 
 def _milliseconds(moment: str) -> int:

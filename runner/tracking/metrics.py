@@ -1,39 +1,50 @@
-"""The numbers of a run, under the names by which a tracking store lists them."""
+"""The numbers of a run, under the names by which a tracking store lists them: a few that stand for it, and the table
+of all."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from runner.metrics.metric import Catalogue
 from runner.report.trust import agreements, healths
 from runner.report.usage import of_a_case, total, uses
 
+HEADLINES = 8  # metrics; with cost and latency about ten
+COST = ("case_cost_usd", "cost_usd")
+LATENCY = ("time.case_p50_ms", "time.case_p95_ms")
+COLUMNS = ("metric", "value", "low", "high", "n_scored", "n")  # of the table
 
-def metrics_of(summary: Mapping[str, Any], slices: Collection[str], catalogue: Catalogue) -> dict[str, float]:
-    """Every metric, the ends of the main intervals, latencies, cost, what the judge is worth, headlines by slice.
 
-    Stores list metrics by name: what is not a metric of the whole (`time.`, `via.` a leg of a fusion,
-    `where.` a slice) is named so that it comes after those that are.
+def headlines_of(summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, float]:
+    """What stands for a run: its headlines, what it cost, how long a case took. A store draws a chart of each."""
+    metrics = summary.get("metrics") or {}
+    values = {name: (metrics.get(name) or {}).get("value") for name in catalogue.headlines(metrics)[:HEADLINES]}
+    cost, latency = _cost(summary), _latency(summary)
+    values |= {name: cost.get(name) for name in COST}
+    values |= {name: latency.get(name) for name in LATENCY}
+    return {_name(name): float(value) for name, value in values.items() if value is not None}
+
+
+def table_of(summary: Mapping[str, Any], slices: Collection[str], catalogue: Catalogue) -> Iterator[list[Any]]:
+    """A row of COLUMNS for every number: all metrics, latencies, cost, what the judge is worth, headlines by slice.
+
+    What is not a metric of the whole (`time.`, `via.` a leg of a fusion, `where.` a slice) is named so that it comes
+    after those that are, in a store that sorts by name.
     """
     metrics = summary.get("metrics") or {}
-    found = {_metric_name(name): entry.get("value") for name, entry in metrics.items()}
-    for name in _with_interval(metrics, catalogue):
-        for end in ("ci_low", "ci_high"):
-            found[f"{name}_{end}"] = (metrics.get(name) or {}).get(end)
-    for stage, entry in ((summary.get("timing") or {}).get("latency") or {}).items():
-        for percentile in ("p50_ms", "p95_ms"):
-            found[f"time.{stage}_{percentile}"] = entry.get(percentile)
-    found |= {**_cost(summary), **_judge(summary)}
+    found = {_name(name): entry for name, entry in metrics.items()}
+    numbers = {**_latency(summary), **_cost(summary), **_judge(summary)}
+    found |= {name: {"value": value} for name, value in numbers.items()}
     found |= _sliced(summary.get("slices") or {}, slices, catalogue.headlines(metrics))
-    return {name: float(value) for name, value in found.items() if value is not None}
+    for name, entry in found.items():
+        if entry.get("value") is not None:
+            yield [name, *(entry.get(key) for key in ("value", "ci_low", "ci_high", "n_scored", "n"))]
 
 
-def _with_interval(names: Collection[str], catalogue: Catalogue) -> list[str]:
-    """The headlines, and what is cut off at k."""
-    variants = [catalogue.variant(name) for name in names]
-    at_k = (each.name for each in variants if each.metric is not None and each.is_whole and each.is_own_k)
-    return list(dict.fromkeys([*at_k, *catalogue.headlines(names)]))
+def _latency(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    stages = (summary.get("timing") or {}).get("latency") or {}
+    return {f"time.{stage}_{name}": entry.get(name) for stage, entry in stages.items() for name in ("p50_ms", "p95_ms")}
 
 
 def _cost(summary: Mapping[str, Any]) -> dict[str, float | None]:
@@ -65,14 +76,14 @@ def _judge(summary: Mapping[str, Any]) -> dict[str, float | None]:
     return {**rates, "judge_alpha": min(alphas, default=None), "judge_noise_sd": max(noises, default=None)}
 
 
-def _metric_name(name: str) -> str:
+def _name(name: str) -> str:
     part, _, metric = name.partition("/")
     return f"via.{part}.{metric}" if metric else name
 
 
-def _sliced(slices: Mapping[str, Any], wanted: Collection[str], names: Collection[str]) -> dict[str, float | None]:
+def _sliced(slices: Mapping[str, Any], wanted: Collection[str], names: Collection[str]) -> dict[str, Mapping[str, Any]]:
     return {
-        f"where.{dimension}.{group}.{name}": (entries.get(name) or {}).get("value")
+        f"where.{dimension}.{group}.{name}": entries.get(name) or {}
         for dimension, groups in slices.items()
         if dimension in wanted
         for group, entries in groups.items()

@@ -79,6 +79,7 @@ def case_traces(folder: Path, count: int) -> list[CaseTrace]:
 
 
 def chosen(run: RunFolder, count: int) -> list[Row]:
+    """The rows to be traced: failing ones first, in each group drawn by the run's seed."""
     seed = (run.run.get("config") or {}).get("seed", 0)
 
     def order(row: Row) -> tuple[bool, int, str]:

@@ -1,7 +1,6 @@
 """Runs in which models search: an agent that calls tools and a reranker, with fallbacks, plans, budgets and caches."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +38,11 @@ def finishing(body: dict[str, Any]) -> Reply:
 
 
 @pytest.fixture
-def words(server: ModelsServer, tmp_path: Path) -> Iterator[list[str]]:
+def words(server: ModelsServer, tmp_path: Path) -> list[str]:
     server.respond = searching
     chosen = ["retriever=agentic", "agent=pydantic_ai", "reranker=openai"]
     local = ["agent.model=local:a", "reranker.model=local:r", f"provider.local.base_url={server.url}"]
-    yield ["+experiment=full_rag", *small_data(tmp_path), *chosen, *local, "tracking=none", "embedder.dim=4"]
+    return ["+experiment=full_rag", *small_data(tmp_path), *chosen, *local, "tracking=none", "embedder.dim=4"]
 
 
 def read(folder: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

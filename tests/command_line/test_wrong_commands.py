@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runner import __version__
 from runner.cli import main
 from tests.command_line.result_files import read
 from tests.command_line.started import command
@@ -78,6 +79,22 @@ def test_the_missing_files_of_all_runs_are_told_before_the_first_starts(
         (["links_datasets", "x"], "no command 'links_datasets'; did you mean 'links-dataset'?"),
         (["--hlep"], "unknown option --hlep; did you mean '--help'?"),
         (["experiment=full_rag"], "1 problem in the configuration:\n  experiment: expected +experiment=full_rag"),
+        (
+            ["full_rag", "k=3"],
+            "no command 'full_rag'; an experiment is run with python -m runner +experiment=full_rag\n",
+        ),
+        (["Full-RAG"], "no command 'Full-RAG'; an experiment is run with python -m runner +experiment=full_rag\n"),
+        (["plan", "full_rag"], "full_rag: an experiment; expected +experiment=full_rag\n"),
+        (["k=3", "full_rag"], "full_rag: an experiment; expected +experiment=full_rag\n"),
+        (
+            ["cutoffs=1,3", "k=3,99"],
+            "error: 2 problems in the configuration:\n"
+            "  cutoffs: expected a list; cutoffs=1,3 is a sweep, cutoffs=[1,3] is a list\n"
+            "  k: expected less than or equal to 50, got 99\n",
+        ),
+        (["cutoffs=3"], "cutoffs: expected a list (cutoffs=[3]), got 3\n"),
+        (["scenario=locomo", "+experiment=memory", "scenario.categories=single,multi"], "scenario.categories=[single,"),
+        (["--verison"], "unknown option --verison; did you mean '--version'?"),
         (["k"], "no command 'k'"),
         (["--nope"], "unknown option --nope"),
         (["--run", "k=5"], "unknown option --run"),
@@ -141,6 +158,13 @@ def test_a_foreign_package_in_the_working_directory_is_found_out(tmp_path: Path)
     done = subprocess.run(command("k=3"), capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert f"{tmp_path / 'plugins'} hides the package 'plugins' of runner" in done.stderr
+
+
+@pytest.mark.parametrize("word", ["--version", "-V"])
+def test_the_version_is_that_of_the_package(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([word]) == 0
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err) == (f"runner-rag-experiments {__version__}\n", "")
 
 
 @pytest.mark.parametrize("words", [["--cfg", "foo"], ["--cfg"], ["--resolve"]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
@@ -117,7 +117,7 @@ def test_every_command_is_here() -> None:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One file of every kind, `run`, `good` (the same), `sweep` and `record`."""
     folder = tmp_path_factory.mktemp("kept")
     asked = ["+experiment=full_rag", *small_data(folder / "data"), *QUICK]
@@ -131,7 +131,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         assert main(["freeze", "run", "record"]) == 0
     _keep_calls(folder / "run")
     shutil.copytree(folder / "run", folder / "good")
-    yield folder
+    return folder
 
 
 def _keep_calls(run: Path) -> None:

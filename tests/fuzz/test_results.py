@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +44,14 @@ NOTHING = Regression(rules=[], must_not_break=[])
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `run`, `sweep` and the data that they are of."""
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert main([*command(folder), "k=2", "out=run"]) == 0
         assert main([*command(folder), "k=1,2", "out=sweep"]) == 0
-    yield folder
+    return folder
 
 
 def command(folder: Path) -> list[str]:

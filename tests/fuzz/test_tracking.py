@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shutil
 import socket
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -44,7 +43,7 @@ PORTS = ["0", "-1", "65536", "٣٣٣٣٣٣", "nan", "9" * 5000, "80 ", "1e3", ""
 
 
 @pytest.fixture(scope="module")
-def tracked(tmp_path_factory: pytest.TempPathFactory, mlflow_store: str) -> Iterator[Path]:
+def tracked(tmp_path_factory: pytest.TempPathFactory, mlflow_store: str) -> Path:
     """`run` and `sweep`, both uploaded to STORE."""
     folder = tmp_path_factory.mktemp("tracked")
     shutil.copy(mlflow_store.removeprefix("sqlite:///"), folder / "STORE")
@@ -55,7 +54,7 @@ def tracked(tmp_path_factory: pytest.TempPathFactory, mlflow_store: str) -> Iter
         patch.chdir(folder)
         assert main([*asked, "k=2", "out=run"]) == 0
         assert main([*asked, "k=1,2", "out=sweep"]) == 0
-    yield folder
+    return folder
 
 
 def copied(tracked: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, str]:

@@ -3,7 +3,6 @@
 import json
 import os
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,8 +63,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def first(folder: Path) -> Iterator[Run]:
-    yield run(folder / "first", folder / "cache")
+def first(folder: Path) -> Run:
+    return run(folder / "first", folder / "cache")
 
 
 def test_every_case_is_scored_or_failed_with_a_reason(first: Run) -> None:

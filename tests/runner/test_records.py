@@ -14,7 +14,7 @@ calls = st.builds(
     tool=st.sampled_from(["search_all", "search_by_metadata", "get_section"]),
     arguments=st.dictionaries(st.text(max_size=3), st.text(max_size=3) | st.booleans(), max_size=2),
     found=ids,
-    said=st.builds(
+    assessment=st.builds(
         Assessment,
         ranked=ids,
         sufficient=st.none() | st.booleans(),

@@ -20,10 +20,10 @@ JUDGED: dict[str, Any] = {
 
 
 @asynccontextmanager
-async def client(server: ModelsServer, key: str = "sk-test", timeout: float = 10) -> AsyncIterator[AsyncOpenAI]:
+async def client(server: ModelsServer, key: str = "sk-test", timeout_s: float = 10) -> AsyncIterator[AsyncOpenAI]:
     http = DefaultAioHttpClient()
     async with AsyncOpenAI(
-        base_url=server.url, api_key=key, http_client=http, max_retries=0, timeout=timeout
+        base_url=server.url, api_key=key, http_client=http, max_retries=0, timeout=timeout_s
     ) as opened:
         yield opened
 

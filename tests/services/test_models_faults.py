@@ -105,7 +105,7 @@ async def test_a_body_that_is_no_json() -> None:
 
 async def test_a_stalled_answer_is_late_and_leaves_with_its_client() -> None:
     with serving_models(faults=Faults(stalled=1.0, stall_s=60)) as server:
-        async with client(server, timeout=0.2) as opened:
+        async with client(server, timeout_s=0.2) as opened:
             with pytest.raises(openai.APITimeoutError):
                 await ask(opened)
     with serving_models(faults=Faults(stalled=1.0, stall_s=0.05)) as server:

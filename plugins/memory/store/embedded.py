@@ -15,6 +15,8 @@ RETRIES = 1
 
 
 class EmbeddedStore(RedisSessions):
+    """Sessions in a Redis-compatible server that the program starts by itself and stops at its end."""
+
     def __init__(self, *, ttl_hours: Hours = 24.0) -> None:
         """`ttl_hours`: how long a session lives after it was last used."""
         super().__init__(_connected, ttl_hours=ttl_hours)

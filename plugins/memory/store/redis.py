@@ -14,6 +14,8 @@ from runner.errors import Problem
 
 
 class RedisStore(RedisSessions):
+    """Sessions in a Redis server that runs already."""
+
     def __init__(self, *, ttl_hours: Hours = 24.0, **server: Unpack[RedisSettings]) -> None:
         """`ttl_hours`: how long a session lives after it was last used."""
         self._server = RedisServer(setting="memory.store", **server)

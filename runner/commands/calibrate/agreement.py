@@ -72,6 +72,7 @@ class Pairs:
         )
 
     def where(self, chosen: NDArray[np.bool_]) -> Pairs:
+        """The pairs for which `chosen` (bool [n]) is true."""
         answers = [answer for answer, is_chosen in zip(self.answers, chosen, strict=True) if is_chosen]
         return Pairs(answers, self.judge[chosen], self.human[chosen], _codes([each.group for each in answers]))
 

@@ -69,10 +69,12 @@ class Calibration:
 
     @cached_property
     def evaluation(self) -> RatedAnswers:
+        """The rated answers as an evaluation that the engine can run."""
         return RatedAnswers(self.labels, self.built.root, {} if self.chosen is None else self.chosen.rubrics)
 
     @cached_property
     def models(self) -> Models | None:
+        """The models that the judge asks; None where it asks none."""
         return models_among(self.built.parts.values())
 
 

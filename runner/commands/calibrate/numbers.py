@@ -23,10 +23,12 @@ class Measure:
 
 
 def wording_of_calibration(result: Mapping[str, Any]) -> Wording:
+    """The words of a finished calibration, in its language and with its own metrics."""
     return _with_own(wording_of(result))
 
 
 def wording_in(language: str) -> Wording:
+    """The words of a calibration in a language, before there is one."""
     return _with_own(LANGUAGES[language])
 
 

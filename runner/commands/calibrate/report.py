@@ -57,6 +57,7 @@ def write(folder: Path) -> None:
 
 
 def render(folder: Path, result: Mapping[str, Any]) -> str:
+    """calibration.md as text; `folder` has the items.jsonl that the result was made of."""
     head, *rest = sections(folder, result)
     return markdown([replace(head, blocks=[*head.blocks, *rest])], level=1) + "\n"
 
@@ -74,6 +75,7 @@ def panels(result: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def sections(folder: Path, result: Mapping[str, Any]) -> list[Section]:
+    """The sections of a calibration: agreement, each rubric, corrected scores, health of the judge, cost."""
     say = wording_of_calibration(result)
     document = Document(RunFolder(folder, result, result), say, 0.0)
     shown = {worst["id"] for entry in result["rubrics"].values() for worst in entry["worst"]}

@@ -41,6 +41,7 @@ class Aside:
         return self.start(coroutine).result(patience_s)
 
     def start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin a coroutine in the loop's thread; its result comes through the future."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def __exit__(

@@ -48,6 +48,8 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Said:
+    """An answer, and the context that the generator was shown for it."""
+
     answer: Answer
     shown: Shown
 
@@ -99,6 +101,7 @@ class Talk:
 
     @property
     def has_documents(self) -> bool:
+        """Whether there are chunks to be searched."""
         return len(self.retrieval.corpus.chunks) > 0
 
     async def answer(self, text: str) -> Said:
@@ -150,9 +153,11 @@ class Talk:
         return await self.judge_.judge(RUBRIC, fields)
 
     async def state(self) -> SessionState:
+        """The session as the store holds it."""
         return await self.memory.inspect(self.key)
 
     async def forget(self) -> None:
+        """Delete the session, and forget the last answer."""
         await self.memory.delete(self.key)
         self.last, self._failures = None, 0
 

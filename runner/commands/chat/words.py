@@ -22,16 +22,19 @@ SCORES = ("relevance", "completeness", "accuracy", "noise")
 
 
 def say(phrase: str, language: Language, **values: object) -> str:
+    """A phrase of the chat room in a language, with its placeholders filled."""
     return wording(language, "chat")(phrase, **values)
 
 
 def help_text(language: Language) -> str:
+    """The lines that /help shows: every command of the chat with one sentence."""
     names = {name: f"/{name}{TAKES_TEXT.get(name, '')}" for name in COMMANDS}
     lines = [f"{typed:<20} {say(f'command.{name}', language)}" for name, typed in names.items()]
     return "\n".join([*lines, say("slash", language)])
 
 
 def memory_text(state: SessionState, language: Language) -> str:
+    """The lines that /memory shows: the summary, and the turns that it does not hold yet."""
     if not state.memory and not state.turns:
         return say("nothing_kept", language)
     left = [turn for turn in state.turns if turn.number > state.last_turn]
@@ -45,6 +48,7 @@ def memory_text(state: SessionState, language: Language) -> str:
 
 
 def entities_text(state: SessionState, language: Language) -> str:
+    """The lines that /entities shows: key, value and turn of each entity."""
     told = [f"{entity.key}: {entity.value} ({say('turn', language, turn=entity.turn)})" for entity in state.entities]
     return "\n".join(told) or say("no_entities", language)
 

@@ -66,9 +66,11 @@ def changes(recorded: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _commit(git: Any) -> str | None:
-    """Of several runs at several commits, all of it."""
-    if not isinstance(git, Mapping) or "commit" not in git:
+    """Of several runs, each of theirs once."""
+    if not isinstance(git, Mapping) or not git:
         return str(git) if git else None
+    if "commit" not in git:
+        return ", ".join(dict.fromkeys(filter(None, map(_commit, git.values())))) or None
     return f"{str(git['commit'])[:12]}{'+' if git.get('dirty') else ''}"
 
 

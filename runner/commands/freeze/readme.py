@@ -35,13 +35,16 @@ class Record:
 
     @property
     def say(self) -> Wording:
+        """The words of the first run, in the language of its reports."""
         return wording_of(self.source.first.opened.run)
 
     def word(self, key: str, **values: Any) -> str:
+        """A phrase of the room of records, in the same language."""
         return wording(self.say.language, "records")(key, **values)
 
 
 def readme(record: Record) -> str:
+    """README.md of a record: question, results, how to reproduce it, what it was made with."""
     sections = [_asked(record), _found(record), _again(record), _made_with(record)]
     return markdown([Section("", record.place.name, sections)], level=1) + "\n"
 

@@ -26,6 +26,8 @@ class Recorded:
 
 @dataclass(frozen=True, eq=False)
 class Record:
+    """A frozen experiment as `reproduce` reads it."""
+
     folder: Path
     frozen: Frozen
     runs: Sequence[Recorded]

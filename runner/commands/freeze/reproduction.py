@@ -40,6 +40,7 @@ class Changes:
 
     @property
     def in_numbers(self) -> bool:
+        """Whether any metric or case differs; other settings alone are no such change."""
         return bool(self.metrics or self.cases or self.gone or self.new)
 
 
@@ -71,10 +72,12 @@ class Reproduction:
 
     @property
     def exit_code(self) -> int:
+        """The exit code of `reproduce` for this outcome."""
         return EXIT_CODES[self.outcome]
 
 
 def reproduced(recorded: Recorded, now: Side, folder: Path, *, seed: int) -> Reproduced:
+    """Compare a recorded run with the run that was made from it now, strictly and with no rule of a gate."""
     comparison = compare(recorded.side, now, Regression(rules=[], must_not_break=[]), seed=seed, strict=True)
     changes = changes_of(recorded.side.snapshot, now.snapshot)
     label = " ".join(recorded.swept) or folder.name

@@ -8,9 +8,11 @@ from typing import Any
 
 from runner.commands.freeze.reproduction import Changes, Reproduced, Reproduction
 from runner.compare.record import record_of
-from runner.report import comparison, metric
+from runner.config.arguments import shell
+from runner.report import comparison, metric, next_steps
 from runner.report.blocks import EVERYWHERE, TERMINAL, Block, Cell, Fit, Note, Section, Stack, Table
 from runner.report.markdown import markdown
+from runner.report.page import FILE as PAGE_FILE
 from runner.report.summary import replace_text
 from runner.report.terminal import renderables
 from runner.system import terminal
@@ -23,6 +25,7 @@ NAMED = 8  # things that are named; the JSON file has all
 
 
 def write(found: Reproduction, language: str) -> None:
+    """Write reproduction.md and .json, and compare.md and .json of each run."""
     for run in found.runs:
         record = record_of(run.comparison, fail_on_regression=False)
         write_json(run.folder / "compare.json", record)
@@ -31,16 +34,28 @@ def write(found: Reproduction, language: str) -> None:
     replace_text(found.folder / "reproduction.md", markdown(sections(found, language), level=1) + "\n")
 
 
-def show(found: Reproduction, language: str) -> None:
-    for run in found.runs:
+def show(found: Reproduction, language: str, *, verbose: bool) -> None:
+    """Show a reproduction in the terminal; `verbose`: with the comparison of each run whose numbers changed."""
+    for run in found.runs if verbose else ():
         if run.changes.in_numbers:
             record = record_of(run.comparison, fail_on_regression=False)
             terminal.show(*comparison.panels(record, LANGUAGES[language]))
     terminal.show(*renderables(sections(found, language), dense=True))
-    terminal.note(str(found.folder / "reproduction.md"))
+    terminal.show(*next_steps(_ways(found), LANGUAGES[language]))
+
+
+def _ways(found: Reproduction) -> Iterator[tuple[str, str]]:
+    yield "brief.record", str(found.folder / "reproduction.md")
+    if (found.folder / PAGE_FILE).is_file():
+        yield "brief.report", str(found.folder / PAGE_FILE)
+    yield "brief.all", f"python -m runner results {shell(str(found.folder))}"
+    if changed := next((run for run in found.runs if run.changes.in_numbers), None):
+        run = shell(str(changed.folder))
+        yield "brief.compare", f"python -m runner compare {shell(found.record)} {run}"
 
 
 def sections(found: Reproduction, language: str) -> list[Section]:
+    """The report of a reproduction: outcome, runs, environment, where the reports lie."""
     say = _Say(language)
     title, outcome, sentence = say("title", record=found.record), say(found.outcome), say(f"say.{found.outcome}")
     folders = ", ".join(str(run.folder) for run in found.runs)
@@ -50,7 +65,7 @@ def sections(found: Reproduction, language: str) -> list[Section]:
         Note(sentence, lead=outcome),
         _runs(found, say),
         Note(sentence, media=TERMINAL),
-        *(Note(line, media=EVERYWHERE) for run in found.runs for line in _where(run, say)),
+        *(Note(line, media=EVERYWHERE) for line in _all_where(found.runs, say)),
         Note(_environment(found, say), media=EVERYWHERE),
         Note(say("reports", folders=folders)),
     ]
@@ -87,6 +102,18 @@ def _counts(run: Reproduced) -> list[str]:
     ]
 
 
+def _all_where(runs: Sequence[Reproduced], say: _Say) -> Iterator[str]:
+    """What is the same of several runs is said once."""
+    alike: dict[tuple[str, ...], list[Reproduced]] = {}
+    for run in runs:
+        if lines := tuple(_where(run, say)):
+            alike.setdefault((str(run.changes.in_numbers), *lines), []).append(run)
+    for found, those in alike.items():
+        labels = ", ".join(run.label for run in those)
+        yield f"{say('where' if those[0].changes.in_numbers else 'where_same', run=labels)}:"
+        yield from found[1:]
+
+
 def _where(run: Reproduced, say: _Say) -> Iterator[str]:
     changes, total = run.changes, len(run.comparison.baseline.snapshot.cases)
     items = {
@@ -96,11 +123,9 @@ def _where(run: Reproduced, say: _Say) -> Iterator[str]:
         "new": changes.new,
         "identities": changes.identities,
     }
-    told = [(name, found) for name, found in items.items() if found]
-    if told:
-        yield f"{say('where' if changes.in_numbers else 'where_same', run=run.label)}:"
-    for name, found in told:
-        yield f"  {say(f'where.{name}', items=say.listed(found), n=len(found), total=total)}"
+    for name, found in items.items():
+        if found:
+            yield f"  {say(f'where.{name}', items=say.listed(found), n=len(found), total=total)}"
 
 
 def _metrics(changes: Changes, run: Reproduced, say: _Say) -> list[str]:

@@ -26,6 +26,7 @@ class Run:
 
     @property
     def choices(self) -> dict[str, str]:
+        """The choice of each group."""
         return {str(group): str(choice) for group, choice in (self.opened.run.get("choices") or {}).items()}
 
 
@@ -39,6 +40,7 @@ class Source:
 
     @property
     def first(self) -> Run:
+        """The first run of a sweep, or the only one."""
         return self.runs[0]
 
     @property

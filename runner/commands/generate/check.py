@@ -35,16 +35,20 @@ COMPARE_SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    """What the model says of a draft: whether it can be asked alone, and what the sources answer."""
+
     stands_alone: bool
     answered: bool
     answer: str
 
 
 def check_messages(question: str, sources: Sequence[Context], language: Language) -> tuple[Message, ...]:
+    """The request that asks whether sources answer a question, and what they answer."""
     return _messages("testset_check", {"sources": sources, "question": question}, language)
 
 
 def compare_messages(question: str, one: str, other: str, language: Language) -> tuple[Message, ...]:
+    """The request that asks whether two answers to a question say the same."""
     return _messages("testset_compare", {"question": question, "answer_a": one, "answer_b": other}, language)
 
 

@@ -49,6 +49,7 @@ class Draft:
 
 
 def messages(order: Order) -> tuple[Message, ...]:
+    """The request that asks for the questions of an order about one chunk."""
     wanted = "\n".join(
         f"{slot.number}. {slot.type}, {slot.difficulty}, {'answerable' if slot.answerable else 'not answerable'}"
         for slot in order.slots

@@ -23,6 +23,7 @@ PROMPTS = ("testset_questions", "testset_check", "testset_compare")
 
 
 def provenance_path(out: Path) -> Path:
+    """The file beside the questions that says how they were made."""
     return out.with_name(f"{out.stem}.provenance.json")
 
 
@@ -77,6 +78,7 @@ def _passage(draft: Draft) -> dict[str, Any]:
 
 
 def provenance(made: Made, maker: QuestionMaker, out: Path, content: bytes) -> dict[str, Any]:
+    """JSON values: model, prompts, settings, corpus and counts that a file of questions was made with."""
     corpus = made.corpus
     return {
         "made_at": now(),
@@ -99,6 +101,7 @@ def provenance(made: Made, maker: QuestionMaker, out: Path, content: bytes) -> d
 
 
 def counts(made: Made) -> Mapping[str, Any]:
+    """How many questions were ordered, kept and dropped, and of which kinds those are that were kept."""
     slots = [draft.slot for draft in made.kept]
     passages = [_passage(draft) for draft in made.kept if draft.slot.answerable]
     return {

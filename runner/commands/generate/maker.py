@@ -72,6 +72,7 @@ class Made:
 
     @property
     def n_ordered(self) -> int:
+        """How many questions were asked for."""
         return sum(len(order.slots) for order in self.orders)
 
     def keeps(self, reason: str) -> bool:
@@ -202,6 +203,7 @@ class QuestionMaker:
         return await self.model.structured(self.request(asked, check.COMPARE_SCHEMA), check.is_same_of)
 
     def request(self, messages: tuple[Message, ...], schema: Mapping[str, Any]) -> ChatRequest:
+        """A request with the sampling of the question maker."""
         return self.sampling.request(messages, schema)
 
     async def _each(

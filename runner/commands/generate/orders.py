@@ -51,6 +51,7 @@ class Wish:
 
 
 def eligible(corpus: Corpus) -> list[Chunk]:
+    """The chunks that are long enough to ask about: MIN_WORDS words."""
     return [chunk for chunk in corpus.chunks if len(chunk.text.split()) >= MIN_WORDS]
 
 

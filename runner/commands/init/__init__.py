@@ -93,6 +93,7 @@ def _shown(folder: Path, kind: str, n: int, *, others: bool, say: Wording) -> li
 
 
 def next_commands(kind: str) -> list[str]:
+    """The three commands that a new project should be tried with, in their order."""
     return [f"{RUN} out=outputs/first", PROJECTS[kind].second, "python -m runner results outputs/first"]
 
 

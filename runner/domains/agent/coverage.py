@@ -52,6 +52,7 @@ class Asked:
 
     @property
     def total(self) -> float:
+        """The sum of the weights, 1 for a question without words."""
         return float(self.weights.sum()) or 1.0
 
 
@@ -95,23 +96,23 @@ class Coverage:
     def asked(self, question: str) -> Asked:
         words = content_words(question)
         total = self._n_chunks
-        held = [self.chunks_with(word) for word in words]
-        weights = np.array([math.log(1 + (total - each + 0.5) / (each + 0.5)) for each in held])
+        frequencies = [self.chunks_with(word) for word in words]
+        weights = np.array([math.log(1 + (total - frequency + 0.5) / (frequency + 0.5)) for frequency in frequencies])
         named = [name for name in names(question) if _LATIN.search(name)]
         figures = frozenset(figure for figure in _figures(question) if len(figure) >= FIGURE)
         return Asked(words, weights, named, figures, denied(question))
 
-    def of(self, asked: Asked, text: str) -> Covered:
+    def of(self, question: Asked, text: str) -> Covered:
         """A question without content words is covered by any text."""
         read = _read(text)
-        inside = _held(asked.words, read.forms)
-        if not asked.words:
+        inside = _has_each(question.words, read.forms)
+        if not question.words:
             return Covered(1.0, 1.0, ())
-        whole = float(asked.weights @ inside) / asked.total
-        best, place = read.best(asked)
+        whole = float(question.weights @ inside) / question.total
+        best, place = read.best(question)
         coverage = (whole + best) / 2
-        confidence = min(1.0, coverage / ENOUGH) * (ELSEWHERE if read.speaks_of_else(asked, place) else 1.0)
-        missing = tuple(word.text for word, there in zip(asked.words, inside, strict=True) if not there)
+        confidence = min(1.0, coverage / ENOUGH) * (ELSEWHERE if read.speaks_of_else(question, place) else 1.0)
+        missing = tuple(word.text for word, there in zip(question.words, inside, strict=True) if not there)
         return Covered(coverage, confidence, missing)
 
 
@@ -143,26 +144,26 @@ class _Read:
     def denied(self) -> frozenset[str]:
         return all_forms(denied(self.text))
 
-    def best(self, asked: Asked) -> tuple[float, int]:
+    def best(self, question: Asked) -> tuple[float, int]:
         """The share of the weight that the best sentence holds, and its place; 0 without sentences."""
         if not self.sentences:
             return 0.0, 0
-        held = np.array([_held(asked.words, forms) for forms in self.by_sentence])
-        beside = np.zeros_like(held)
-        beside[1:] = held[:-1]
-        beside[:-1] = np.maximum(beside[:-1], held[1:])
-        shares = np.maximum(held, NEIGHBOUR * beside) @ asked.weights / asked.total
+        has_word = np.array([_has_each(question.words, forms) for forms in self.by_sentence])
+        beside = np.zeros_like(has_word)
+        beside[1:] = has_word[:-1]
+        beside[:-1] = np.maximum(beside[:-1], has_word[1:])
+        shares = np.maximum(has_word, NEIGHBOUR * beside) @ question.weights / question.total
         place = int(shares.argmax())
         return float(shares[place]), place
 
-    def speaks_of_else(self, asked: Asked, place: int) -> bool:
-        if any(name not in self.names for name in asked.names) or not asked.figures <= self.figures:
+    def speaks_of_else(self, question: Asked, place: int) -> bool:
+        if any(name not in self.names for name in question.names) or not question.figures <= self.figures:
             return True
         around = frozenset[str]().union(*self.by_sentence[max(0, place - 1) : place + 2])
-        return any(word.forms.isdisjoint(self.denied) and not word.forms.isdisjoint(around) for word in asked.denied)
+        return any(word.forms.isdisjoint(self.denied) and not word.forms.isdisjoint(around) for word in question.denied)
 
 
-def _held(words: Sequence[Word], forms: frozenset[str]) -> NDArray[np.float64]:
+def _has_each(words: Sequence[Word], forms: frozenset[str]) -> NDArray[np.float64]:
     return np.array([not word.forms.isdisjoint(forms) for word in words], dtype=np.float64)
 
 

@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 
 
 def function_of(tool: ToolDefinition) -> Function:
+    """A tool in the form in which a request to a model names it."""
     return Function(tool.name, tool.description or "", tool.parameters_json_schema)
 
 
 def sent(messages: Sequence[ModelMessage], instructions: str | None) -> tuple[Message, ...]:
     """As they are sent: instructions first, one message for each result of a tool."""
-    found = [Message("system", instructions)] if instructions else []
+    messages_sent = [Message("system", instructions)] if instructions else []
     for message in messages:
         if message.kind == "response":
             calls = tuple(FunctionCall(call.tool_call_id, call.tool_name, _json(call)) for call in message.tool_calls)
-            found.append(Message("assistant", message.text or "", calls))
+            messages_sent.append(Message("assistant", message.text or "", calls))
         else:
-            found.extend(map(_message, message.parts))
-    return tuple(found)
+            messages_sent.extend(map(_message, message.parts))
+    return tuple(messages_sent)
 
 
 def response(reply: ChatReply) -> ModelResponse:
@@ -64,8 +65,8 @@ SHOWN = 10  # results
 def report_of(call: ToolCall, toolbox: Toolbox, language: Language, max_tokens: int) -> str:
     """Fenced, since it holds what others wrote: the best results so far, each cut to `max_tokens`, what is made of
     them, and how many calls are left."""
-    results = [_shown(candidate, max_tokens) for candidate in toolbox.candidates[:SHOWN]]
-    assessment = _assessment(call.said)
+    results = [_context_of(candidate, max_tokens) for candidate in toolbox.candidates[:SHOWN]]
+    assessment = _assessment(call.assessment)
     parts: dict[str, str | Sequence[Item]] = {
         **({"error": call.error} if call.error else {}),
         "results": results,
@@ -75,23 +76,23 @@ def report_of(call: ToolCall, toolbox: Toolbox, language: Language, max_tokens: 
     return fenced(parts, language)
 
 
-def _assessment(said: Assessment) -> str:
+def _assessment(assessment: Assessment) -> str:
     """Empty where the reranker only orders."""
-    if said.sufficient is None:
+    if assessment.sufficient is None:
         return ""
-    lines = [f"sufficient: {str(said.sufficient).lower()}"]
-    if said.confidence is not None:
-        lines.append(f"confidence: {said.confidence:.2f}")
-    if said.missing:
-        lines.append(f"missing: {'; '.join(said.missing)}")
-    if said.next_action is not None:
-        lines.append(f"advice: {said.next_action}")
-    if said.refined_query is not None:
-        lines.append(f"refined_query: {said.refined_query}")
+    lines = [f"sufficient: {str(assessment.sufficient).lower()}"]
+    if assessment.confidence is not None:
+        lines.append(f"confidence: {assessment.confidence:.2f}")
+    if assessment.missing:
+        lines.append(f"missing: {'; '.join(assessment.missing)}")
+    if assessment.next_action is not None:
+        lines.append(f"advice: {assessment.next_action}")
+    if assessment.refined_query is not None:
+        lines.append(f"refined_query: {assessment.refined_query}")
     return "\n".join(lines)
 
 
-def _shown(candidate: Candidate, max_tokens: int) -> Context:
+def _context_of(candidate: Candidate, max_tokens: int) -> Context:
     tags = candidate.metadata
     kind = f"[{tags['doc_type']}]" if tags.get("doc_type") else ""
     where = " > ".join(filter(None, (candidate.title, tags.get("section"))))

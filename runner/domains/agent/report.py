@@ -24,6 +24,7 @@ Agent = Mapping[str, Any]  # `agent` of summary.json
 
 
 def sections(document: Document) -> Iterator[Section | None]:
+    """The section of an agent: why it stopped, which tools it used, how it judged what it had."""
     say, k, agent = document.say, document.k, document.summary.get("agent")
     if not agent:
         return
@@ -113,33 +114,33 @@ def case_facts(row: Mapping[str, Any], say: Wording) -> Iterator[Fact]:
 
 
 def _call(call: Mapping[str, Any]) -> str:
-    arguments = ", ".join(f"{name}={shorten(_shown(value), ARGUMENT)}" for name, value in call["arguments"].items())
+    arguments = ", ".join(f"{name}={shorten(_quoted(value), ARGUMENT)}" for name, value in call["arguments"].items())
     return f"{call['tool']}({arguments})"
 
 
-def _shown(value: Any) -> str:
+def _quoted(value: Any) -> str:
     return f"“{value}”" if isinstance(value, str) else str(value).lower()
 
 
 def _outcome(call: Mapping[str, Any], gold: set[Any], say: Wording) -> str:
     """In one line, gold documents ticked."""
     n = len(call["found"])
-    said = [say("agent.result", n=n) if n else say("agent.nothing")]
+    sentences = [say("agent.result", n=n) if n else say("agent.nothing")]
     if call.get("error"):
-        said.append(say("agent.error", error=call["error"]))
+        sentences.append(say("agent.error", error=call["error"]))
     if call["ranked"]:
         ids = [f"{id} ✓" if (id.rpartition("#")[0] or id) in gold else id for id in call["ranked"][:SHOWN]]
-        said.append(say("agent.ranked", ids=", ".join(ids)))
+        sentences.append(say("agent.ranked", ids=", ".join(ids)))
     if call.get("sufficient") is not None:
-        said.append(say(f"agent.sufficient.{call['sufficient']}"))
+        sentences.append(say(f"agent.sufficient.{call['sufficient']}"))
     if call.get("confidence") is not None:
-        said.append(say("agent.confidence", confidence=f"{call['confidence']:.2f}"))
+        sentences.append(say("agent.confidence", confidence=f"{call['confidence']:.2f}"))
     if call.get("missing"):
-        said.append(say("agent.missing", missing=", ".join(call["missing"])))
+        sentences.append(say("agent.missing", missing=", ".join(call["missing"])))
     if call.get("next_action"):
-        said.append(say(f"agent.advice.{call['next_action']}", query=call.get("refined_query") or "–"))
+        sentences.append(say(f"agent.advice.{call['next_action']}", query=call.get("refined_query") or "–"))
     if tokens := call.get("input_tokens", 0) + call.get("output_tokens", 0):
         usd = call.get("cost_usd", 0.0)
         cost = "" if not usd else f", {dollars(usd)}"
-        said.append(say("agent.spent", tokens=f"{tokens:,}") + cost)
-    return "; ".join(said)
+        sentences.append(say("agent.spent", tokens=f"{tokens:,}") + cost)
+    return "; ".join(sentences)

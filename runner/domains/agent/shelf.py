@@ -57,11 +57,11 @@ class Shelf:
     def best_of_all(self, queries: Sequence[Query], base: Sequence[Ranking]) -> list[Sequence[Candidate]]:
         """`search_all` of many queries, whose rankings by `base` are known, by one search of each other index."""
         with self._lock:
-            found = [
+            by_collection = [
                 base if each.retriever is self._base else each.retriever.search(queries, each.count)
                 for each in self._collections
             ]
-        return [self._best(rankings) for rankings in zip(*found, strict=True)]
+        return [self._best(rankings) for rankings in zip(*by_collection, strict=True)]
 
     def _best(self, rankings: Sequence[Ranking]) -> Sequence[Candidate]:
         return [
@@ -97,6 +97,7 @@ class Shelf:
         return []
 
     def candidate(self, id: str, relevance: float) -> Candidate:
+        """A chunk as a reranker gets it."""
         corpus = self.corpus
         return Candidate(id, corpus.text_of(id) or "", corpus.title_of(id), self._tags.get(id, {}), relevance)
 
@@ -109,16 +110,16 @@ class Shelf:
             known = self._known[name]
             if _values(wanted).isdisjoint(known):
                 listed = _listed(known - {"", None})
-                raise EvaluationError(f"no chunk has {name}={_shown(wanted)}; known: {listed or 'no value'}")
+                raise EvaluationError(f"no chunk has {name}={_as_text(wanted)}; known: {listed or 'no value'}")
 
 
 def _listed(known: Iterable[Any]) -> str:
-    shown = sorted(map(_shown, known))
+    shown = sorted(map(_as_text, known))
     more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else ""
     return f"{', '.join(shown[:SHOWN])}{more}"
 
 
-def _shown(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
 
 

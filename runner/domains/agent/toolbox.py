@@ -54,11 +54,11 @@ class Toolbox:
 
     def search_all(self, query: str) -> ToolCall:
         """The best chunks of each collection."""
-        known = self._first if query == self.question.text else None
+        first_hits = self._first if query == self.question.text else None
         return self._call(
             "search_all",
             {"query": query},
-            lambda: self.shelf.search_all(self._asking(query)) if known is None else known,
+            lambda: self.shelf.search_all(self._asking(query)) if first_hits is None else first_hits,
         )
 
     def search_by_metadata(self, query: str, **filters: Any) -> ToolCall:
@@ -75,14 +75,16 @@ class Toolbox:
 
     @property
     def calls(self) -> Sequence[ToolCall]:
+        """The calls so far, in their order."""
         return tuple(self._calls)
 
     @property
     def calls_left(self) -> int:
+        """How many calls the budget still allows."""
         return self.max_calls - len(self._calls)
 
     @property
-    def asked(self) -> Sequence[str]:
+    def queries(self) -> Sequence[str]:
         """What was searched for so far."""
         return [str(call.arguments["query"]) for call in self._calls if "query" in call.arguments]
 
@@ -108,8 +110,8 @@ class Toolbox:
         with self._lock:
             ranked = changes.pop("ranked", self._ranked)
             self._ranked = tuple(dict.fromkeys(id for id in ranked if id in self._found))
-            self._assessment = replace(self._calls[-1].said, ranked=self._ranked, **changes)
-            self._calls[-1] = replace(self._calls[-1], said=self._assessment)
+            self._assessment = replace(self._calls[-1].assessment, ranked=self._ranked, **changes)
+            self._calls[-1] = replace(self._calls[-1], assessment=self._assessment)
             return self._calls[-1]
 
     def note(self, *, input_tokens: int = 0, output_tokens: int = 0, cost_usd: float | None = 0.0) -> None:
@@ -158,16 +160,16 @@ class Toolbox:
 
     def _reranked(self, call: ToolCall) -> ToolCall:
         candidates = list(self._found.values())
-        asked = self.asked
+        asked = self.queries
         with metering() as meter:
-            said, error = _tried(lambda: self._reranker.rerank(self.question, candidates, asked))
+            assessment, error = _tried(lambda: self._reranker.rerank(self.question, candidates, asked))
         spent = meter.total
         self._spent = _sum(self._spent, (spent.input_tokens, spent.output_tokens, spent.usd))
-        if said is None:  # what was ranked before stays in front of what came now
+        if assessment is None:  # what was ranked before stays in front of what came now
             self._ranked = tuple(dict.fromkeys((*self._ranked, *call.found)))
-            return replace(call, said=Assessment(self._ranked), error=error)
-        self._assessment, self._ranked = said, said.ranked
-        return replace(call, said=said)
+            return replace(call, assessment=Assessment(self._ranked), error=error)
+        self._assessment, self._ranked = assessment, assessment.ranked
+        return replace(call, assessment=assessment)
 
     def _charged(self, call: ToolCall) -> ToolCall:
         spent = _sum((call.input_tokens, call.output_tokens, call.cost_usd), self._spent)

@@ -19,26 +19,26 @@ def check_links(folder: str, notes: Sequence[Document], graph: VaultGraph, log: 
     """A warning for each link that is broken, ambiguous, or leads to a heading or block that its note does not have,
     in the order of notes and lines."""
     by_id = {note.id: note for note in notes}
-    found: dict[str, list[tuple[Link, str]]] = {}
+    problems: dict[str, list[tuple[Link, str]]] = {}
     for loose in (*graph.broken, *graph.ambiguous):
-        found.setdefault(loose.source, []).append((loose.link, _why(loose, graph)))
+        problems.setdefault(loose.source, []).append((loose.link, _why(loose, graph)))
     for edge in (*graph.edges, *graph.within):
         if reason := _missing_place(edge, by_id[edge.target].text):
-            found.setdefault(edge.source, []).append((edge.link, reason))
-    for id in sorted(found):
+            problems.setdefault(edge.source, []).append((edge.link, reason))
+    for id in sorted(problems):
         note, path = by_id[id], str(expanded(folder) / id)
-        for link, reason in sorted(found[id], key=lambda entry: entry[0].start):
+        for link, reason in sorted(problems[id], key=lambda entry: entry[0].start):
             log.warning(path, f"{note.text[link.start : link.end]}: {reason}", link.line_of(note))
 
 
 def links_in_code(folder: str, notes: Sequence[Document], graph: VaultGraph) -> list[str]:
     """Where code names a note as a link would, by file and line. They count as no links."""
     by_id = {note.id: note for note in notes}
-    named = sorted((each for each in graph.in_code if each.candidates), key=lambda each: each.source)
+    leading = sorted((loose for loose in graph.in_code if loose.candidates), key=lambda loose: loose.source)
     return [
         f"in code: {expanded(folder) / note.id}:{link.line_of(note)}: {note.text[link.start : link.end]}: "
         f"no link; would lead to {' or '.join(candidates)}"
-        for note, link, candidates in ((by_id[each.source], each.link, each.candidates) for each in named)
+        for note, link, candidates in ((by_id[loose.source], loose.link, loose.candidates) for loose in leading)
     ]
 
 

@@ -50,15 +50,15 @@ class LinkEvent:
 
 def read_events(path: str, key: str, names: NoteNames, log: ProblemLog) -> tuple[LinkEvent, ...]:
     """A bad line is an error and left out. Raises DataError when the file cannot be read or holds no usable event."""
-    found = [
+    events = [
         event
         for line, data in read_jsonl(path, key, log, DataError)
         if (event := _event(Fields(data, path, line, log), names)) is not None
     ]
     log.stop_if_strict()
-    if not found:
+    if not events:
         raise DataError(f"{key}: no events in {path}{why_empty(log, path)}")
-    return tuple(sorted(found, key=lambda event: event.time))
+    return tuple(sorted(events, key=lambda event: event.time))
 
 
 def _event(fields: Fields, names: NoteNames) -> LinkEvent | None:
@@ -66,7 +66,7 @@ def _event(fields: Fields, names: NoteNames) -> LinkEvent | None:
     action = fields.data.get("action")
     if not isinstance(action, str) or action not in ACTIONS:
         fields.wrong("action", "accept or reject", action)
-    note, target = (_meant(fields.required_text(name), names) for name in ("source_note", "target"))
+    note, target = (_resolved_id(fields.required_text(name), names) for name in ("source_note", "target"))
     time = _time(fields)
     event = LinkEvent(
         time=time,
@@ -81,9 +81,9 @@ def _event(fields: Fields, names: NoteNames) -> LinkEvent | None:
     return None if fields.failed else event
 
 
-def _meant(name: str, names: NoteNames) -> str:
-    found = names.resolve(name)
-    return found[0] if len(found) == 1 else name
+def _resolved_id(name: str, names: NoteNames) -> str:
+    matches = names.resolve(name)
+    return matches[0] if len(matches) == 1 else name
 
 
 def _time(fields: Fields) -> datetime:

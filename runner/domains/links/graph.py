@@ -66,17 +66,17 @@ class VaultGraph:
         note = document.id
         self.tags[note] = tuple(dict.fromkeys((*document.metadata.get("tags", ()), *markup.tags)))
         for link in markup.links:
-            meant = tuple(meant_notes(link, note, self.names))
-            if len(meant) > 1:
-                self.ambiguous.append(LooseLink(note, link, meant))
-            elif meant:
-                (self.within if meant[0] == note else self.edges).append(Edge(note, meant[0], link))
+            targets = tuple(meant_notes(link, note, self.names))
+            if len(targets) > 1:
+                self.ambiguous.append(LooseLink(note, link, targets))
+            elif targets:
+                (self.within if targets[0] == note else self.edges).append(Edge(note, targets[0], link))
             elif not means_no_note(link):
                 self.broken.append(LooseLink(note, link))
         for link in property_links(document.metadata):
-            meant = tuple(self.names.resolve(link.reference))
-            if len(meant) == 1 and meant[0] != note:
-                self.properties.append(Edge(note, meant[0], link))
+            targets = tuple(self.names.resolve(link.reference))
+            if len(targets) == 1 and targets[0] != note:
+                self.properties.append(Edge(note, targets[0], link))
         for link in markup.code_links:
             self.in_code.append(LooseLink(note, link, tuple(meant_notes(link, note, self.names))))
 

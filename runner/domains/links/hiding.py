@@ -32,19 +32,21 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
+    """A text after edits, and the edits by the positions that they had before."""
+
     text: str
     edits: tuple[Edit, ...]
 
     def at(self, position: int) -> int:
         """Where a position of the text before is now; one within a link is at its start."""
         before = bisect_right([edit.start for edit in self.edits], position)
-        moved = sum(len(edit.words) - (edit.end - edit.start) for edit in self.edits[: before - 1]) if before else 0
+        shift = sum(len(edit.words) - (edit.end - edit.start) for edit in self.edits[: before - 1]) if before else 0
         if not before:
             return position
         last = self.edits[before - 1]
         if position < last.end:
-            return last.start + moved
-        return position + moved + len(last.words) - (last.end - last.start)
+            return last.start + shift
+        return position + shift + len(last.words) - (last.end - last.start)
 
 
 def edited(text: str, edits: Iterable[Edit]) -> Edited:
@@ -62,12 +64,12 @@ def edited(text: str, edits: Iterable[Edit]) -> Edited:
 
 def words_left(link: Link, target: Document | None, words: Words) -> str:
     """What stays of a hidden link: nothing, an alias that does not name the note, or all that it shows."""
-    shown = link.alias or ("" if words != "all" else link.reference.rpartition("/")[2].removesuffix(".md"))
+    words_shown = link.alias or ("" if words != "all" else link.reference.rpartition("/")[2].removesuffix(".md"))
     if words == "none":
         return ""
-    if words == "alias" and target is not None and note_key(shown) in names_of(target):
+    if words == "alias" and target is not None and note_key(words_shown) in names_of(target):
         return ""
-    return shown
+    return words_shown
 
 
 def names_of(note: Document) -> set[str]:

@@ -49,6 +49,7 @@ class LinkCase:
 
     @property
     def gold(self) -> str:
+        """Hash over expected, accepted and rejected targets."""
         labels = [sorted(self.accepted), sorted(self.rejected)]
         return fingerprint([sorted(sorted(concept) for concept in self.expected), labels])[:16]
 
@@ -92,6 +93,7 @@ class Hiding:
         self.texts = {note: self._without(self._notes[note]) for note in hidden}
 
     def notes(self) -> list[Document]:
+        """All notes, those with hidden links as they are without them."""
         return [
             replace(note, text=self.texts[id].text, metadata=self._metadata(note)) if id in self.texts else note
             for id, note in self._notes.items()
@@ -179,7 +181,7 @@ class Cases:
             for field, names in (("accepted", written.accepted), ("rejected", written.rejected))
         )
         note = self._texts[source]
-        told = written.language or note.language or detect_language(f"{written.anchor}\n{written.context or ''}")
+        language = written.language or note.language or detect_language(f"{written.anchor}\n{written.context or ''}")
         tags = written.tags or self._graph.tags.get(source, ())
         return LinkCase(
             id=written.id,
@@ -188,16 +190,16 @@ class Cases:
             expected=_distinct(concepts),
             accepted=accepted,
             rejected=rejected,
-            language=told,
+            language=language,
             tags=tuple(tags),
         )
 
     def _note(self, name: str, line: int, field: str, *, is_needed: bool = False) -> str | None:
-        found = self._graph.names.resolve(name)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            may_be = " or ".join(f"'{each}'" for each in found)
+        matches = self._graph.names.resolve(name)
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            may_be = " or ".join(f"'{each}'" for each in matches)
             self._log.error(self._path, f"'{name}' may be {may_be}; write the path", line, field)
             return None
         near = did_you_mean(name, self._graph.notes) if len(self._graph.notes) <= MOST_IDS else ""
@@ -216,12 +218,12 @@ class Cases:
     # --- places -------------------------------------------------------------------------------------
 
     def _placed(self, case: LinkCase, written: WrittenCase, line: int, hiding: Hiding) -> LinkCase:
-        seen = hiding.texts[case.note]
+        edited_note = hiding.texts[case.note]
         anchor = hiding.scrubbed(written.anchor, case.note)
-        span = written.anchor_range or _found(written.anchor, self._texts[case.note].text, seen)
+        span = written.anchor_range or _anchor_span(written.anchor, self._texts[case.note].text, edited_note)
         if span is not None:
-            return replace(case, anchor=anchor, start=seen.at(span[0]), end=seen.at(span[1]))
-        start = seen.text.find(anchor) if anchor else -1
+            return replace(case, anchor=anchor, start=edited_note.at(span[0]), end=edited_note.at(span[1]))
+        start = edited_note.text.find(anchor) if anchor else -1
         if start >= 0:
             return replace(case, anchor=anchor, start=start, end=start + len(anchor))
         instead = "its context is taken from the file" if written.context else "it has no context"
@@ -229,25 +231,25 @@ class Cases:
         return replace(case, anchor=anchor, context=hiding.scrubbed(written.context or "", case.note))
 
 
-def _found(anchor: str, text: str, seen: Edited) -> tuple[int, int] | None:
+def _anchor_span(anchor: str, text: str, edited_note: Edited) -> tuple[int, int] | None:
     """Where the anchor stands in the text before: the first place that holds a hidden link, else the first."""
     places = []
     start = text.find(anchor)
     while start >= 0:
         places.append((start, start + len(anchor)))
         start = text.find(anchor, start + 1)
-    with_link = (each for each in places if any(each[0] <= edit.start < each[1] for edit in seen.edits))
+    with_link = (each for each in places if any(each[0] <= edit.start < each[1] for edit in edited_note.edits))
     return next(with_link, places[0] if places else None)
 
 
 def _distinct(concepts: Sequence[frozenset[str]]) -> tuple[frozenset[str], ...]:
     """Spellings of one concept are one: what shares a note is put together. What means no note stays by itself."""
-    found: list[frozenset[str]] = []
+    merged: list[frozenset[str]] = []
     for concept in concepts:
-        shared = [other for other in found if other & concept]
-        found = [other for other in found if not other & concept]
-        found.append(concept.union(*shared))
-    return tuple(found)
+        shared = [other for other in merged if other & concept]
+        merged = [other for other in merged if not other & concept]
+        merged.append(concept.union(*shared))
+    return tuple(merged)
 
 
 def _labels(events: Sequence[LinkEvent]) -> Mapping[str, list[LinkEvent]]:

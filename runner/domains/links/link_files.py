@@ -54,12 +54,12 @@ def read_links(path: str, key: str, log: ProblemLog) -> dict[int, WrittenCase]:
 
     Raises DataError when the file cannot be read or holds no usable case.
     """
-    seen: dict[str, str] = {}
+    first_lines: dict[str, str] = {}
     cases: dict[int, WrittenCase] = {}
     for line, data in read_jsonl(path, key, log, DataError):
         fields = Fields(data, path, line, log)
         case = _case(fields)
-        if case is not None and is_new(fields, case.id, seen):
+        if case is not None and is_new(fields, case.id, first_lines):
             cases[line] = case
     log.stop_if_strict()
     if not cases:
@@ -76,6 +76,7 @@ def written_case(row: Mapping[str, Any]) -> WrittenCase:
 
 
 def write_links(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write rows as JSON Lines; the file appears whole or not at all."""
     with replacing(path) as scratch, scratch.open("wb") as file:
         for row in rows:
             file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))

@@ -35,14 +35,14 @@ def link_texts(vault: Vault) -> list[LinkText]:
 
 def with_link_texts(corpus: Corpus, texts: Sequence[LinkText]) -> tuple[Corpus, frozenset[str]]:
     """The corpus with one more chunk for each note that is linked to; and the ids of these chunks."""
-    said: dict[str, list[str]] = defaultdict(list)
+    sentences_about: dict[str, list[str]] = defaultdict(list)
     for text in texts:
-        said[text.target].append(text.sentence)
-    if not said:
+        sentences_about[text.target].append(text.sentence)
+    if not sentences_about:
         return corpus, frozenset()
     more = [
         Chunk(f"{note}#links", note, whole, 0, 0)
-        for note, sentences in said.items()
+        for note, sentences in sentences_about.items()
         if (whole := "\n".join(sentences)[:LONGEST]).strip()
     ]
     key = fingerprint([corpus.fingerprint, [[chunk.id, chunk.text] for chunk in more]])

@@ -103,14 +103,17 @@ def may_hold_markup(text: str) -> bool:
 
 
 def may_hold_links(text: str) -> bool:
+    """False only for a text without any link: a quick look before it is parsed."""
     return "[" in text and _MAY_HOLD_LINKS.search(text) is not None
 
 
 def markups_of(texts: Sequence[str]) -> list[Markup]:
+    """The links and tags of each text, in the order of the texts."""
     return [markup_of(text) for text in texts]
 
 
 def markup_of(text: str) -> Markup:
+    """The links and tags of a note in Markdown. Links in code stand apart."""
     if not may_hold_markup(text):
         return NOTHING
     lines = _Lines(text)

@@ -40,7 +40,9 @@ def hidden_links(
     ]
 
 
-def _rows(note: Document, targets: Sequence[str], seen: Edited, graph: VaultGraph, context_chars: int) -> Iterator[Row]:
+def _rows(
+    note: Document, targets: Sequence[str], edited_note: Edited, graph: VaultGraph, context_chars: int
+) -> Iterator[Row]:
     spans = sentence_spans(note.text)
     expected: dict[Span, list[Edge]] = defaultdict(list)
     for edge in graph.out_links(note.id):
@@ -50,8 +52,8 @@ def _rows(note: Document, targets: Sequence[str], seen: Edited, graph: VaultGrap
     for span, edges in sorted(expected.items()):
         line = edges[0].link.line_of(note)
         numbered[line] += 1
-        anchor = _anchor(span, spans, note, seen)
-        context = window(seen.text, seen.at(span[0]), seen.at(span[1]), context_chars)
+        anchor = _anchor(span, spans, note, edited_note)
+        context = window(edited_note.text, edited_note.at(span[0]), edited_note.at(span[1]), context_chars)
         again = f".{numbered[line]}" if numbered[line] > 1 else ""
         yield {
             "id": f"{note.id}:{line}{again}",

@@ -28,6 +28,7 @@ class Term:
 
 
 def terms(text: str) -> list[Term]:
+    """The words of a text with their positions in it (after NFC) and the forms that they may stand for."""
     text = unicodedata.normalize("NFC", text)
     return [Term(match[0], *match.span(), _forms(match[0])) for match in _TERM.finditer(text)]
 
@@ -39,11 +40,11 @@ def _forms(run: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """`said`: the words of the text that are in the name; `is_whole`: all of the name, without anything between.
+    """`words`: those of the text that are in the name; `is_whole`: all of the name, without anything between.
     `strength` is 0..1: 1 for a whole name."""
 
     name: str
-    said: str
+    words: str
     is_whole: bool
     strength: float
 
@@ -63,87 +64,87 @@ class MentionIndex:
         """`names`: (owner, name)."""
         parsed = ((owner, name, terms(name)) for owner, name in names)
         self._names = [
-            _Name(owner, name, tuple(term.forms for term in found), _joined(found))
-            for owner, name, found in parsed
-            if found
+            _Name(owner, name, tuple(term.forms for term in parsed_terms), _joined(parsed_terms))
+            for owner, name, parsed_terms in parsed
+            if parsed_terms
         ]
         self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._by_start: dict[str, list[int]] = defaultdict(list)
         for number, name in enumerate(self._names):
-            for place, each in enumerate(name.terms):
-                for form in each:
+            for place, term_forms in enumerate(name.terms):
+                for form in term_forms:
                     self._postings[form].append((number, place))
             if _HANGUL.search(name.joined):
                 self._by_start[name.joined[:2]].append(number)
-        self._weights = [[self._weight(each) for each in name.terms] for name in self._names]
+        self._weights = [[self._weight(term_forms) for term_forms in name.terms] for name in self._names]
 
     def _weight(self, term: frozenset[str]) -> float:
         return 0.2 + math.log((len(self._names) + 1) / (1 + max(len(self._postings[form]) for form in term)))
 
     def mentions(self, text: str) -> dict[str, Mention]:
         """The strongest mention of each owner that has any of its words in the text."""
-        said = terms(text)
-        whole = {number: (first, last) for number, first, last in self._whole(said)}
+        text_terms = terms(text)
+        spans = {number: (first, last) for number, first, last in self._verbatim(text_terms)}
         best: dict[str, Mention] = {}
-        for number, places in self._parts(said).items():
+        for number, places in self._parts(text_terms).items():
             name = self._names[number]
-            strength = 1.0 if number in whole else self._strength(number, places)
+            strength = 1.0 if number in spans else self._strength(number, places)
             before = best.get(name.owner)
             if before is None or strength > before.strength:
-                best[name.owner] = self._mention(number, text, said, whole.get(number), places, strength)
+                best[name.owner] = self._mention(number, text, text_terms, spans.get(number), places, strength)
         return best
 
-    def _parts(self, said: Sequence[Term]) -> Mapping[int, dict[int, int]]:
+    def _parts(self, text_terms: Sequence[Term]) -> Mapping[int, dict[int, int]]:
         """name -> {term of the name: the first term of the text that says it}."""
-        found: dict[int, dict[int, int]] = defaultdict(dict)
-        for at, term in enumerate(said):
+        first_places: dict[int, dict[int, int]] = defaultdict(dict)
+        for at, term in enumerate(text_terms):
             for form in term.forms:
                 for number, place in self._postings.get(form, ()):
-                    found[number].setdefault(place, at)
-        for number, first, _ in self._joined_names(said):
-            found[number].setdefault(0, first)
-        return found
+                    first_places[number].setdefault(place, at)
+        for number, first, _ in self._joined_names(text_terms):
+            first_places[number].setdefault(0, first)
+        return first_places
 
     def _strength(self, number: int, places: Iterable[int]) -> float:
         weights = self._weights[number]
         share = sum(weights[place] for place in places) / sum(weights)
         return PART * share * share
 
-    def _whole(self, said: Sequence[Term]) -> Iterator[tuple[int, int, int]]:
+    def _verbatim(self, text_terms: Sequence[Term]) -> Iterator[tuple[int, int, int]]:
         """(name, first term, last term) of names that stand there as they are."""
-        for first, term in enumerate(said):
+        for first, term in enumerate(text_terms):
             starts = {number for form in term.forms for number, place in self._postings.get(form, ()) if place == 0}
             for number in starts:
-                wanted = self._names[number].terms
-                spoken = said[first : first + len(wanted)]
-                if len(spoken) == len(wanted) and all(
-                    each.forms & name for each, name in zip(spoken, wanted, strict=True)
+                name_terms = self._names[number].terms
+                stretch = text_terms[first : first + len(name_terms)]
+                if len(stretch) == len(name_terms) and all(
+                    each.forms & name for each, name in zip(stretch, name_terms, strict=True)
                 ):
-                    yield number, first, first + len(wanted) - 1
-        yield from self._joined_names(said)
+                    yield number, first, first + len(name_terms) - 1
+        yield from self._joined_names(text_terms)
 
-    def _joined_names(self, said: Sequence[Term]) -> Iterator[tuple[int, int, int]]:
+    def _joined_names(self, text_terms: Sequence[Term]) -> Iterator[tuple[int, int, int]]:
         """Names with Hangul, which people space as they like: 위키 링크를 says 위키링크."""
-        for first in range(len(said)):
-            ahead = "".join(term.text.lower() for term in said[first : first + 8])
+        for first in range(len(text_terms)):
+            ahead = "".join(term.text.lower() for term in text_terms[first : first + 8])
             for number in self._by_start.get(ahead[:2], ()):
                 name = self._names[number].joined
-                if ahead.startswith(name) and (last := _last(said, first, len(name))) is not None:
+                if ahead.startswith(name) and (last := _last(text_terms, first, len(name))) is not None:
                     yield number, first, last
 
     def _mention(
         self,
         number: int,
         text: str,
-        said: Sequence[Term],
-        whole: tuple[int, int] | None,
+        text_terms: Sequence[Term],
+        span: tuple[int, int] | None,
         places: Mapping[int, int],
         strength: float,
     ) -> Mention:
         name = self._names[number].text
-        if whole is not None:
-            return Mention(name, text[said[whole[0]].start : said[whole[1]].end], True, strength)
-        words = dict.fromkeys(said[at].text for at in sorted(set(places.values())))
+        if span is not None:
+            return Mention(name, text[text_terms[span[0]].start : text_terms[span[1]].end], True, strength)
+        words = dict.fromkeys(text_terms[at].text for at in sorted(set(places.values())))
         telling = [word for word in words if is_content(word)]
         return Mention(name, ", ".join(telling or words), False, strength)
 
@@ -152,11 +153,11 @@ def _joined(found: Iterable[Term]) -> str:
     return "".join(term.text.lower() for term in found)
 
 
-def _last(said: Sequence[Term], first: int, size: int) -> int | None:
+def _last(text_terms: Sequence[Term], first: int, size: int) -> int | None:
     """The term with which a name of `size` letters ends; None where the rest of that term is no ending of it."""
-    for at in range(first, len(said)):
-        term = said[at].text
+    for at in range(first, len(text_terms)):
+        term = text_terms[at].text
         if size <= len(term):
-            return at if size == len(term) or term[:size] in said[at].forms else None
+            return at if size == len(term) or term[:size] in text_terms[at].forms else None
         size -= len(term)
     return None

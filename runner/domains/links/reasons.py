@@ -9,16 +9,23 @@ connection = grounded x shared, 0..1
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from runner.domains.links.mentions import Mention
+from runner.llm.health import ControlItem, Controls
 from runner.text.language import Language
 from runner.text.particles import with_particles
 from runner.text.sentences import split_sentences
 from runner.text.words import Word, all_forms, content_words
 
+FILE = Path(__file__).with_name("controls.yaml")
+RUBRIC = "link_reason"
 SHARED = 4  # words named at most
 QUOTED = 140  # characters of a quotation
 _QUOTED = re.compile(r"[“\"「『]([^”\"」』]+)[”\"」』]")
@@ -46,8 +53,9 @@ _WORDS: Mapping[Language, Mapping[str, str]] = {
 
 
 def of_mention(mention: Mention, language: Language) -> str:
-    said = mention.said if mention.is_whole else ", ".join(f"“{word}”" for word in mention.said.split(", "))
-    return _say(language, "whole" if mention.is_whole else "part", said=said, name=mention.name)
+    """The sentence that says which words of a note name the other one."""
+    words = mention.words if mention.is_whole else ", ".join(f"“{word}”" for word in mention.words.split(", "))
+    return _say(language, "whole" if mention.is_whole else "part", said=words, name=mention.name)
 
 
 def of_text(asked: str, text: str, language: Language) -> str:
@@ -67,10 +75,12 @@ def of_link(asked: str, sentence: str, source: str, language: Language) -> str:
 
 
 def of_back_links(count: int, language: Language) -> str:
+    """The sentence that says how many notes link to it; empty for none."""
     return _say(language, "linked_by_one" if count == 1 else "linked_by", n=count) if count else ""
 
 
 def n_shared(asked: str, text: str) -> int:
+    """How many content words two texts have in common."""
     return len(_common(asked, text))
 
 
@@ -78,22 +88,22 @@ def _say(language: Language, key: str, **values: object) -> str:
     return with_particles(_WORDS[language][key].format(**values))
 
 
-def _shared(asked: str, text: str) -> tuple[list[str], str]:
+def _shared(question: str, text: str) -> tuple[list[str], str]:
     sentences = split_sentences(text)
     if not sentences:
         return [], ""
-    best = max(sentences, key=lambda sentence: len(_common(asked, sentence))).lstrip("-*+#>| ")
-    return _common(asked, text)[:SHARED], best if len(best) <= QUOTED else best[: QUOTED - 1] + "…"
+    best = max(sentences, key=lambda sentence: len(_common(question, sentence))).lstrip("-*+#>| ")
+    return _common(question, text)[:SHARED], best if len(best) <= QUOTED else best[: QUOTED - 1] + "…"
 
 
-def _common(asked: str, text: str) -> list[str]:
+def _common(question: str, text: str) -> list[str]:
     """Content words of what is asked about that the text has too, in their order."""
-    said = {form for word in _words(text) for form in word.forms}
-    found: dict[frozenset[str], str] = {}
-    for word in _words(asked):
-        if not word.forms.isdisjoint(said):
-            found.setdefault(word.forms, word.text)
-    return list(found.values())
+    text_forms = {form for word in _words(text) for form in word.forms}
+    shared_words: dict[frozenset[str], str] = {}
+    for word in _words(question):
+        if not word.forms.isdisjoint(text_forms):
+            shared_words.setdefault(word.forms, word.text)
+    return list(shared_words.values())
 
 
 @lru_cache(maxsize=4096)
@@ -114,12 +124,13 @@ class Connection:
     in_both: tuple[str, ...]
 
 
-def connection(reason: str, one: str, other: str) -> Connection:
+def connection(reason: str, note: str, linked_note: str) -> Connection:
+    """How far two notes share what a reason quotes, or else says: 0..1."""
     quoted = " ".join(_QUOTED.findall(reason))
     evidence = content_words(quoted) or content_words(reason)
     if not evidence:
         return Connection(0.0, (), ())
-    here, there = all_forms(content_words(one)), all_forms(content_words(other))
+    here, there = all_forms(content_words(note)), all_forms(content_words(linked_note))
     in_one = [not word.forms.isdisjoint(here) for word in evidence]
     in_other = [not word.forms.isdisjoint(there) for word in evidence]
     both = [word.text for word, a, b in zip(evidence, in_one, in_other, strict=True) if a and b]
@@ -127,3 +138,24 @@ def connection(reason: str, one: str, other: str) -> Connection:
     shared = 1.0 if both else 0.5 if any(in_one) and any(in_other) else 0.0
     score = shared * (1 - len(missing) / len(evidence))
     return Connection(score, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(both)))
+
+
+@cache
+def link_controls() -> Controls:
+    """Reasons, in both languages, of which it is known how they must be judged (controls.yaml says how they are
+    written)."""
+    scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
+    return Controls(RUBRIC, tuple(item for scene in scenes for item in _of_scene(scene)))
+
+
+def _of_scene(scene: Mapping[str, Any]) -> Iterator[ControlItem]:
+    shared = {name: scene[name] for name in ("anchor", "context", "target", "language")}
+    plain = {
+        entry["id"]: ControlItem(f"{scene['id']}-{entry['id']}", {**shared, "reason": entry["reason"]}, entry["side"])
+        for entry in scene["reasons"]
+    }
+    yield from plain.values()
+    for entry in scene["injections"]:
+        before = plain[entry["to"]]
+        fields = {**before.fields, "reason": f"{before.fields['reason']} {entry['reason']}"}
+        yield replace(before, id=f"{scene['id']}-{entry['id']}", fields=fields, without=before.id)

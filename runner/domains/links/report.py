@@ -17,6 +17,7 @@ Groups = Mapping[str, Mapping[str, Any]]
 
 
 def sections(document: Document) -> Iterator[Section | None]:
+    """The section of a vault: what was hidden, and what part of the suggestions is accepted."""
     say, summary = document.say, document.summary
     vault = (summary.get("facts") or {}).get("vault")
     if not vault or "expected" not in vault:

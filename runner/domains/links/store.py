@@ -50,15 +50,15 @@ class NoteStore:
         keys = [self._key(name, text) for text in texts]
         database = Database(self._path, SCHEMA, is_replaceable=self._is_kept, read_only=not self._is_kept)
         try:
-            known = self._stored_elsewhere(keys) | self._read(database, list(dict.fromkeys(keys)))
-            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+            values = self._stored_elsewhere(keys) | self._read(database, list(dict.fromkeys(keys)))
+            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in values}
             if missing:
-                made = dict(zip(missing, map(_encoded, compute(list(missing.values()))), strict=True))
-                self._write(database, made)
-                known |= made
+                computed = dict(zip(missing, map(_encoded, compute(list(missing.values()))), strict=True))
+                self._write(database, computed)
+                values |= computed
         finally:
             database.close()
-        return [_decoded(known[key]) for key in keys]
+        return [_decoded(values[key]) for key in keys]
 
     def markup(self, texts: Sequence[str]) -> list[Markup]:
         """runner.domains.links.links.markup_of each."""
@@ -107,13 +107,13 @@ class NoteStore:
     def _read(self, database: Database, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         if database.path is None or self._is_cold or not database.path.exists():
             return {}
-        known: dict[bytes, bytes] = {}
+        rows: dict[bytes, bytes] = {}
         for start in range(0, len(keys), LOOKUP):
             batch = keys[start : start + LOOKUP]
             marks = ",".join("?" * len(batch))
             select = f"SELECT digest, value FROM made WHERE digest IN ({marks})"  # noqa: S608 - question marks
-            known |= dict(database.read(partial(_selected, select, batch)))
-        return {key: data[CRC_BYTES:] for key, data in known.items() if data[:CRC_BYTES] == _checksum(key, data)}
+            rows |= dict(database.read(partial(_selected, select, batch)))
+        return {key: data[CRC_BYTES:] for key, data in rows.items() if data[:CRC_BYTES] == _checksum(key, data)}
 
     def _write(self, database: Database, made: dict[bytes, bytes]) -> None:
         if not self._is_kept:

@@ -30,6 +30,7 @@ async def bounded(memory: str, bounds: Bounds, summariser: Summariser, language:
 
 
 def is_within(memory: str, bounds: Bounds) -> bool:
+    """Whether a summary keeps both bounds, of sentences and of tokens."""
     return len(split_sentences(memory)) <= bounds.max_sentences and count_tokens(memory) <= bounds.max_tokens
 
 
@@ -49,11 +50,11 @@ def cut(memory: str, bounds: Bounds) -> str:
 
 def fitting(sentences: list[str], bounds: Bounds) -> list[str]:
     """Those that fit, tried in order."""
-    kept: list[str] = []
+    chosen: list[str] = []
     for sentence in sentences:
-        if len(kept) < bounds.max_sentences and is_within("\n".join([*kept, sentence]), bounds):
-            kept.append(sentence)
-    return kept
+        if len(chosen) < bounds.max_sentences and is_within("\n".join([*chosen, sentence]), bounds):
+            chosen.append(sentence)
+    return chosen
 
 
 def _beginning(sentence: str, bounds: Bounds) -> str:

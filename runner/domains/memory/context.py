@@ -53,6 +53,7 @@ class BuiltContext:
 
     @property
     def tokens(self) -> int:
+        """The tokens of all sections."""
         return sum(section.tokens for section in self.sections)
 
     @property
@@ -62,6 +63,7 @@ class BuiltContext:
 
     @property
     def entities_text(self) -> str:
+        """The section of entities; empty where there is none."""
         return self.text_of("entities")
 
     def text_of(self, id: str) -> str:
@@ -132,16 +134,16 @@ class ContextBuilder:
         """`language` (ko, en; None: that of the question) is that of the words User and Assistant. `documents`, best
         first, are held to their budget whatever the memory asks for itself; None: none were looked for. Raises
         ConfigError where the encoding is not installed."""
-        told: dict[str | None, Language] = {"ko": "ko", "en": "en"}
-        spoken = told.get(language) or detect_language(question)
+        known_languages: dict[str | None, Language] = {"ko": "ko", "en": "en"}
+        speech_language = known_languages.get(language) or detect_language(question)
         free = {} if remembered.is_budgeted else dict.fromkeys(NAMES)
         budgets: Mapping[SectionName, int | None] = {**self.budgets, **free, "documents": self.budgets["documents"]}
-        newest_first = self._turns(remembered.recent[::-1], budgets["recent"], spoken)
+        newest_first = self._turns(remembered.recent[::-1], budgets["recent"], speech_language)
         parts: dict[SectionName, _Part] = {
             "memory": self._memory(sendable(remembered.memory).strip(), budgets["memory"]),
             "entities": self._entities(remembered.entities, budgets["entities"]),
             "recent": _Part(newest_first.shown[::-1], newest_first.cut),
-            "retrieved": self._turns(remembered.retrieved, budgets["retrieved"], spoken),
+            "retrieved": self._turns(remembered.retrieved, budgets["retrieved"], speech_language),
         }
         if documents is not None:
             parts["documents"] = self._chunks(documents, budgets["documents"])
@@ -153,8 +155,8 @@ class ContextBuilder:
             for name in NAMES
             if name == "question" or name in parts
         )
-        found = sorted(parts["retrieved"].shown, key=lambda turn: turn[0])
-        shown = (*found, *parts["memory"].shown, *parts["entities"].shown, *parts["recent"].shown)
+        retrieved = sorted(parts["retrieved"].shown, key=lambda turn: turn[0])
+        shown = (*retrieved, *parts["memory"].shown, *parts["entities"].shown, *parts["recent"].shown)
         chunks = parts["documents"].shown if "documents" in parts else ()
         return BuiltContext(sections, tuple(context for _, context in shown), tuple(context for _, context in chunks))
 
@@ -185,26 +187,26 @@ class ContextBuilder:
         return _Part(((0, Context("entities", text)),) if text else (), cut)
 
     def _turns(self, turns: Sequence[ChatTurn], budget: int | None, language: Language) -> _Part:
-        return self._whole([(turn.number, _context(turn, language)) for turn in turns], budget, "turn")
+        return self._fitting_whole([(turn.number, _context(turn, language)) for turn in turns], budget, "turn")
 
     def _chunks(self, documents: Sequence[Context], budget: int | None) -> _Part:
         chunks = [Context(each.id, sendable(each.text), sendable(each.title)) for each in documents]
-        return self._whole(list(enumerate(chunks, 1)), budget, "chunk")
+        return self._fitting_whole(list(enumerate(chunks, 1)), budget, "chunk")
 
-    def _whole(self, contexts: Sequence[tuple[int, Context]], budget: int | None, noun: str) -> _Part:
+    def _fitting_whole(self, contexts: Sequence[tuple[int, Context]], budget: int | None, noun: str) -> _Part:
         """The first ones stay longest."""
-        shown: list[tuple[int, Context]] = []
+        numbered: list[tuple[int, Context]] = []
         left = budget
         for number, context in contexts:
             if left is not None and (left := left - self._size(context)) < 0:
                 break
-            shown.append((number, context))
-        if contexts and not shown and budget is not None:
+            numbered.append((number, context))
+        if contexts and not numbered and budget is not None:
             number, context = contexts[0]
             if text := shortened(context.text, budget - self.count(context.title), self.count):
                 short = Context(context.id, text, context.title)
                 return _Part(((number, short),), _cut_short(noun, len(contexts)))
-        return _Part(tuple(shown), _counted(len(contexts) - len(shown), noun))
+        return _Part(tuple(numbered), _counted(len(contexts) - len(numbered), noun))
 
 
 def rendered(turn: ChatTurn, language: Language) -> str:

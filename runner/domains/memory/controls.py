@@ -56,6 +56,7 @@ class MemoryControl:
 
 @cache
 def memory_controls() -> tuple[MemoryControl, ...]:
+    """The control items of the judge of memories, in both languages."""
     scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
     return tuple(control for scene in scenes for control in _of_scene(scene))
 

@@ -43,6 +43,7 @@ _GOES_ON = re.compile(r"^\W*(?:and|what about|how about|그러면|그럼|그리�
 
 
 def query_of(case: ProbeCase, text: str) -> Query:
+    """A probe as a query about notes: each note that it needs has grade 1. `text` is what is searched for."""
     probe = case.probe
     return Query(
         id=case.id,
@@ -68,7 +69,7 @@ def said_before(moment: Moment) -> tuple[Turn, ...]:
     return tuple(turn for turn in said if turn.text)
 
 
-def told(moment: Moment, context: BuiltContext) -> dict[str, Any]:
+def moment_record(moment: Moment, context: BuiltContext) -> dict[str, Any]:
     """What was remembered and what was shown of it, and what keeping it came to since the question before."""
     sections = [
         {name: value for name, value in asdict(section).items() if name != "text"}
@@ -86,6 +87,7 @@ def told(moment: Moment, context: BuiltContext) -> dict[str, Any]:
 
 
 def answer_record(answer: Answer) -> dict[str, Any]:
+    """What the row of a case keeps of an answer."""
     citations = {"citations": list(answer.citations)} if answer.citations else {}
     cut_off = {"cut_off": True} if answer.cut_off else {}
     return {"answer": answer.text, "declined": answer.refused, **citations, **cut_off}
@@ -133,17 +135,17 @@ async def moments(memory: Memory, cases: Sequence[ProbeCase]) -> Moments:
 async def _walk(
     memory: Memory,
     cases: Sequence[ProbeCase],
-    found: dict[str, Moment | RunnerError | TimeoutError],
+    moments: dict[str, Moment | RunnerError | TimeoutError],
     room: asyncio.Semaphore,
 ) -> None:
     async with room, _replay(memory, cases) as replay:
         for case in sorted(cases, key=lambda case: case.probe.after_turn):
             try:
-                found[case.id] = await replay.at(case.probe)
+                moments[case.id] = await replay.at(case.probe)
             except StopRunError:
                 raise
             except (EvaluationError, ComponentError, TimeoutError) as error:
-                found[case.id] = error
+                moments[case.id] = error
 
 
 @asynccontextmanager
@@ -169,11 +171,11 @@ def search_text(question: str, remembered: Remembered) -> str:
     a one: the newest question that can be understood alone."""
     if not goes_on(question):
         return question
-    origin = next((asked for asked in _asked(remembered) if not goes_on(asked)), None)
+    origin = next((asked for asked in _questions(remembered) if not goes_on(asked)), None)
     return question if origin is None else f"{origin} {question}"
 
 
-def _asked(remembered: Remembered) -> Iterator[str]:
+def _questions(remembered: Remembered) -> Iterator[str]:
     """What the user asked, the newest first."""
     for turn in reversed(remembered.recent):
         if turn.user.strip() and not tells_something(turn.user):

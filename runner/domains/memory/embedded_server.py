@@ -55,6 +55,7 @@ class Server:
 
     @property
     def socket(self) -> Path:
+        """The unix socket at which it listens."""
         return self.folder / "s"
 
     def fate(self) -> str:
@@ -65,6 +66,7 @@ class Server:
         return f"it {how}{self.words and ': '}{self.words}"
 
     def stop(self) -> None:
+        """Kill it and wait until it has ended, PATIENCE_S seconds at most."""
         if self.pid is not None and not self.ended.is_set():
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -98,6 +100,7 @@ def acquire() -> Server:
 
 
 def release(server: Server) -> None:
+    """Give a server back; it stops when nobody uses it."""
     global _running
     with _lock:
         server.users -= 1

@@ -23,13 +23,13 @@ def with_changes(
     The turn of an entity is the last of `turns` that says its value, or the last of all. A change without a key or
     without a value changes nothing.
     """
-    kept = {entity.key: entity for entity in entities}
-    for name, said in changes:
-        key, value = normalised(name), " ".join(said.split())
+    by_key = {entity.key: entity for entity in entities}
+    for name, text in changes:
+        key, value = normalised(name), " ".join(text.split())
         if key and value:
-            kept.pop(key, None)
-            kept[key] = Entity(key, value, _turn_of(value, turns))
-    return tuple(kept.values())[max(0, len(kept) - max_entities) :]
+            by_key.pop(key, None)
+            by_key[key] = Entity(key, value, _turn_of(value, turns))
+    return tuple(by_key.values())[max(0, len(by_key) - max_entities) :]
 
 
 def _turn_of(value: str, turns: Sequence[ChatTurn]) -> int:

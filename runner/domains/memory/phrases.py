@@ -31,6 +31,8 @@ class Slot:
 
 @dataclass(frozen=True)
 class Domain:
+    """A field of talk, the facts it can plant, and whose facts they may be."""
+
     topic: str
     slots: tuple[Slot, ...]
     owners: tuple[str, ...]
@@ -50,6 +52,7 @@ class Phrases:
 
     @cached_property
     def domains(self) -> tuple[Domain, ...]:
+        """The fields of talk of this language."""
         return tuple(
             Domain(each["topic"], tuple(self._slot(slot) for slot in each["slots"]), tuple(each["owners"]))
             for each in self.data["domains"]
@@ -63,10 +66,12 @@ class Phrases:
         return Slot(data["key"], kind, tuple(values), is_ordered=False)
 
     def code(self, value: str) -> Slot:
+        """The fact that names a code."""
         return Slot(self.data["code"]["key"], self.data["code"], (value,), is_ordered=False)
 
 
 def filled(phrase: str, **words: str) -> str:
+    """A phrase with its placeholders filled, and Korean particles that fit the words."""
     return with_particles(phrase.format(**words))
 
 

@@ -19,6 +19,8 @@ from runner.text.shown import mentions
 
 @dataclass(frozen=True, slots=True)
 class ProbeCase:
+    """One probe of a conversation, as a case of a run."""
+
     conversation: Conversation
     probe: Probe
 
@@ -31,7 +33,7 @@ class ProbeCase:
         return self.conversation.language
 
     @property
-    def asked(self) -> str:
+    def dated_question(self) -> str:
         """The question as a generator gets it: with the day on which it was asked, where that is known."""
         day = self.probe.asked_at[:10]
         return f"{self.probe.question} ({day})" if day else self.probe.question
@@ -53,6 +55,7 @@ class ProbeCase:
         return tuple(dict.fromkeys((*category, *self.conversation.tags)))
 
     def facts(self, ids: Iterable[str]) -> list[Fact]:
+        """The facts of the conversation with these ids, in their order."""
         return [self.conversation.facts[id] for id in ids]
 
     @property
@@ -110,6 +113,7 @@ class Seen:
 
     @staticmethod
     def share(facts: Sequence[SeenFact | bool]) -> float | None:
+        """The part of the facts that show, 0..1; None without facts."""
         shown = [fact.shown if isinstance(fact, SeenFact) else fact for fact in facts]
         return sum(shown) / len(shown) if shown else None
 
@@ -127,16 +131,17 @@ class Seen:
         probe = self.case.probe
         new = [fact for fact in self.case.facts(probe.expected) if fact.turn <= moment.taken_in]
         old = [fact for fact in self.case.facts(probe.forbidden) if fact.key]
-        held = []
+        is_current = []
         for fact in new:
             past = _remembered(text, [other for other in old if other.key == fact.key], [fact])
             (true,) = _remembered(text, [fact])
             if past and (true or any(past)):
-                held.append(true and not any(past))
-        return self.share(held)
+                is_current.append(true and not any(past))
+        return self.share(is_current)
 
     def in_answer(self, answer: str, ids: Iterable[str], besides: Iterable[str] = ()) -> list[bool]:
-        return _shown(answer, self.case.facts(ids), self.case.facts(besides))
+        """For each fact, whether an answer shows it, and none of the facts `besides` in its place."""
+        return _which_show(answer, self.case.facts(ids), self.case.facts(besides))
 
     def record(self) -> dict[str, Any]:
         return {
@@ -170,14 +175,14 @@ def moment_of(case: ProbeCase, moment: Moment) -> Moment:
     if contexts is None:
         return moment
     turns = {turn.id or f"turn-{number}": (number, turn) for number, turn in enumerate(case.conversation.turns, 1)}
-    told = [context for context in contexts if context.id not in turns]
+    other_contexts = [context for context in contexts if context.id not in turns]
     retrieved = tuple(
         ChatTurn(context.text, speaker=turn.speaker, said_at=turn.said_at, id=context.id, number=number)
         for context in contexts
         if context.id in turns
         for number, turn in (turns[context.id],)
     )
-    texts = (f"{context.title}: {context.text}" if context.title else context.text for context in told)
+    texts = (f"{context.title}: {context.text}" if context.title else context.text for context in other_contexts)
     return replace(moment, remembered=Remembered("\n".join(texts), retrieved=retrieved, is_budgeted=False))
 
 
@@ -188,35 +193,35 @@ def guard(case: ProbeCase, moment: Moment, seen: Seen) -> None:
     if late := [turn.number for turn in turns if turn.number > after]:
         raise EvaluationError(f"the memory shows turn {late[0]} to a probe after turn {after}")
     later = [fact for fact in case.conversation.facts.values() if fact.turn > after]
-    if any(_shown(seen.text, later)):
-        said = "\n".join(f"{turn.user}\n{turn.assistant}" for turn in moment.turns)
+    if any(_which_show(seen.text, later)):
+        turn_texts = "\n".join(f"{turn.user}\n{turn.assistant}" for turn in moment.turns)
         for fact in later:
-            if mentions(seen.text, fact.forms) and not mentions(said, fact.forms):
+            if mentions(seen.text, fact.forms) and not mentions(turn_texts, fact.forms):
                 raise EvaluationError(f"the memory holds '{fact.value}' of turn {fact.turn} after turn {after}")
 
 
-def _shown(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> list[bool]:
+def _which_show(text: str, facts: Iterable[Fact], besides: Iterable[Fact] = ()) -> list[bool]:
     return present(text, [fact.forms for fact in facts], [fact.forms for fact in besides])
 
 
 def _remembered(text: str, facts: Iterable[Fact], besides: Sequence[Fact] = ()) -> list[bool]:
     """Whether each fact shows in a memory, where that speaks of what the fact is about."""
-    return [flag for fact in facts for flag in _shown(_told_of(text, fact.about), [fact], besides)]
+    return [flag for fact in facts for flag in _which_show(_sentences_about(text, fact.about), [fact], besides)]
 
 
-def _told_of(text: str, about: Sequence[Sequence[str]]) -> str:
+def _sentences_about(text: str, about: Sequence[Sequence[str]]) -> str:
     """The sentences that hold a word of each group, those without names together with the one before."""
     if not about:
         return text
-    told = []
+    sentences = []
     for line in text.splitlines():
         before = ""
         for sentence in split_sentences(line):
-            said = sentence if names(sentence) else f"{before} {sentence}"
-            if all(mentions(said, group) for group in about):
-                told.append(sentence)
+            passage = sentence if names(sentence) else f"{before} {sentence}"
+            if all(mentions(passage, group) for group in about):
+                sentences.append(sentence)
             before = sentence
-    return "\n".join(told)
+    return "\n".join(sentences)
 
 
 def _aged(facts: Sequence[Fact], shown: Sequence[bool], case: ProbeCase, moment: Moment) -> list[SeenFact]:

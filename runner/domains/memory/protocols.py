@@ -64,7 +64,8 @@ class MemoryStore(Protocol):
     async def append(self, key: SessionKey, turn: ChatTurn, *, keep: int | None = None) -> int:
         """The number that the turn got. `keep`: only so many turns stay, the newest."""
 
-    async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState: ...
+    async def read(self, key: SessionKey, *, touch: bool = True) -> SessionState:
+        """A session as it is now; an empty one where there is none. `touch` lets it live as long as if it were new."""
 
     async def commit(
         self,
@@ -85,7 +86,8 @@ class MemoryStore(Protocol):
         """Whether `holder` (a name that nobody else has) may summarise the session for so long from now: nobody else
         may, until it is given back (`for_s` is 0), or over, or the session deleted. Who holds it may ask again."""
 
-    async def delete(self, key: SessionKey) -> None: ...
+    async def delete(self, key: SessionKey) -> None:
+        """Remove a session; nothing happens where there is none."""
 
     def sessions(self) -> AsyncIterator[SessionKey]:
         """All that the store holds."""
@@ -146,17 +148,20 @@ class Memory(Protocol):
             return Upkeep()
     """
 
-    def opened(self) -> AbstractAsyncContextManager[None]: ...
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """The memory may be used inside."""
 
     async def append(self, key: SessionKey, turn: ChatTurn, language: str | None = None) -> None:
         """The turn is kept when this returns."""
 
-    async def read(self, key: SessionKey, question: str) -> Remembered: ...
+    async def read(self, key: SessionKey, question: str) -> Remembered:
+        """What a generator is to know of a session when it answers `question`."""
 
     async def update(self, key: SessionKey) -> None:
         """Returns when no update of this session is under way or due."""
 
-    async def delete(self, key: SessionKey) -> None: ...
+    async def delete(self, key: SessionKey) -> None:
+        """Remove a session from the store, and what is known of it here."""
 
     async def inspect(self, key: SessionKey) -> SessionState:
         """What the store holds, without keeping it alive for longer."""

@@ -82,10 +82,10 @@ class Statement:
 def statements(contexts: Sequence[Context]) -> list[Statement]:
     """From the oldest to the newest. Names of speakers stay in front of what they say, `User` and `Assistant` do not.
     A summary begins with what is newest."""
-    return [statement for number, context in enumerate(contexts, 1) for statement in _said(number, context)]
+    return [statement for number, context in enumerate(contexts, 1) for statement in _statements(number, context)]
 
 
-def _said(number: int, context: Context) -> Iterator[Statement]:
+def _statements(number: int, context: Context) -> Iterator[Statement]:
     if context.id in ("memory", "entities"):
         sentences = split_sentences(context.text)
         yield from (Statement(number, text) for text in (sentences[::-1] if context.id == "memory" else sentences))

@@ -93,6 +93,8 @@ ALMOST = 0.9  # of a fact that does not show
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
+    """The four scores of a memory, each 0..10, and what they rest on."""
+
     relevance: float
     completeness: float
     accuracy: float
@@ -133,7 +135,7 @@ class Passages:
     def __init__(self, texts: Iterable[str], left_out: Collection[str] = ()) -> None:
         self.all = [passage for text in texts for passage in _passages(text, left_out)]
 
-    def held(self, own: Sequence[Part], beside: Sequence[Part]) -> float:
+    def best_share(self, own: Sequence[Part], beside: Sequence[Part]) -> float:
         """The share of the weight of both that the best passage holds, 0 where none has anything of `own`."""
         parts = [*own, *beside]
         places = [[part.is_in(passage) for passage in self.all] for part in parts]
@@ -158,12 +160,14 @@ class Part:
     quantity: Quantity | None = None
 
     def is_in(self, passage: Statement) -> bool:
+        """Whether a sentence has the word, in any form, or the quantity."""
         if self.word is not None:
             return not self.word.forms.isdisjoint(passage.forms)
         return self.quantity is not None and any(self.quantity.matches(other) for other in passage.quantities)
 
 
 def parts_of(text: str) -> list[Part]:
+    """The words of a text that carry its topic, then its quantities."""
     words = [Part(word=word) for word in _topical(text)]
     return [*words, *(Part(quantity=quantity) for quantity in quantities(text))]
 
@@ -225,16 +229,16 @@ class _Reading:
         """`texts`: memory and entities."""
         self.question, self.told, self.facts, self.stale = question, told, facts, stale
         self.asked = _topical(question)
-        self.of_another = [each for each in told if self._is_of_another(each)]
-        left_out = {each.text for each in self.of_another}
+        self.of_another = [statement for statement in told if self._is_of_another(statement)]
+        left_out = {statement.text for statement in self.of_another}
         memory, entities = texts
         self.passages = Passages([*_PARAGRAPH.split(memory), *entities.splitlines()], left_out)
         self.kind = asked_kind(question)
         self.words = all_forms([*self.asked, *(word for fact in facts for word in fact.words)])
-        related = [(each, self._is_related(each)) for each in told]
-        self.about = [each for each, is_related in related if is_related]
-        self.unrelated = [each for each, is_related in related if not is_related]
-        self.shown = [fact for fact in facts if any(fact.is_said(each) for each in self._told_of(fact))]
+        related = [(statement, self._is_related(statement)) for statement in told]
+        self.about = [statement for statement, is_related in related if is_related]
+        self.unrelated = [statement for statement, is_related in related if not is_related]
+        self.shown = [fact for fact in facts if any(fact.is_said(statement) for statement in self._told_of(fact))]
 
     @property
     def grades(self) -> Recollection:
@@ -277,7 +281,7 @@ class _Reading:
         by_facts = 6 + 4 * len(self.shown) / len(self.facts) if self.shown else 0.0
         if self.facts:
             degrees = [self._degree(fact) for fact in self.facts]
-            by_words = MAX * max(self.passages.held([Part(word=word) for word in self.asked], ()), *degrees)
+            by_words = MAX * max(self.passages.best_share([Part(word=word) for word in self.asked], ()), *degrees)
             return max(1.0, by_words, by_facts)
         topic = _taken_up(self.asked, all_forms(word for each in self._told_of() for word in each.words))
         by_words = MAX * topic
@@ -294,13 +298,13 @@ class _Reading:
 
     def _degree(self, fact: _Fact) -> float:
         """Of a fact that does not show."""
-        asked = [Part(word=word) for word in self.asked]
+        question_parts = [Part(word=word) for word in self.asked]
         known = all_forms(self.asked)
-        found = []
+        shares = []
         for value in _LISTED.split(fact.value):
             own = [part for part in parts_of(value) if part.word is None or part.word.forms.isdisjoint(known)]
-            found.append(self.passages.held(own, asked))
-        return min(ALMOST, sum(found) / len(found))
+            shares.append(self.passages.best_share(own, question_parts))
+        return min(ALMOST, sum(shares) / len(shares))
 
     def _accuracy(self, errors: Sequence[Inaccuracy]) -> float:
         if errors:
@@ -309,13 +313,15 @@ class _Reading:
 
     def _errors(self) -> list[Inaccuracy]:
         """With what is shown no longer being true first."""
-        found: list[Inaccuracy] = ["time" for text in self.stale if self._shows_stale(value_of(text))]
-        known = [quantity for fact in (*self.facts, *map(_Fact, self.stale)) for quantity in fact.said.quantities]
+        errors: list[Inaccuracy] = ["time" for text in self.stale if self._shows_stale(value_of(text))]
+        all_quantities = [
+            quantity for fact in (*self.facts, *map(_Fact, self.stale)) for quantity in fact.said.quantities
+        ]
         for fact in self.facts:
             about = [each for each in self.told if self._is_about(each, fact)]
-            found += [error for each in about if (error := _error(fact, each, known, fact in self.shown))]
+            errors += [error for each in about if (error := _error(fact, each, all_quantities, fact in self.shown))]
         named = any(shows(each.text, _acronyms(self.question)) for each in self.about)
-        return found if found or named or not self.of_another else ["target"]
+        return errors if errors or named or not self.of_another else ["target"]
 
     def _shows_stale(self, value: str) -> bool:
         """In a sentence that does not say what took its place."""
@@ -337,13 +343,13 @@ def _error(fact: _Fact, statement: Statement, known: Sequence[Quantity], is_show
     return None if wrong is None else "time" if wrong.unit.startswith(_TIMES) else "number"
 
 
-def _other_quantity(fact: _Fact, statement: Statement, known: Sequence[Quantity]) -> Quantity | None:
+def _other_quantity(fact: _Fact, statement: Statement, all_quantities: Sequence[Quantity]) -> Quantity | None:
     """A number of the unit of one of the fact's, which the sentence lacks; one that no fact has or had."""
-    lacking = [
+    missing_units = [
         each.unit for each in fact.said.quantities if not any(each.matches(other) for other in statement.quantities)
     ]
-    others = (each for each in statement.quantities if not any(each.matches(other) for other in known))
-    return next((each for each in others if any(_same_kind(each.unit, unit) for unit in lacking)), None)
+    others = (each for each in statement.quantities if not any(each.matches(other) for other in all_quantities))
+    return next((each for each in others if any(_same_kind(each.unit, unit) for unit in missing_units)), None)
 
 
 def _same_kind(one: str, other: str) -> bool:

@@ -147,6 +147,7 @@ class Fact:
 
     @property
     def forms(self) -> tuple[str, ...]:
+        """The value, then its aliases."""
         return (self.value, *self.aliases)
 
 

@@ -80,7 +80,7 @@ class Link:
             except StopAsyncIteration:
                 return
             except Exception as error:
-                raise self._told(error) from None
+                raise self._explained(error) from None
             yield name
 
     async def vitals(self) -> Vitals:
@@ -107,6 +107,7 @@ class Link:
         return told
 
     async def close(self) -> None:
+        """Close all connections, and then what they led to."""
         try:
             await self._client.aclose()
             if nodes := getattr(self._client, "nodes_manager", None):  # a cluster that lost a node closes no other
@@ -121,11 +122,11 @@ class Link:
                     return await once(attempt)
             except Exception as error:
                 if attempt == self._retries or not is_passing(error):
-                    raise self._told(error) from None
+                    raise self._explained(error) from None
             await asyncio.sleep(min(1.0, PAUSE_S * 2**attempt))
         raise AssertionError("no end")
 
-    def _told(self, error: Exception) -> Exception:
+    def _explained(self, error: Exception) -> Exception:
         """In words where it is the server's; a mistake of this program stays as it is."""
         from redis.exceptions import DataError, RedisClusterException, RedisError
 

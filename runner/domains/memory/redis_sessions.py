@@ -60,6 +60,7 @@ class RedisSessions:
 
     @property
     def link(self) -> Link:
+        """The open link. Raises RuntimeError outside of `opened`."""
         if self._link is None:
             raise RuntimeError("a store is used within opened()")
         return self._link
@@ -118,11 +119,11 @@ class RedisSessions:
         self._known.pop(key, None)
 
     async def sessions(self) -> AsyncIterator[SessionKey]:
-        seen = set()
+        keys = set()
         async for name in self.link.names():
             key = session_of(name)
-            if key is not None and key not in seen:
-                seen.add(key)
+            if key is not None and key not in keys:
+                keys.add(key)
                 yield key
 
     async def _cleaned(self, key: SessionKey, idle_hours: float | None, *, dry_run: bool) -> str:

@@ -57,7 +57,7 @@ class _Progress:
     marks: list[_Mark] = field(default_factory=lambda: [_Mark()])  # after so many turns
 
     @property
-    def said(self) -> int:
+    def n_turns(self) -> int:
         return len(self.marks) - 1
 
 
@@ -101,7 +101,7 @@ class Replay:
             with stopwatch() as watch, metering(alone=True) as reading:
                 remembered = await self._memory.read(progress.key, probe.question)
             taken_in = await self._check(progress)
-            turns = self._conversation.turns[: progress.said]
+            turns = self._conversation.turns[: progress.n_turns]
             updates = tuple(mark.updates for mark in progress.marks)
             before = self._before[probe.id]
             cost = reduce(together, (mark.cost for mark in progress.marks[before + 1 :]), reading.by_role)
@@ -119,17 +119,19 @@ class Replay:
             await self._memory.delete(progress.key)
 
     async def _reach(self, turn: int) -> _Progress:
-        if self._progress is not None and self._progress.said > turn:
+        if self._progress is not None and self._progress.n_turns > turn:
             await self.forget()
         if self._progress is None:
             name = f"{self._conversation.id}/{secrets.token_hex(6)}"
             self._progress = _Progress(SessionKey(self._conversation.tenant, name))
         progress = self._progress
-        for spoken in self._conversation.turns[progress.said : turn]:
-            owner = next(case for after, case in self._due if after > progress.said)  # who is told what the turn cost
+        for turn_now in self._conversation.turns[progress.n_turns : turn]:
+            owner = next(
+                case for after, case in self._due if after > progress.n_turns
+            )  # who is told what the turn cost
             # Whichever case comes first, the turn is no request of its own.
             with metering(alone=True) as meter, asking_for(owner):
-                await self._memory.append(progress.key, spoken, self._conversation.language)
+                await self._memory.append(progress.key, turn_now, self._conversation.language)
                 progress.generation = progress.generation or await self._generation(progress)
                 await self._memory.update(progress.key)
             progress.marks.append(_Mark.of(self._memory.upkeep(progress.key), meter.by_role))
@@ -143,7 +145,7 @@ class Replay:
         state = await self._memory.inspect(progress.key)
         if progress.generation and state.generation != progress.generation:
             raise StopRunError(
-                f"the store dropped conversation {self._conversation.id} before its turn {progress.said} was asked "
+                f"the store dropped conversation {self._conversation.id} before its turn {progress.n_turns} was asked "
                 "about: memory.store.ttl_hours is over, or somebody deleted the session"
             )
         return state.last_turn

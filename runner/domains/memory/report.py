@@ -28,6 +28,7 @@ Memory = Mapping[str, Any]  # `memory` of summary.json
 
 
 def sections(document: Document) -> Iterator[Section | None]:
+    """The section of a memory: retention over turns, size of contexts, cost of updates, categories of probes."""
     say, memory = document.say, document.summary.get("memory") or {}
     yield section(
         "memory",
@@ -50,12 +51,12 @@ def _by_category(document: Document) -> Table:
     """How a model judged the answers to each kind of probe; nothing where none did."""
     say, groups = document.say, (document.summary.get("slices") or {}).get("tag") or {}
     judged = {name: value.n for name, group in groups.items() if (value := value_of(group, CORRECTNESS)).n}
-    shown = (right.NAME, CORRECTNESS)
+    metrics = (right.NAME, CORRECTNESS)
     rows = [
-        [Cell(name, is_data=True), *(measured(value_of(groups[name], each), say) for each in shown)]
+        [Cell(name, is_data=True), *(measured(value_of(groups[name], each), say) for each in metrics)]
         for name in sorted(judged, key=lambda name: (-judged[name], name))
     ]
-    return Table([say.name("slice", "tag"), *(label(name, document.k, say) for name in shown)], rows)
+    return Table([say.name("slice", "tag"), *(label(name, document.k, say) for name in metrics)], rows)
 
 
 def sweep_sections(sweep: Sweep) -> Iterator[Section | None]:

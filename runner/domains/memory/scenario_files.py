@@ -61,14 +61,14 @@ PROBE = frozenset(
 
 def read_scenarios(paths: list[str], key: str, log: ProblemLog) -> list[Conversation]:
     """In file order. Raises DataError when a file cannot be read or holds no usable conversation."""
-    seen: dict[str, str] = {}
+    first_lines: dict[str, str] = {}
     conversations: list[Conversation] = []
     for path in paths:
         before = len(conversations)
         for line, data in _records(path, key, log):
             fields = Fields(data, path, line, log)
             conversation = read_conversation(fields)
-            if conversation is not None and is_new(fields, conversation.id, seen):
+            if conversation is not None and is_new(fields, conversation.id, first_lines):
                 conversations.append(conversation)
         log.stop_if_strict()
         if len(conversations) == before:
@@ -162,7 +162,11 @@ def _fact(fields: Fields) -> Fact:
 
 
 def _probe(fields: Fields, turns: Sequence[ChatTurn]) -> Probe:
-    question, after_turn = _asked(fields, turns) if fields.data.get("turn") is not None else _told(fields, len(turns))
+    question, after_turn = (
+        _question_of_turn(fields, turns)
+        if fields.data.get("turn") is not None
+        else _stated_question(fields, len(turns))
+    )
     return Probe(
         id=fields.required_text("id"),
         question=question,
@@ -179,12 +183,12 @@ def _probe(fields: Fields, turns: Sequence[ChatTurn]) -> Probe:
     )
 
 
-def _told(fields: Fields, turns: int) -> tuple[str, int]:
+def _stated_question(fields: Fields, turns: int) -> tuple[str, int]:
     after_turn = fields.integer("after_turn", at_least=1)
     return fields.required_text("question"), turns if after_turn is None else after_turn
 
 
-def _asked(fields: Fields, turns: Sequence[ChatTurn]) -> tuple[str, int]:
+def _question_of_turn(fields: Fields, turns: Sequence[ChatTurn]) -> tuple[str, int]:
     """The question of a turn, and the number of turns before it."""
     for name in ("question", "after_turn"):
         if fields.data.get(name) is not None:

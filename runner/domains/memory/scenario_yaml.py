@@ -74,16 +74,16 @@ def _fast_loader() -> Any:
 _Loader = _fast_loader()
 
 
-def _value(node: yaml.Node, made: dict[int, Any]) -> Any:
-    """`made`: the values of nodes so far. One that many aliases stand for is made once."""
+def _value(node: yaml.Node, values: dict[int, Any]) -> Any:
+    """`values`: of the nodes read so far. One that many aliases stand for is made once."""
     if isinstance(node, yaml.ScalarNode):
         return _scalar(node)
-    if id(node) not in made:
+    if id(node) not in values:
         if isinstance(node, yaml.MappingNode):
-            made[id(node)] = _mapping(node, made)
+            values[id(node)] = _mapping(node, values)
         else:
-            made[id(node)] = [_value(item, made) for item in node.value]
-    return made[id(node)]
+            values[id(node)] = [_value(item, values) for item in node.value]
+    return values[id(node)]
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:
@@ -99,12 +99,12 @@ def _scalar(node: yaml.ScalarNode) -> Any:
     return float(text) if set(text) & set(".eE") else int(text)
 
 
-def _mapping(node: yaml.MappingNode, made: dict[int, Any]) -> Placed:
+def _mapping(node: yaml.MappingNode, values: dict[int, Any]) -> Placed:
     placed = Placed()
     placed.line = node.start_mark.line + 1
     for name, value in node.value:
         word = str(name.value)
         if word in placed:
             raise yaml.constructor.ConstructorError(None, None, f"'{word}' is there twice", name.start_mark)
-        placed[word] = _value(value, made)
+        placed[word] = _value(value, values)
     return placed

@@ -25,7 +25,7 @@ SIZES = ("memory_sentences", "memory_tokens", "context_tokens")
 def counted(seen: Seen, moment: Moment, context: BuiltContext, answer: Answer) -> dict[str, float | None]:
     """Values by name; None where something does not apply."""
     probe = seen.case.probe
-    said = _said(answer)
+    reply = _answer_text(answer)
     return {
         "facts_present": seen.share(seen.expected),
         "stale_present": seen.share(seen.stale),
@@ -34,8 +34,8 @@ def counted(seen: Seen, moment: Moment, context: BuiltContext, answer: Answer) -
         "leakage": leakage([seen.text, answer.text], probe.canaries),
         **labelled(seen.case, probe, context, answer),
         **recalled(seen.case, moment),
-        "answer_facts": seen.share(seen.in_answer(said, probe.expected)),
-        "answer_stale": seen.share(seen.in_answer(said, probe.forbidden, besides=probe.expected)),
+        "answer_facts": seen.share(seen.in_answer(reply, probe.expected)),
+        "answer_stale": seen.share(seen.in_answer(reply, probe.forbidden, besides=probe.expected)),
         "memory_sentences": float(n_sentences(moment.remembered.memory)),
         "memory_tokens": float(context.section("memory").tokens + context.section("entities").tokens),
         "context_tokens": float(context.tokens - context.section("question").tokens),
@@ -46,16 +46,16 @@ def labelled(case: ProbeCase, probe: Probe, context: BuiltContext, answer: Answe
     """Values that depend on the answers and the evidence of a probe, of which there may be two readings."""
     turns = case.conversation.turns[: probe.after_turn]
     said_in = {turn.id or f"turn-{number}": turn for number, turn in enumerate(turns, start=1)}
-    shown = {shown.id for shown in context.contexts}
-    held = shown | _summarised(probe, said_in, context)
+    shown_ids = {shown_ids.id for shown_ids in context.contexts}
+    held_ids = shown_ids | _summarised(probe, said_in, context)
     published = {locomo.NAME: locomo.locomo_f1(probe.category, probe.answers, answer.text, refused=answer.refused)}
     return {
-        "evidence_recall": evidence_recall(probe.evidence, said_in.keys(), shown),
-        "evidence_held": evidence_recall(probe.evidence, said_in.keys(), held),
+        "evidence_recall": evidence_recall(probe.evidence, said_in.keys(), shown_ids),
+        "evidence_held": evidence_recall(probe.evidence, said_in.keys(), held_ids),
         **(published if LOCOMO in case.conversation.tags else {}),
-        "exact_match": exact_match(_said(answer), probe.answers),
-        "contains_answer": contains_answer(_said(answer), probe.answers),
-        "token_f1": token_f1(_said(answer), probe.answers),
+        "exact_match": exact_match(_answer_text(answer), probe.answers),
+        "contains_answer": contains_answer(_answer_text(answer), probe.answers),
+        "token_f1": token_f1(_answer_text(answer), probe.answers),
     }
 
 
@@ -67,13 +67,15 @@ def _summarised(probe: Probe, said_in: Mapping[str, ChatTurn], context: BuiltCon
         return set()
     sources = Sources(summary, probe.question)
     about = content_words(" ".join((probe.question, *probe.answers)))
-    found = set()
+    supported_ids = set()
     for id in probe.evidence:
         turn = said_in.get(id)
-        told = [] if turn is None else [_closest(text, about) for text in (turn.user, turn.assistant) if text.strip()]
-        if any(statement is not None and sources.support(statement).score >= HELD for statement in told):
-            found.add(id)
-    return found
+        statements = (
+            [] if turn is None else [_closest(text, about) for text in (turn.user, turn.assistant) if text.strip()]
+        )
+        if any(statement is not None and sources.support(statement).score >= HELD for statement in statements):
+            supported_ids.add(id)
+    return supported_ids
 
 
 def _closest(text: str, about: Sequence[Word]) -> Statement | None:
@@ -88,16 +90,16 @@ def recalled(case: ProbeCase, moment: Moment) -> dict[str, float | None]:
     """Recall of the turns and of the sessions that answer a probe among the first that the memory gives: those
     retrieved, best first, then the last ones, the newest first; a session is where its first turn is."""
     remembered = moment.remembered
-    given = (*remembered.retrieved, *reversed(remembered.recent))
-    turns = list(dict.fromkeys(turn.id or f"turn-{turn.number}" for turn in given))
-    sessions = list(dict.fromkeys(filter(None, map(session_of, given))))
-    known = {turn.id or f"turn-{turn.number}" for turn in moment.turns}
-    told = {session_of(turn) for turn in moment.turns} - {""}
+    turns_given = (*remembered.retrieved, *reversed(remembered.recent))
+    turns = list(dict.fromkeys(turn.id or f"turn-{turn.number}" for turn in turns_given))
+    sessions = list(dict.fromkeys(filter(None, map(session_of, turns_given))))
+    turn_ids = {turn.id or f"turn-{turn.number}" for turn in moment.turns}
+    session_ids = {session_of(turn) for turn in moment.turns} - {""}
     values: dict[str, float | None] = {}
     for k in RECALLED_AT if case.probe.evidence else ():
-        values[f"turn_recall_at_{k}"] = evidence_recall(case.probe.evidence, known, turns[:k])
-    for k in RECALLED_AT if len(told) > 1 and case.sessions else ():
-        values[f"session_recall_at_{k}"] = evidence_recall(case.sessions, told, sessions[:k])
+        values[f"turn_recall_at_{k}"] = evidence_recall(case.probe.evidence, turn_ids, turns[:k])
+    for k in RECALLED_AT if len(session_ids) > 1 and case.sessions else ():
+        values[f"session_recall_at_{k}"] = evidence_recall(case.sessions, session_ids, sessions[:k])
     return values
 
 
@@ -114,15 +116,15 @@ def names(probe: Probe) -> Iterator[str]:
 
 def facts_lost_at(probe: Probe, values: Mapping[str, float | None], *, refused: bool, right: bool) -> LostAt:
     """Where a probe was lost, by the facts that were expected. `values`: as they were counted."""
-    shown = values["facts_present"]
+    share = values["facts_present"]
     return lost_at(
         answerable=probe.answerable,
         refused=refused,
-        shown=None if shown is None else shown == 1,
+        shown=None if share is None else share == 1,
         right=right,
         stale=bool(values["answer_stale"]),
     )
 
 
-def _said(answer: Answer) -> str:
+def _answer_text(answer: Answer) -> str:
     return "" if answer.refused else answer.text

@@ -84,6 +84,7 @@ class Sessions:
             raise error
 
     def start(self, key: SessionKey, session: Session) -> None:
+        """Have the session updated in the background, unless that has begun or has failed."""
         session.is_due = True
         if session.error is None and (session.task is None or session.task.done()):
             session.task = asyncio.create_task(self._worked(key, session))

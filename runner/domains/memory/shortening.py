@@ -61,4 +61,5 @@ def _places(text: str, end: int) -> Iterator[int]:
 
 
 def starts_a_letter(character: str) -> bool:
+    """Whether a text may be cut before this character: no combining mark, no vowel or final of a jamo."""
     return not unicodedata.category(character).startswith("M") and not "ᅠ" <= character <= "ᇿ"

@@ -30,6 +30,7 @@ def keys_of(key: SessionKey) -> tuple[str, ...]:
 
 
 def lease_of(key: SessionKey) -> str:
+    """The key under which the right to update a session is leased."""
     return f"{_place(key)}:lease"
 
 
@@ -51,6 +52,7 @@ def session_of(name: bytes) -> SessionKey | None:
 
 
 def encoded(text: str) -> bytes:
+    """UTF-8 that also takes lone surrogates, which a key of a foreign program may hold."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -70,6 +72,7 @@ def turn_of(turn: ChatTurn) -> bytes:
 
 
 def entities_of(entities: Sequence[Entity]) -> bytes:
+    """Entities as JSON bytes, in their order."""
     return _json([_fields(entity) for entity in entities])
 
 

@@ -35,12 +35,12 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             upkeep[name] += since[name]
         for stage, name in STAGES.items():
             times[stage] += since[name]
-    found = {
+    block = {
         "retention": {by: [asdict(bin) for bin in bins] for by, bins in retention(recalls).items()},
         "sections": {name: _section(entries) for name, entries in sections.items()},
         "upkeep": upkeep,
     }
-    return {"memory": found, "timing": {"latency": {stage: _percentiles(ms) for stage, ms in times.items() if ms}}}
+    return {"memory": block, "timing": {"latency": {stage: _percentiles(ms) for stage, ms in times.items() if ms}}}
 
 
 def _outputs(rows: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:

@@ -53,7 +53,7 @@ def written(random: Random, phrases: Phrases, n_turns: int, updates: float, code
     writer.script.untold = untold
     days = _days(random)
     for number in range(1, n_turns + 1):
-        user, assistant = writer.said(plan.get(number), number)
+        user, assistant = writer.texts_for(plan.get(number), number)
         writer.script.turns.append(ChatTurn(user, assistant, said_at=next(days), number=number))
     return writer.script
 
@@ -74,16 +74,16 @@ def _planned(
     """Turn -> what it is for; turns without an entry are small talk. And the slots that are not told."""
     domains = random.sample(phrases.domains, 2 + (n_turns >= 40) + (n_turns >= 100))
     plan: dict[int, Event] = {}
-    told: dict[str, list[Slot]] = {}
+    slots_of_topic: dict[str, list[Slot]] = {}
     untold: list[Slot] = []
     for index, domain in enumerate(domains):
         start, end = (1 + n_turns * edge // len(domains) for edge in (index, index + 1))
         plan[start] = Event("topic", domain)
         slots = random.sample(domain.slots, len(domain.slots))
         n_told = min(round(len(slots) * TOLD), max(1, round((end - start) * FACTS)))
-        told[domain.topic] = slots[:n_told]
+        slots_of_topic[domain.topic] = slots[:n_told]
         untold += slots[n_told:]
-        for slot in told[domain.topic]:
+        for slot in slots_of_topic[domain.topic]:
             _place(random, plan, Event("fact", domain, slot), start, end)
     _place(random, plan, Event("fact", domains[0], phrases.code(code)), 1, n_turns // 2 + 1)
     for number, event in list(plan.items()):
@@ -122,7 +122,7 @@ class _Writer:
         self._current: dict[str, str] = {}
         self._deck: list[list[str]] = []
 
-    def said(self, event: Event | None, number: int) -> tuple[str, str]:
+    def texts_for(self, event: Event | None, number: int) -> tuple[str, str]:
         """What the user says and what is answered."""
         if event is None:
             return self._small_talk()

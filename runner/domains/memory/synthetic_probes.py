@@ -34,7 +34,7 @@ def probes(random: Random, phrases: Phrases, script: Script, unanswerable: float
 
 def _chosen(random: Random, script: Script, checkpoints: Sequence[int], n_probes: int) -> list[Asked]:
     """Classes of age take turns, beginning with any."""
-    pairs = [(turn, fact) for turn in checkpoints for fact in _known(script, turn)]
+    pairs = [(turn, fact) for turn in checkpoints for fact in _true_facts(script, turn)]
     random.shuffle(pairs)
     pairs.sort(key=_age_class)
     classes = [list(group) for _, group in groupby(pairs, key=_age_class)]
@@ -45,7 +45,7 @@ def _chosen(random: Random, script: Script, checkpoints: Sequence[int], n_probes
     return chosen[:n_probes]
 
 
-def _known(script: Script, after_turn: int) -> list[Fact]:
+def _true_facts(script: Script, after_turn: int) -> list[Fact]:
     """What the user has told of their own and is still true."""
     current = current_facts(script.facts, after_turn)
     return [fact for key, fact in current.items() if key in script.slots]
@@ -58,23 +58,23 @@ def _age_class(asked: Asked) -> int:
 
 def _answerable(random: Random, phrases: Phrases, script: Script, after_turn: int, fact: Fact) -> Probe:
     facts = [fact]
-    others = [other for other in _known(script, after_turn) if other.key != fact.key]
+    others = [other for other in _true_facts(script, after_turn) if other.key != fact.key]
     if others and random.random() < TWO_FACTS:
         facts.append(random.choice(others))
         phrase = random.choice(phrases.data["both"])
         question = filled(phrase, first=facts[0].key, second=facts[1].key)
     else:
         question = filled(random.choice(script.slots[fact.key].kind["ask"]), key=fact.key)
-    keys = {each.key for each in facts}
+    keys = {asked_fact.key for asked_fact in facts}
     stale = [old for old in script.facts if old.key in keys and old.turn <= after_turn and old not in facts]
     return Probe(
         id="",
         question=question,
         after_turn=after_turn,
-        expected=tuple(each.id for each in facts),
+        expected=tuple(asked_fact.id for asked_fact in facts),
         forbidden=tuple(old.id for old in stale),
-        answers=(", ".join(each.value for each in facts),),
-        evidence=tuple(f"turn-{each.turn}" for each in facts),
+        answers=(", ".join(asked_fact.value for asked_fact in facts),),
+        evidence=tuple(f"turn-{asked_fact.turn}" for asked_fact in facts),
         category="multi_fact" if len(facts) > 1 else "update" if stale else "recall",
     )
 

@@ -25,18 +25,19 @@ def check_timeline(
         fields.failed |= inner.failed
     if not probes and not fields.failed:
         fields.warning("probes", "there are none; nothing is asked of this conversation")
-    known = {fact.id: fact for _, fact in facts}
+    fact_by_id = {fact.id: fact for _, fact in facts}
     said_in = {turn.id or f"turn-{turn.number}": turn.number for turn in turns}
     for inner, probe in probes if not fields.failed else ():
         _check_probe(inner, probe, len(turns))
-        _check_expected(inner, probe, known)
-        _check_forbidden(inner, probe, known)
+        _check_expected(inner, probe, fact_by_id)
+        _check_forbidden(inner, probe, fact_by_id)
         _check_evidence(inner, probe, said_in)
         _check_canaries(inner, probe, turns)
         fields.failed |= inner.failed
 
 
-def said(turn: ChatTurn) -> str:
+def text_of_turn(turn: ChatTurn) -> str:
+    """Both sides of a turn as one text."""
     return f"{turn.user}\n{turn.assistant}"
 
 
@@ -54,7 +55,7 @@ def _check_ids(fields: Fields, name: str, ids: Sequence[str]) -> None:
 def _check_fact(fields: Fields, fact: Fact, turns: Sequence[ChatTurn]) -> None:
     if fact.turn > len(turns):
         fields.error("turn", f"expected a turn from 1 to {len(turns)}, found {fact.turn}")
-    elif not mentions(said(turns[fact.turn - 1]), fact.forms):
+    elif not mentions(text_of_turn(turns[fact.turn - 1]), fact.forms):
         forms = " or ".join(f"'{form}'" for form in fact.forms)
         fields.warning("value", f"turn {fact.turn} does not say {forms}")
 
@@ -71,12 +72,12 @@ def _check_probe(fields: Fields, probe: Probe, turns: int) -> None:
         fields.error("answers", "a probe with answerable=false has no answers, found some")
 
 
-def _check_expected(fields: Fields, probe: Probe, known: dict[str, Fact]) -> None:
-    current = current_facts(known.values(), probe.after_turn)
+def _check_expected(fields: Fields, probe: Probe, fact_by_id: dict[str, Fact]) -> None:
+    current = current_facts(fact_by_id.values(), probe.after_turn)
     for index, id in enumerate(probe.expected):
-        field, fact = f"expected[{index}]", known.get(id)
+        field, fact = f"expected[{index}]", fact_by_id.get(id)
         if fact is None:
-            fields.error(field, f"no fact has the id '{id}'{did_you_mean(id, known)}")
+            fields.error(field, f"no fact has the id '{id}'{did_you_mean(id, fact_by_id)}")
         elif fact.turn > probe.after_turn:
             after = f"the probe comes after turn {probe.after_turn}"
             fields.error(field, f"'{id}' is said in turn {fact.turn}, but {after}")
@@ -85,12 +86,12 @@ def _check_expected(fields: Fields, probe: Probe, known: dict[str, Fact]) -> Non
             fields.error(field, f"'{id}' was replaced by '{newer.id}' in turn {newer.turn}, before the probe")
 
 
-def _check_forbidden(fields: Fields, probe: Probe, known: dict[str, Fact]) -> None:
-    current = current_facts(known.values(), probe.after_turn)
+def _check_forbidden(fields: Fields, probe: Probe, fact_by_id: dict[str, Fact]) -> None:
+    current = current_facts(fact_by_id.values(), probe.after_turn)
     for index, id in enumerate(probe.forbidden):
-        field, fact = f"forbidden[{index}]", known.get(id)
+        field, fact = f"forbidden[{index}]", fact_by_id.get(id)
         if fact is None:
-            fields.error(field, f"no fact has the id '{id}'{did_you_mean(id, known)}")
+            fields.error(field, f"no fact has the id '{id}'{did_you_mean(id, fact_by_id)}")
         elif id in probe.expected:
             fields.error(field, f"'{id}' is expected and forbidden")
         elif fact.key and current.get(fact.key) is fact:
@@ -109,6 +110,6 @@ def _check_evidence(fields: Fields, probe: Probe, said_in: dict[str, int]) -> No
 
 def _check_canaries(fields: Fields, probe: Probe, turns: Sequence[ChatTurn]) -> None:
     for index, canary in enumerate(probe.canaries):
-        number = next((turn.number for turn in turns if shows_inside(said(turn), [canary])), None)
+        number = next((turn.number for turn in turns if shows_inside(text_of_turn(turn), [canary])), None)
         if number is not None:
             fields.error(f"canaries[{index}]", f"'{canary}' is said in turn {number} of this very conversation")

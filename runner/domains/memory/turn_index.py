@@ -37,6 +37,7 @@ class Recency:
     half_life: float
 
     def weighed(self, score: float, age: int) -> float:
+        """The score of a turn that is `age` turns older than the newest."""
         freshness: float = 0.5 ** (age / self.half_life)
         return (1 - self.weight) * score + self.weight * freshness
 
@@ -53,6 +54,7 @@ class TurnIndex:
         self._total = 0
 
     def add(self, turn: ChatTurn) -> None:
+        """Index a turn; it is the newest then."""
         terms = self._terms(text_of(turn))
         for term, times in Counter(terms).items():
             self._postings[term].append((len(self.turns), times))
@@ -96,6 +98,7 @@ def in_order(scores: Scores) -> list[int]:
 
 
 def text_of(turn: ChatTurn) -> str:
+    """A turn as it is indexed: speaker, user, assistant, one a line."""
     return f"{turn.speaker}\n{turn.user}\n{turn.assistant}"
 
 
@@ -110,20 +113,21 @@ class TurnVectors:
     async def cosines(self, key: SessionKey, turns: Sequence[ChatTurn], question: str) -> NDArray[np.float64]:
         """By place; NaN where a turn, or the question, has no features. Raises what the embedder raises."""
         texts = [text_of(turn).strip() for turn in turns]
-        known = self._known.get(key, {})
-        missing = list(dict.fromkeys(text for text in texts if text not in known))
-        rows, asked = await self._asked(missing, question)
-        vectors = known | dict(zip(missing, rows, strict=True))
+        known_vectors = self._known.get(key, {})
+        missing = list(dict.fromkeys(text for text in texts if text not in known_vectors))
+        rows, query_vector = await self._embedded(missing, question)
+        vectors = known_vectors | dict(zip(missing, rows, strict=True))
         self._known[key] = {text: vectors[text] for text in texts}
         self._known.move_to_end(key)
         if len(self._known) > KEPT:
             self._known.popitem(last=False)
-        return np.array([self._cosine(vectors[text], asked) for text in texts], dtype=np.float64)
+        return np.array([self._cosine(vectors[text], query_vector) for text in texts], dtype=np.float64)
 
     def forget(self, key: SessionKey) -> None:
+        """Drop the vectors of a session."""
         self._known.pop(key, None)
 
-    async def _asked(self, texts: list[str], question: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    async def _embedded(self, texts: list[str], question: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         def embed() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
             passages = self._embedder.embed(texts, "passage") if texts else np.empty((0, 0), dtype=np.float32)
             return passages, self._embedder.embed([question], "query")[0]
@@ -219,6 +223,7 @@ class TurnSearch:
         return tuple(turn for turns, _ in zip(filter(None, left), range(n), strict=False) for turn in turns)
 
     def forget(self, key: SessionKey) -> None:
+        """Drop the indexes and vectors of a session."""
         for known in [known for known in self._indexes if known[0] == key]:
             del self._indexes[known]
         if self._vectors is not None:
@@ -274,12 +279,12 @@ def by_session(turns: Sequence[ChatTurn]) -> list[list[ChatTurn]]:
     return list(found.values())
 
 
-def _continues(known: Sequence[ChatTurn], turns: Sequence[ChatTurn]) -> bool:
+def _continues(indexed: Sequence[ChatTurn], turns: Sequence[ChatTurn]) -> bool:
     """Whether turns begin with those known. Numbers tell: within a generation none is given twice."""
-    if not known:
+    if not indexed:
         return True
     return (
-        len(known) <= len(turns)
-        and known[0].number == turns[0].number
-        and (known[-1].number == turns[len(known) - 1].number)
+        len(indexed) <= len(turns)
+        and indexed[0].number == turns[0].number
+        and (indexed[-1].number == turns[len(indexed) - 1].number)
     )

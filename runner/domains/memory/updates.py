@@ -71,7 +71,7 @@ class Updates:
         session.language = language or session.language
         if number <= session.summarised:  # the session has ended, and begun again
             session.summarised = session.failed = 0
-        if number - session.summarised >= self.window + self._wanted(session):
+        if number - session.summarised >= self.window + self._n_due(session):
             self.sessions.start(key, session)
 
     async def update(self, key: SessionKey) -> None:
@@ -81,29 +81,29 @@ class Updates:
             self.sessions.start(key, session)
         await self.sessions.finished(session)
 
-    def _wanted(self, session: Session) -> int:
+    def _n_due(self, session: Session) -> int:
         return self.update_every * (session.failed + 1)
 
     def _batch(self, state: SessionState, session: Session) -> Sequence[ChatTurn]:
         """The turns to summarise next; none as long as they are too few."""
         waiting = unsummarised(state)
-        size = self._wanted(session)
+        size = self._n_due(session)
         return waiting[:size] if len(waiting) >= size + self.window else ()
 
     async def _step(self, key: SessionKey, session: Session) -> None:
         """One update, if one is due."""
         session.is_due = False
         try:
-            if not self._batch(await self._seen(key, session), session):
+            if not self._batch(await self._inspected(key, session), session):
                 return
             async with self._leased(key):
-                state = await self._seen(key, session)  # another may have summarised it meanwhile
+                state = await self._inspected(key, session)  # another may have summarised it meanwhile
                 if batch := self._batch(state, session):
                     await self._try(key, session, state, batch)
         except EvaluationError as error:
             _count_failure(session, error)
 
-    async def _seen(self, key: SessionKey, session: Session) -> SessionState:
+    async def _inspected(self, key: SessionKey, session: Session) -> SessionState:
         state = await self.sessions.inspect(key)
         session.summarised = state.last_turn
         return state

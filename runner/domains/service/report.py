@@ -23,32 +23,33 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     by = dict.fromkeys(("ids", "texts", "unidentified", "nothing"), 0)
     counts = {"questions": 0, "replies": 0, "without_texts": 0, "strange": 0, "without_gold": 0}
     examples: dict[str, None] = {}
-    said: dict[str, None] = {}
+    retrieved_ids: dict[str, None] = {}
     gold: set[str] = set()
     keys: dict[str, None] = {}
     for row in rows:
         output = row.get("output") or {}
-        named = output.get("named") or ()
-        counts["questions"] += bool(named)
-        said |= dict.fromkeys(hit["id"] for hit in output.get("retrieved") or ())
+        replies_named = output.get("named") or ()
+        counts["questions"] += bool(replies_named)
+        retrieved_ids |= dict.fromkeys(hit["id"] for hit in output.get("retrieved") or ())
         gold |= {*(output.get("expected") or ())}
-        counts["without_gold"] += bool(named) and output["answerable"] and not output["expected"]
-        for each, reply in zip(named, output.get("replies") or (), strict=False):
-            by[each["by"]] += 1
+        counts["without_gold"] += bool(replies_named) and output["answerable"] and not output["expected"]
+        for naming, reply in zip(replies_named, output.get("replies") or (), strict=False):
+            by[naming["by"]] += 1
             counts["replies"] += 1
-            counts["without_texts"] += not each["texts"] and each["by"] != "nothing"
-            counts["strange"] += bool(each["strange"]) and each["by"] != "unidentified"
-            if each["by"] == "nothing":
+            counts["without_texts"] += not naming["texts"] and naming["by"] != "nothing"
+            counts["strange"] += bool(naming["strange"]) and naming["by"] != "unidentified"
+            if naming["by"] == "nothing":
                 keys |= dict.fromkeys(reply["keys"])
-            examples |= dict.fromkeys(each["strange"])
+            examples |= dict.fromkeys(naming["strange"])
     if not counts["replies"]:
         return {}
-    foreign = [] if not gold.isdisjoint(said) or not gold else list(islice(said, EXAMPLES))
+    foreign = [] if not gold.isdisjoint(retrieved_ids) or not gold else list(islice(retrieved_ids, EXAMPLES))
     shown = {"keys": list(keys), "examples": list(islice(examples, EXAMPLES)), "foreign": foreign}
     return {"system": {**counts, "by": by, **shown}}
 
 
 def sections(document: Document) -> Iterator[Section | None]:
+    """The section of a running system: its requests and failures, and how far repeated answers agree."""
     told = document.summary.get("system")
     if not told:
         return
@@ -56,32 +57,32 @@ def sections(document: Document) -> Iterator[Section | None]:
     yield _repeats(document)
 
 
-def _notes(document: Document, told: Mapping[str, Any]) -> Iterator[Note]:
-    say, by = document.say, told["by"]
+def _notes(document: Document, numbers: Mapping[str, Any]) -> Iterator[Note]:
+    say, by = document.say, numbers["by"]
     settings = (document.run.get("config") or {}).get("system") or {}
     names = ", ".join((document.run.get("models") or {}).get("system") or ())
     yield Note(say("system.asked", name=names), media=EVERYWHERE)
-    total, setting = told["replies"], "system.contexts"
-    examples = say("system.examples", ids=", ".join(told["examples"])) if told["examples"] else ""
+    total, setting = numbers["replies"], "system.contexts"
+    examples = say("system.examples", ids=", ".join(numbers["examples"])) if numbers["examples"] else ""
     if by["nothing"]:
-        values = {"n": by["nothing"], "total": total, "keys": ", ".join(told["keys"])}
+        values = {"n": by["nothing"], "total": total, "keys": ", ".join(numbers["keys"])}
         shown = f"{setting}={settings.get('contexts')}"
         yield Note(say("system.no_contexts", setting=shown, **values), "alarm", EVERYWHERE)
-    if told["without_texts"]:
-        yield Note(say("system.no_texts", n=told["without_texts"], total=total), "alarm", EVERYWHERE)
+    if numbers["without_texts"]:
+        yield Note(say("system.no_texts", n=numbers["without_texts"], total=total), "alarm", EVERYWHERE)
     if by["unidentified"]:
         yield Note(
             say("system.unidentified", n=by["unidentified"], total=total, examples=examples), "alarm", EVERYWHERE
         )
     if by["texts"]:
         yield Note(say("system.by_text", n=by["texts"], total=total), media=EVERYWHERE)
-    if told["strange"]:
-        yield Note(say("system.unknown_ids", n=told["strange"], total=total, examples=examples), "alarm", EVERYWHERE)
-    if told["foreign"] and not told["strange"]:
-        ids = say("system.examples", ids=", ".join(told["foreign"]))
+    if numbers["strange"]:
+        yield Note(say("system.unknown_ids", n=numbers["strange"], total=total, examples=examples), "alarm", EVERYWHERE)
+    if numbers["foreign"] and not numbers["strange"]:
+        ids = say("system.examples", ids=", ".join(numbers["foreign"]))
         yield Note(say("system.foreign", examples=ids), "alarm", EVERYWHERE)
-    if told["without_gold"]:
-        yield Note(say("system.no_gold", n=told["without_gold"], total=told["questions"]), media=EVERYWHERE)
+    if numbers["without_gold"]:
+        yield Note(say("system.no_gold", n=numbers["without_gold"], total=numbers["questions"]), media=EVERYWHERE)
     yield Note(say("system.price", setting=f"system.usage={settings.get('usage')}"), "quiet")
 
 

@@ -45,16 +45,16 @@ def read_chat_logs(path: str, log: ProblemLog, *, domain: str, confidence: float
     are for conversations that do not tell theirs; the names of what was filled in so stand in `metadata.assumed`.
     Success that nothing tells is None; the API itself tells that an answer was cut off or refused. Raises
     DataError for a file that cannot be read."""
-    seen: dict[str, int] = {}
+    line_of_id: dict[str, int] = {}
     for number, record in read_jsonl(path, "LOGS", log, DataError):
         try:
             trace, unread = _trace(record, number, domain, confidence)
-            if trace.id in seen:
-                raise FieldError("id", f"'{trace.id}' is the id of line {seen[trace.id]} too")
+            if trace.id in line_of_id:
+                raise FieldError("id", f"'{trace.id}' is the id of line {line_of_id[trace.id]} too")
         except FieldError as error:
             log.error(path, error.message, number, error.field)
             continue
-        seen[trace.id] = number
+        line_of_id[trace.id] = number
         for field, kind in unread:
             log.warning(path, f"a part of type {kind} is left out: there is no text to read in it", number, field)
         yield trace
@@ -71,16 +71,16 @@ def _trace(record: Mapping[str, Any], number: int, domain: str, confidence: floa
     steps, answer = steps_of(messages[places[0] + 1 :])
     if not steps:
         raise FieldError("messages", "the assistant does nothing after the first message of the user")
-    told = told_of(record)
-    created, expected_tools = _created(told), told.pop("expected_tools", None)
-    assumed = [name for name in ("task_domain", "confidence") if name not in told]
+    stated = told_of(record)
+    created, expected_tools = _created(stated), stated.pop("expected_tools", None)
+    assumed = [name for name in ("task_domain", "confidence") if name not in stated]
     ended = None if ended_well else False
-    found: dict[str, Any] = {"task_domain": domain, "success": ended, "confidence": confidence, **told}
+    values: dict[str, Any] = {"task_domain": domain, "success": ended, "confidence": confidence, **stated}
     metadata = {
         **_mapping(record, "metadata"),
         **({"model": record["model"]} if "model" in record else {}),
         **({} if created is None else {"created_at": created.isoformat()}),
-        **{name: value for name, value in found.items() if name != "confidence"},
+        **{name: value for name, value in values.items() if name != "confidence"},
         **({"assumed": assumed} if assumed else {}),
     }
     for name in ("created", "expected_tools"):
@@ -89,13 +89,13 @@ def _trace(record: Mapping[str, Any], number: int, domain: str, confidence: floa
     trace = Trace(
         _id(record, number),
         objective,
-        found["task_domain"],
+        values["task_domain"],
         steps,
-        found["success"],
-        found["confidence"],
+        values["success"],
+        values["confidence"],
         created,
-        found.get("rating"),
-        found.get("quality"),
+        values.get("rating"),
+        values.get("quality"),
         language=detect_language(objective),
         summary=answer,
         expected_tools=expected_tools,
@@ -173,16 +173,16 @@ def _messages(record: Mapping[str, Any]) -> tuple[list[Message], bool]:
 def told_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Of KNOWN what a line tells, checked. The metadata of stored completions are texts: `"true"`, `"0.8"`."""
     metadata = _mapping(record, "metadata")
-    told: dict[str, Any] = {}
+    stated: dict[str, Any] = {}
     for name in KNOWN:
         for values, prefix in ((record, ""), (metadata, "metadata.")):
             value = values.get(name)
             if value is not None:
-                told[name] = _value(name, value, prefix + name)
+                stated[name] = _value(name, value, prefix + name)
                 break
-    if "created_at" not in told and record.get("created", metadata.get("created")) is not None:
-        told["created_at"] = record.get("created", metadata.get("created"))
-    return told
+    if "created_at" not in stated and record.get("created", metadata.get("created")) is not None:
+        stated["created_at"] = record.get("created", metadata.get("created"))
+    return stated
 
 
 def _value(name: str, value: Any, field: str) -> Any:

@@ -141,10 +141,10 @@ def of_blocks(role: str, blocks: Sequence[Any], field: str) -> Sequence[Message]
         if not _is_result(block):
             beside.append(block)
             continue
-        messages += _said(role, beside, field, first)
+        messages += _between_results(role, beside, field, first)
         messages.append(_result(block, f"{field}[{place}]"))
         beside, first = [], place + 1
-    return [*messages, *_said(role, beside, field, first)]
+    return [*messages, *_between_results(role, beside, field, first)]
 
 
 def _result(block: Mapping[str, Any], field: str) -> Message:
@@ -163,7 +163,7 @@ def _result(block: Mapping[str, Any], field: str) -> Message:
     return Message("tool", text, call_id=call_id, is_error=is_error, unread=unread)
 
 
-def _said(role: str, blocks: Sequence[Mapping[str, Any]], field: str, first: int) -> Iterator[Message]:
+def _between_results(role: str, blocks: Sequence[Mapping[str, Any]], field: str, first: int) -> Iterator[Message]:
     """What stands between two results: thoughts, texts and calls. Thoughts before an answer are a message of their
     own, so that they are no part of it."""
     thoughts, texts, calls, unread = [], [], [], []

@@ -29,13 +29,13 @@ def fields_of(trace: Trace) -> dict[str, Any]:
     language = trace.language or detect_language(trace.objective)
     return {
         "objective": trace.objective,
-        "steps": list(_shown(trace.steps, "ko" if language == "ko" else "en")),
+        "steps": list(_step_lines(trace.steps, "ko" if language == "ko" else "en")),
         "result": trace.summary,
         "language": language,
     }
 
 
-def _shown(steps: Sequence[Step], language: str) -> Iterator[str]:
+def _step_lines(steps: Sequence[Step], language: str) -> Iterator[str]:
     n_left_out = len(steps) - FIRST - LAST
     for place, step in enumerate(steps):
         if n_left_out <= 0 or not FIRST <= place < FIRST + n_left_out:
@@ -54,6 +54,7 @@ def _line(step: Step, language: str) -> str:
 
 @cache
 def completion_controls() -> Controls:
+    """The control items of the rubric for completed tasks, in both languages."""
     scenes = yaml.safe_load(FILE.read_text(encoding="utf-8"))["scenes"]
     return Controls(RUBRIC, tuple(item for scene in scenes for item in _of_scene(scene)))
 

@@ -56,23 +56,23 @@ def is_mlflow(path: str) -> bool:
     """Whether the first JSON value of the file is a trace of MLflow, or a row that holds one. Raises DataError for a
     file that cannot be read."""
     first = _first_line(path)
-    return _is_export(_whole(path) if first is None else first)
+    return _is_export(_single_value(path) if first is None else first)
 
 
 def read_mlflow(path: str, log: ProblemLog, *, domain: str, confidence: float) -> Iterator[Trace]:
     """In file order. `domain` and `confidence` are for traces that do not tell theirs (the tag
     `task_domain`). What is wrong or left out is in `log`. Raises DataError for a file that cannot be read."""
-    seen: dict[str, int | None] = {}
+    line_of_id: dict[str, int | None] = {}
     for number, record in _records(path, log):
         left_out: LeftOut = []
         try:
             trace = _trace(_export(record), domain, confidence, left_out)
-            if trace.id in seen:
+            if trace.id in line_of_id:
                 raise FieldError("info.trace_id", f"'{trace.id}' is the id of an earlier trace too")
         except FieldError as error:
             log.error(path, error.message, number, error.field)
             continue
-        seen[trace.id] = number
+        line_of_id[trace.id] = number
         for field, what in left_out:
             log.warning(path, what, number, field)
         yield trace
@@ -96,7 +96,7 @@ def _first_line(path: str) -> Any:
         return _decoded(next((line for line in file if line.strip()), b""))
 
 
-def _whole(path: str) -> Any:
+def _single_value(path: str) -> Any:
     """The one JSON value that the file is; None where it is none."""
     with open_file(path, "LOGS", DataError) as file:
         return _decoded(file.read())
@@ -128,7 +128,7 @@ def _trace(export: Mapping[str, Any], domain: str, confidence: float, left_out: 
     if not isinstance(id, str):
         raise FieldError("info.trace_id", f"expected a text, found {described(id)}")
     root = next((span for span in spans if not span.get("parent_id") and not span.get("parent_span_id")), spans[0])
-    objective, answer = _asked(_attribute(root, "spanInputs")), _answer(_attribute(root, "spanOutputs"))
+    objective, answer = _question_of(_attribute(root, "spanInputs")), _answer(_attribute(root, "spanOutputs"))
     if not objective:
         raise FieldError("data.spans", "no inputs of the root span say what is asked for")
     messages = _messages(spans, root, left_out)
@@ -204,18 +204,20 @@ def _called(span: Span, name: str) -> Sequence[Message]:
 def _modelled(span: Span, field: str, tools: set[str], left_out: LeftOut) -> Sequence[Message]:
     outputs = _attribute(span, "spanOutputs")
     try:
-        said = _said(outputs, f"{field}.attributes.mlflow.spanOutputs")
+        messages = _answer_messages(outputs, f"{field}.attributes.mlflow.spanOutputs")
     except FieldError as error:
         left_out.append((error.field, f"what the model '{span.get('name')}' returned is left out: {error.message}"))
         return ()
-    left_out += [(where, f"a part of type {kind} is left out") for message in said for where, kind in message.unread]
-    kept = [
-        Message(each.role, each.text, tuple(call for call in each.calls if call.name not in tools)) for each in said
+    left_out += [
+        (where, f"a part of type {kind} is left out") for message in messages for where, kind in message.unread
     ]
-    return [message for message in kept if message.text.strip() or message.calls]
+    without_tools = [
+        Message(each.role, each.text, tuple(call for call in each.calls if call.name not in tools)) for each in messages
+    ]
+    return [message for message in without_tools if message.text.strip() or message.calls]
 
 
-def _said(outputs: Any, field: str) -> Sequence[Message]:
+def _answer_messages(outputs: Any, field: str) -> Sequence[Message]:
     """Messages of an answer in OpenAI's or Anthropic's form, or of a text. Raises FieldError."""
     if isinstance(outputs, str):
         return [Message("assistant", outputs)]
@@ -227,20 +229,22 @@ def _said(outputs: Any, field: str) -> Sequence[Message]:
     raise FieldError(field, f"expected a text, choices or content, found {described(outputs)}")
 
 
-def _asked(inputs: Any) -> str:
+def _question_of(inputs: Any) -> str:
     if not isinstance(inputs, dict) or not inputs:
         return _text(inputs or None).strip()
     if isinstance(inputs.get("messages"), list):
         with suppress(FieldError):
-            given = [each for value in inputs["messages"] for each in messages_of(value, "messages")]
-            return next((each.text.strip() for each in given if each.role == "user" and each.text.strip()), "")
+            messages = [message for value in inputs["messages"] for message in messages_of(value, "messages")]
+            return next(
+                (message.text.strip() for message in messages if message.role == "user" and message.text.strip()), ""
+            )
     values = [inputs[name] for name in ASKED if isinstance(inputs.get(name), str)]
     return str(values[0]).strip() if values else _text(next(iter(inputs.values())) if len(inputs) == 1 else inputs)
 
 
 def _answer(outputs: Any) -> str:
     with suppress(FieldError):
-        return "\n".join(message.text for message in _said(outputs, "outputs")).strip()
+        return "\n".join(message.text for message in _answer_messages(outputs, "outputs")).strip()
     return _text(outputs).strip()
 
 

@@ -67,6 +67,7 @@ class VectorCache:
 
     @property
     def max_elements(self) -> int:
+        """How many vectors it holds before the oldest has to go."""
         return len(self._rows)
 
     @property

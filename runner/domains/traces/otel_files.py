@@ -61,10 +61,12 @@ class LeftOut:
     _counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, what: str, line: int, place: str) -> None:
+        """Count something that is left out; the first place of it is kept."""
         self._firsts.setdefault(what, (line, place))
         self._counts[what] += 1
 
     def tell(self, path: str, log: ProblemLog) -> None:
+        """Log one warning for each kind of thing that was left out."""
         for what, (line, place) in self._firsts.items():
             count = self._counts[what]
             log.warning(path, what if count == 1 else f"{what} ({count} in this file; the first)", line, place or None)
@@ -204,8 +206,8 @@ def _event(record: Mapping[str, Any]) -> Event:
 
 def _span(record: Mapping[str, Any], resource: Mapping[str, Any], line: int, place: str) -> Span:
     context, status = _dict(record.get("context")), record.get("status")
-    told = status if isinstance(status, dict) else {"code": record.get("status_code", status)}
-    code = _of(told, "code", "status_code")
+    outcome = status if isinstance(status, dict) else {"code": record.get("status_code", status)}
+    code = _of(outcome, "code", "status_code")
     return Span(
         id=str(_of(record, "spanId", "span_id") or context.get("span_id") or ""),
         trace_id=str(_of(record, "traceId", "trace_id") or context.get("trace_id") or ""),
@@ -213,7 +215,7 @@ def _span(record: Mapping[str, Any], resource: Mapping[str, Any], line: int, pla
         name=str(record.get("name") or ""),
         began_ns=_moment_ns(_of(record, "startTimeUnixNano", "start_time_unix_nano", "start_time")),
         is_error=code == 2 or "ERROR" in str(code).upper(),
-        message=str(_of(told, "message", "description") or record.get("status_message") or ""),
+        message=str(_of(outcome, "message", "description") or record.get("status_message") or ""),
         attributes=_attributes(record.get("attributes")),
         events=[_event(event) for event in _list(record.get("events")) if isinstance(event, dict)],
         resource=resource,
@@ -233,16 +235,16 @@ def _any(value: Any) -> Any:
     """What OTLP's AnyValue holds; whatever is none as it is."""
     if not isinstance(value, dict) or len(value) != 1:
         return None if value == {} else value
-    ((kind, held),) = value.items()
+    ((kind, inner),) = value.items()
     match kind.replace("_", "").lower():
         case "stringvalue" | "boolvalue" | "doublevalue" | "bytesvalue":
-            return held
+            return inner
         case "intvalue":
-            return int(held) if str(held).lstrip("-").isdigit() else held
+            return int(inner) if str(inner).lstrip("-").isdigit() else inner
         case "arrayvalue":
-            return [_any(each) for each in _list(_dict(held).get("values"))]
+            return [_any(each) for each in _list(_dict(inner).get("values"))]
         case "kvlistvalue":
-            return _attributes(_dict(held).get("values") or [])
+            return _attributes(_dict(inner).get("values") or [])
     return value
 
 

@@ -130,36 +130,40 @@ def _trace(id: str, spans: Sequence[Span], domain: str, confidence: float, left_
     groups = [span for span in spans if _kind(span) in ("group", None)]
     messages = _Conversation().of(spans, left_out)
     if not any(message.role == "assistant" for message in messages):
-        messages = [each for span in groups for each in _given(span, INPUTS) + _given(span, OUTPUTS)] + messages
+        messages = [
+            message for span in groups for message in _messages_in(span, INPUTS) + _messages_in(span, OUTPUTS)
+        ] + messages
     objective = _objective(messages, groups)
     if not objective:
         hint = "nothing tells what was asked for; instrumentations record messages only where that is turned on"
         raise FieldError("attributes", f"{hint} (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)")
-    asked = next((each for each in messages if each.role == "user" and each.text.strip() == objective), None)
-    messages = [each for each in messages if each is not asked]
+    asked = next(
+        (message for message in messages if message.role == "user" and message.text.strip() == objective), None
+    )
+    messages = [message for message in messages if message is not asked]
     answer = next(filter(None, (_answer(span) for span in groups)), "")
     if not messages or messages[-1].role != "assistant" or messages[-1].calls:
         messages += [Message("assistant", answer)] if answer else []
     steps, summary = steps_of(messages)
     if not steps:
         raise FieldError("attributes", "no span is a call of a tool or tells what a model said, and there is no answer")
-    told = told_of({name: value for name, value in root.attributes.items() if name in TOLD})
-    success = told.get("success", _success(spans, root, left_out))
+    stated = told_of({name: value for name, value in root.attributes.items() if name in TOLD})
+    success = stated.get("success", _success(spans, root, left_out))
     began = datetime.fromtimestamp(root.began_ns / 1e9, UTC) if 0 < root.began_ns < LATEST_NS else None
     return Trace(
         id.removeprefix("0x"),
         objective,
-        told.get("task_domain", domain),
+        stated.get("task_domain", domain),
         steps,
         success,
-        told.get("confidence", confidence),
+        stated.get("confidence", confidence),
         began,
-        told.get("rating"),
-        told.get("quality"),
+        stated.get("rating"),
+        stated.get("quality"),
         language=detect_language(objective),
         summary=summary,
-        expected_tools=told.get("expected_tools"),
-        metadata=_metadata(spans, root, began, [name for name in ("task_domain", "confidence") if name not in told]),
+        expected_tools=stated.get("expected_tools"),
+        metadata=_metadata(spans, root, began, [name for name in ("task_domain", "confidence") if name not in stated]),
     )
 
 
@@ -192,11 +196,11 @@ def _metadata(spans: Sequence[Span], root: Span, began: datetime | None, assumed
 
 def _kind(span: Span) -> str | None:
     """model, tool, group, `other` for what generative AI has besides, or None for a span of something else."""
-    told = [str(span.attributes[name]) for name in KINDS if name in span.attributes]
+    kinds = [str(span.attributes[name]) for name in KINDS if name in span.attributes]
     for kind, names in (("model", MODELS), ("tool", TOOLS), ("group", GROUPS)):
-        if any(value in names for value in told):
+        if any(value in names for value in kinds):
             return kind
-    return "other" if told else None
+    return "other" if kinds else None
 
 
 class _Conversation:
@@ -227,7 +231,7 @@ class _Conversation:
             self._add_use(span)
             return
         try:
-            before, answered = _said(span)
+            before, answered = _model_messages(span)
         except FieldError as error:
             what = f"what a model was told and said is left out: {error.message}"
             left_out.add(what, span.line, f"{span.place}.{error.field}".removeprefix("."))
@@ -285,14 +289,14 @@ def _key(message: Message) -> Any:
 
 def _is_told_above(span: Span, kind: str, by_id: Mapping[str, Span]) -> bool:
     """Whether a span that holds this one tells the same: a library and its client, both instrumented."""
-    seen = {span.id}
+    visited = {span.id}
     above = by_id.get(span.parent)
-    while above is not None and above.id not in seen:
+    while above is not None and above.id not in visited:
         if _kind(above) == kind == "model" and _holds_messages(above):
             return True
         if _kind(above) == kind == "tool" and _tool_name(above) == _tool_name(span):
             return True
-        seen.add(above.id)
+        visited.add(above.id)
         above = by_id.get(above.parent)
     return False
 
@@ -308,9 +312,9 @@ def _tool_name(span: Span) -> str:
     return str(_first(span.attributes, NAMES) or span.name.removeprefix("execute_tool "))
 
 
-def _said(span: Span) -> tuple[list[Message], list[Message]]:
+def _model_messages(span: Span) -> tuple[list[Message], list[Message]]:
     """What a model was shown, and what it said. Raises FieldError."""
-    before, answered = _given(span, INPUTS), _given(span, OUTPUTS)
+    before, answered = _messages_in(span, INPUTS), _messages_in(span, OUTPUTS)
     for number, (name, values) in enumerate(_events(span)):
         shown, said = _of_event(name, values, f"events[{number}]")
         before += shown
@@ -322,7 +326,7 @@ def _said(span: Span) -> tuple[list[Message], list[Message]]:
     return before, answered
 
 
-def _given(span: Span, names: Sequence[str]) -> list[Message]:
+def _messages_in(span: Span, names: Sequence[str]) -> list[Message]:
     """Messages of roles and parts, from the first of these attributes that is there."""
     name = next((name for name in names if name in span.attributes), None)
     return [] if name is None else _of_parts(span.attributes[name], f"attributes.{name}")
@@ -442,7 +446,7 @@ def _objective(messages: Sequence[Message], groups: Sequence[Span]) -> str:
 
 
 def _answer(span: Span) -> str:
-    answers = [each.text.strip() for each in _given(span, OUTPUTS) if each.role == "assistant"]
+    answers = [each.text.strip() for each in _messages_in(span, OUTPUTS) if each.role == "assistant"]
     return (answers[-1] if answers else "") or _text(_first(span.attributes, ANSWERED)).strip()
 
 
@@ -467,11 +471,15 @@ def _success(spans: Sequence[Span], root: Span, left_out: LeftOut) -> bool | Non
         for name, values in _events(span):
             if name != "gen_ai.evaluation.result":
                 continue
-            told = str(values.get("gen_ai.evaluation.name"))
+            name_of_evaluation = str(values.get("gen_ai.evaluation.name"))
             value = _first(values, ("gen_ai.evaluation.score.label", "gen_ai.evaluation.score.value"))
-            verdict = verdict_of(value) if told in SUCCESS else None
+            verdict = verdict_of(value) if name_of_evaluation in SUCCESS else None
             if verdict is None:
-                left_out.add(f"the evaluation '{told}' is left out: it does not tell success", span.line, span.place)
+                left_out.add(
+                    f"the evaluation '{name_of_evaluation}' is left out: it does not tell success",
+                    span.line,
+                    span.place,
+                )
             else:
                 verdicts.add(verdict)
     if len(verdicts) > 1:
@@ -486,11 +494,11 @@ def _success(spans: Sequence[Span], root: Span, left_out: LeftOut) -> bool | Non
 def _is_cut_off(span: Span) -> bool:
     attributes = span.attributes
     reasons = decoded(_first(attributes, FINISHED))
-    told = list(reasons) if isinstance(reasons, list) else [reasons]
-    told += [values.get("finish_reason") for name, values in _events(span) if name == "gen_ai.choice"]
+    finish_reasons = list(reasons) if isinstance(reasons, list) else [reasons]
+    finish_reasons += [values.get("finish_reason") for name, values in _events(span) if name == "gen_ai.choice"]
     answered = decoded(attributes.get(OUTPUTS[0]))
-    told += [each.get("finish_reason") for each in answered or () if isinstance(each, dict)]
-    return any(reason in CUT_OFF for reason in told if isinstance(reason, str))
+    finish_reasons += [each.get("finish_reason") for each in answered or () if isinstance(each, dict)]
+    return any(reason in CUT_OFF for reason in finish_reasons if isinstance(reason, str))
 
 
 def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:

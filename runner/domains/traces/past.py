@@ -32,6 +32,7 @@ Vector = NDArray[np.float32]
 
 
 def moment_ms(trace: Trace) -> float:
+    """When a trace was made, in milliseconds since 1970; START for one without a date."""
     return (trace.created_at or START).timestamp() * 1000
 
 
@@ -49,6 +50,7 @@ class Past:
     shares: dict[str, Timing] = field(default_factory=dict, compare=False)
 
     def problems(self, ttl_ms: int | None) -> list[Problem]:
+        """A time to live needs an order by time."""
         if ttl_ms is None or self.order == "time":
             return []
         return [Problem("novelty.ttl_ms", "counts the time between traces: it needs novelty.order=time")]
@@ -118,13 +120,13 @@ class Past:
         if len(wanted) == len(traces):
             return ordered
         is_wanted = bytearray(trace.id in wanted for trace in traces)
-        kept, ahead = array("L"), 0
+        needed, ahead = array("L"), 0
         for place in reversed(ordered):
             ahead = self.max_elements + 1 if is_wanted[place] else ahead
             if ahead > 0:
-                kept.append(place)
+                needed.append(place)
             ahead -= 1
-        return kept[::-1]
+        return needed[::-1]
 
 
 class _Texts(Lazy[str]):

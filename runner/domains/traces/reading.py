@@ -50,18 +50,18 @@ TASK, TOOL, OUTCOME = frozenset({"objective"}), frozenset({"name"}), frozenset({
 def placed_traces(paths: Sequence[str], key: str, log: ProblemLog) -> Iterator[tuple[int, int, Trace]]:
     """In file order, each after the number of its file, from 0, and the byte at which its line begins. Raises
     DataError when a file cannot be read or holds no usable trace."""
-    seen: dict[str, str] = {}
+    first_lines: dict[str, str] = {}
     if not paths:
         raise DataError(f"{key}: expected at least one file, found an empty list")
     for number, path in enumerate(paths):
-        before = len(seen)
+        before = len(first_lines)
         for line, offset, data in placed_jsonl(path, key, log, DataError):
             fields = Fields(data, path, line, log)
             trace = read_trace(fields)
-            if trace is not None and is_new(fields, trace.id, seen):
+            if trace is not None and is_new(fields, trace.id, first_lines):
                 yield number, offset, trace
         log.stop_if_strict()
-        if len(seen) == before:
+        if len(first_lines) == before:
             raise DataError(f"{key}: no traces in {path}{why_empty(log, path)}")
 
 

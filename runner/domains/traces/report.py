@@ -23,6 +23,7 @@ Traces = Mapping[str, Any]  # `trace` of summary.json
 
 
 def sections(document: Document) -> Iterator[Section | None]:
+    """The section of traces: scores by domain, the least alike, what could not be judged."""
     say, traces = document.say, document.summary.get("trace")
     if not traces:
         return

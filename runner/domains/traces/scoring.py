@@ -8,7 +8,7 @@ from typing import Any
 from runner.domains.traces.reading import trace_of
 from runner.domains.traces.records import Dimensions, Trace, TraceScore
 from runner.metrics import trace as metrics
-from runner.metrics.profile import AUTO, Profile, ProfileChoice, named, shipped
+from runner.metrics.profile import AUTO, Profile, ProfileChoice, profile_named, shipped
 
 
 def score_trace(
@@ -23,11 +23,12 @@ def score_trace(
     Raises DataError for an object that is no trace and InputError for a profile that there is not.
     """
     read = trace if isinstance(trace, Trace) else trace_of(trace)
-    choice = named(profile) if isinstance(profile, str) else profile
+    choice = profile_named(profile) if isinstance(profile, str) else profile
     return scored(read, choice.among(shipped(), read.domain), dimensions_of(read, novelty))
 
 
 def dimensions_of(trace: Trace, novelty: float) -> Dimensions:
+    """The four dimensions of a trace; `novelty` is computed by the caller. Outcome is None without success."""
     types, tools = [step.type for step in trace.steps], [step.tool for step in trace.steps]
     return Dimensions(
         complexity=metrics.complexity(types),
@@ -38,6 +39,7 @@ def dimensions_of(trace: Trace, novelty: float) -> Dimensions:
 
 
 def scored(trace: Trace, profile: Profile, dimensions: Dimensions) -> TraceScore:
+    """The score of a trace, mixed by a profile and bounded by the rules; None where success is not known."""
     if trace.success is None:
         return TraceScore(None, dimensions, None, (), profile.name, profile.weights)
     types, tools = [step.type for step in trace.steps], [step.tool for step in trace.steps]

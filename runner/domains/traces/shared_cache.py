@@ -82,6 +82,7 @@ class SharedVectorCache:
             return len(self._held)
 
     async def clear(self) -> None:
+        """Delete all vectors on the server."""
         await self._link.delete(self._place.keys)
 
     async def _ask(self, entry: bytes) -> None:

@@ -44,8 +44,8 @@ def sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         elif "success" in row["output"] and row["output"]["success"] is None:
             n_unknown += 1
     unknown = {"unknown_success": n_unknown} if n_unknown else {}
-    told = {**(columns.told() if columns.ids else {}), **unknown}
-    return {"trace": told} if told else {}
+    block = {**(columns.as_block() if columns.ids else {}), **unknown}
+    return {"trace": block} if block else {}
 
 
 class _Columns:
@@ -72,7 +72,7 @@ class _Columns:
             self._weighted[name] += metrics[name] * output["weights"][name]
         self._fired.update(output["rules"])
 
-    def told(self) -> dict[str, Any]:
+    def as_block(self) -> dict[str, Any]:
         scores = np.array(self._scores)
         places = {domain: np.array(rows) for domain, rows in sorted(self._by_domain.items())}
         far = np.sort(np.concatenate([rows[_are_far(scores[rows])] for rows in places.values()]))

@@ -56,30 +56,31 @@ def read_trajectories(path: Path, log: ProblemLog, *, domain: str, confidence: f
 
 
 def steps_of(calls: Sequence[ToolCall]) -> Iterator[Step]:
+    """A call of a tool and what came back as steps; a call after an error, with other arguments, recovers from it."""
     before: ToolCall | None = None
     for call in calls:
-        recovers = before is not None and before.error is not None and _asked(before) != _asked(call)
+        recovers = before is not None and before.error is not None and _request_of(before) != _request_of(call)
         kind: StepType = "error_recovery" if recovers else "tool_call"
         yield Step(kind, "", call.tool, {"input": dict(call.arguments)})
         yield Step("observation", call.error or f"found: {', '.join(call.found) or '-'}")
-        if call.said.sufficient is not None:
-            yield Step("thought", _thought(call.said))
+        if call.assessment.sufficient is not None:
+            yield Step("thought", _thought(call.assessment))
         before = call
 
 
-def _asked(call: ToolCall) -> tuple[Any, ...]:
+def _request_of(call: ToolCall) -> tuple[Any, ...]:
     return call.tool, dict(call.arguments)
 
 
-def _thought(said: Assessment) -> str:
+def _thought(assessment: Assessment) -> str:
     """As the reranker told it, in its own terms."""
-    told = {
-        "sufficient": "yes" if said.sufficient else "no",
-        "missing": ", ".join(said.missing),
-        "next": said.next_action,
-        "query": said.refined_query,
+    parts = {
+        "sufficient": "yes" if assessment.sufficient else "no",
+        "missing": ", ".join(assessment.missing),
+        "next": assessment.next_action,
+        "query": assessment.refined_query,
     }
-    return "; ".join(f"{name}: {value}" for name, value in told.items() if value)
+    return "; ".join(f"{name}: {value}" for name, value in parts.items() if value)
 
 
 def _trace(

@@ -126,7 +126,7 @@ def test_its_verdict_counts_where_the_reranker_only_orders(
     found = run(models(server.url, tmp_path), tmp_path, reranker=NoReranker())
     assert (found.stopped, found.fallback) == (stopped, fallback)
     assert found.confidence == json.loads(verdict)["confidence"]
-    assert found.calls[-1].said.missing == tuple(json.loads(verdict).get("missing", ()))
+    assert found.calls[-1].assessment.missing == tuple(json.loads(verdict).get("missing", ()))
 
 
 def test_a_verdict_that_is_none_is_asked_for_again(server: ModelsServer, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_malformed_replies_of_the_reranker(server: ModelsServer, tmp_path: Path)
     server.respond = Script(lambda n, offered: "찾았습니다." if n else [search("비용")], '{"ranked_indices": [1, 1')
     found = run(models(server.url, tmp_path), tmp_path)
     (call,) = found.calls
-    assert call.said.ranked == call.found == ("guide#0", "faq#0")  # as the search found them
+    assert call.assessment.ranked == call.found == ("guide#0", "faq#0")  # as the search found them
     assert "no usable answer in 4 replies" in str(call.error)
     agent, reranker = (sum(_tokens(body) for body in bodies) for bodies in (asked(server), reranked(server)))
     assert call.input_tokens == agent + reranker  # what was of no use was paid for, too

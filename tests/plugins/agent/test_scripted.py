@@ -51,7 +51,7 @@ def test_the_reranker_says_what_to_do_next() -> None:
     found = run("about", Says(lambda call, ids: said[call - 1]))
     assert steps(found) == [("search_all", "about"), ("search_all", "amount"), ("get_section", "guide#0")]
     assert found.calls[-1].found == ("guide#0", "guide#1", "guide#2", "guide#3")
-    assert (found.stopped, found.calls[-1].said.ranked) == ("sufficient", ("guide#2",))
+    assert (found.stopped, found.calls[-1].assessment.ranked) == ("sufficient", ("guide#2",))
 
 
 def test_a_refined_query_that_was_asked_before_is_not_asked_again() -> None:
@@ -76,7 +76,7 @@ def test_a_section_without_anything_else_in_it_does_not_make_enough_of_what_was_
     never = Says(lambda call, ids: Assessment((ids[0],), False, 0.6, ("x",), "get_section"))
     found = run("alerts arrive by mail", never, expand=0)
     assert [call.tool for call in found.calls] == ["search_all", "get_section", "search_all"]
-    assert (found.calls[1].found, found.calls[1].said.sufficient) == ((), None)
+    assert (found.calls[1].found, found.calls[1].assessment.sufficient) == ((), None)
     assert (found.stopped, found.fallback, found.confidence) == ("calls_spent", "best_effort", 0.6)
 
 
@@ -108,10 +108,10 @@ def test_a_question_of_which_no_chunk_holds_a_word() -> None:
 
 def test_a_reranker_that_does_not_tell_leaves_sufficiency_to_the_words() -> None:
     enough = run("alerts arrive by mail", NoReranker())
-    assert (enough.stopped, enough.confidence, enough.calls[0].said.sufficient) == ("sufficient", 1.0, True)
+    assert (enough.stopped, enough.confidence, enough.calls[0].assessment.sufficient) == ("sufficient", 1.0, True)
     lacking = run("alerts of AWS", NoReranker())
-    assert lacking.calls[0].said.sufficient is False
-    assert lacking.calls[0].said.missing == ("AWS",)
+    assert lacking.calls[0].assessment.sufficient is False
+    assert lacking.calls[0].assessment.missing == ("AWS",)
     alerts, aws = log(1 + 5.5 / 1.5), log(1 + 6.5 / 0.5)  # in one of the six chunks, and in none
     assert lacking.confidence == pytest.approx(2 * alerts / (alerts + aws) * 0.4)  # the name is another one
     assert (lacking.fallback, lacking.message) == ("not_found", "not found\n- [Help](/help)")
@@ -153,7 +153,7 @@ def test_a_kind_that_is_named_is_searched_for_and_comes_first() -> None:
     documents = [replace(each, metadata={"doc_type": kinds[each.id]}) for each in corpus.documents]
     found = run("FAQ about mail", NoReranker(), corpus=replace(corpus, documents=documents))
     assert steps(found)[:2] == [("search_all", "FAQ about mail"), ("search_by_metadata", "FAQ about mail", "faq")]
-    assert found.calls[1].said.ranked[0] == "b#0"
+    assert found.calls[1].assessment.ranked[0] == "b#0"
 
 
 def test_a_kind_that_the_corpus_lacks_is_not_searched_for() -> None:

@@ -1,6 +1,8 @@
 """Where a question is lost, from what was found for it and what was answered."""
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +11,8 @@ import pytest
 from plugins.retriever.given import GivenRetriever
 from runner.errors import EvaluationError
 from runner.records import Answer, Context, Given, Query, Ranking
+from runner.run.engine import run_case
+from runner.system.store import Store
 from tests.plugins.evaluation.small_rag import TEXTS, Alphabetical, Judges, Says, full_rag, query, ran, row
 
 
@@ -31,6 +35,32 @@ def test_a_right_answer(tmp_path: Path) -> None:
     assert set(judge.fields["answer_relevancy"]) == {"question", "answer", "language"}
     assert [context.text for context in judge.fields["faithfulness"]["contexts"]] == [TEXTS["a"], TEXTS["b"]]
     assert found.output["retrieved"][1] == {"id": "b", "chunk": "b#0", "title": "B", "score": 2.0, "relevance": 0.6}
+
+
+class Unwalked(dict):
+    """Records by id, of which one may be looked up and all may not be walked."""
+
+    def __iter__(self):
+        raise AssertionError("a step of a case walks the corpus")
+
+    keys = values = items = __iter__
+
+
+@pytest.mark.parametrize("gold", ["b", "elsewhere"])
+def test_no_step_of_a_case_walks_the_corpus(tmp_path: Path, gold: str) -> None:
+    """Where it is as large as here, nobody would notice; at 100,000 documents it is half of the time of a case."""
+    case = query(relevance={gold: 1}, expected_chunks=("b#0",), answers=("Delta",))
+    evaluation = full_rag(
+        [case], Alphabetical(), Says(Answer("Beta.")), Judges(faithfulness=0.9, answer_relevancy=0.8), 2
+    )
+    cases = evaluation.load().cases
+    asyncio.run(evaluation.prepare(cases, Store(tmp_path, {id(evaluation.retrieval.retriever): "alphabetical"})))
+    corpus = replace(evaluation.retrieval.corpus)
+    vars(corpus).update(document_by_id=Unwalked(corpus.document_by_id), chunk_by_id=Unwalked(corpus.chunk_by_id))
+    evaluation.retrieval.corpus = corpus
+    row = asyncio.run(run_case(evaluation, cases[0], 60))
+    assert (row.status, row.error) == ("ok", None)
+    assert row.labels["lost_at"] == ("wrong_answer" if gold == "b" else "not_in_corpus")
 
 
 @pytest.mark.parametrize(("on_failure", "value"), [("zero", 0.0), ("exclude", None)])

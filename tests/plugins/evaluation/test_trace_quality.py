@@ -15,7 +15,7 @@ from plugins.judge.lexical import LexicalJudge
 from plugins.novelty.local import LocalNovelty
 from runner.domains.traces.records import Trace
 from runner.errors import ConfigError
-from runner.metrics.profile import AutoProfile, ProfileChoice, named, shipped
+from runner.metrics.profile import AutoProfile, ProfileChoice, profile_named, shipped
 from runner.metrics.tool_use import ToolUse
 from runner.protocols import Embedder, Judge, Workspace
 from runner.records import DataProblem, Judgement
@@ -135,7 +135,7 @@ def test_what_is_expected_is_part_of_the_task() -> None:
 
 
 def test_a_profile_of_a_name_holds_for_every_domain(tmp_path: Path) -> None:
-    row = rows_of(evaluation(finance(), profile=named("medical")), tmp_path)["finance-1"]
+    row = rows_of(evaluation(finance(), profile=profile_named("medical")), tmp_path)["finance-1"]
     assert row["metrics"]["score"] == pytest.approx(0.76975, abs=1e-12)
     assert row["output"]["profile"] == "medical"
 
@@ -194,11 +194,13 @@ def test_the_same_weights_are_the_same_whatever_chose_them() -> None:
     def weights(*given: Trace, profile: ProfileChoice | None = None) -> str:
         return evaluation(*given, profile=profile).load().identity["trace_weights"]
 
-    assert weights(traces[0]) == weights(traces[0], profile=named("finance"))
+    assert weights(traces[0]) == weights(traces[0], profile=profile_named("finance"))
     assert (
-        weights(traces[1]) == weights(traces[1], profile=named("default")) != weights(traces[1], profile=named("code"))
+        weights(traces[1])
+        == weights(traces[1], profile=profile_named("default"))
+        != weights(traces[1], profile=profile_named("code"))
     )
-    assert weights(*traces) not in (weights(*traces, profile=named("finance")), weights(traces[0]))
+    assert weights(*traces) not in (weights(*traces, profile=profile_named("finance")), weights(traces[0]))
 
 
 def test_language_is_told_or_found(tmp_path: Path) -> None:

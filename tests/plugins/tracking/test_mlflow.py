@@ -1,19 +1,24 @@
 """Against a real MLflow store on sqlite, and against a port where no server listens."""
 
+import base64
 import json
 import subprocess
 import sys
 import threading
+import zlib
 from pathlib import Path
 from typing import Any
 
+import mlflow
 import pytest
 
 from plugins.tracking.mlflow import MlflowTracking, _alone, _cut, _name
 from runner import report
 from runner.errors import InputError, TrackingError
+from runner.tracking.entry import run_entry
+from runner.tracking.mlflow_views import state
 from tests.model_runs import MODELS_RUN, MODELS_SUMMARY
-from tests.run_folders import estimate, merged, write_run, write_sweep_folder
+from tests.run_folders import ROWS, estimate, merged, row, write_run, write_sweep_folder
 
 
 @pytest.fixture
@@ -33,6 +38,12 @@ def artifacts(client: Any, run_id: str, path: str | None = None) -> list[str]:
     return sorted(item.path for item in client.list_artifacts(run_id, path))
 
 
+def table(client: Any, run_id: str, name: str) -> Any:
+    """A frame of a table, as MLflow reads it back, with a client of its own."""
+    mlflow.set_tracking_uri(client.tracking_uri)
+    return client.load_table(client.get_run(run_id).info.experiment_id, f"{name}.json", [run_id])
+
+
 def test_a_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     folder = write_run(tmp_path / "실행 1", {"experiment": "한글 실험"})
     report.write(folder)
@@ -41,19 +52,109 @@ def test_a_run(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     assert (run.info.start_time, run.info.end_time) == (1767323045000, 1767323055000)
     assert client.get_experiment(run.info.experiment_id).name == "한글 실험"
     assert run.data.params["k"] == "5"
-    assert run.data.metrics["recall_at_k"] == 0.85
-    assert run.data.metrics["where.language.ko.recall_at_k"] == 0.85
+    assert run.data.metrics == {
+        "recall_at_k": 0.85, "ndcg_at_k": 0.78, "mrr": 0.72, "mean_faithfulness": 0.825, "mean_answer_relevancy": 0.58,
+        "time.case_p50_ms": 12.0, "time.case_p95_ms": 20.5,
+    }  # fmt: skip
     assert run.data.tags["baselines"] == "generator=extractive, judge=lexical"
     assert run.data.tags["mlflow.note.content"].startswith("Baselines without a language model")
     assert run.data.tags["mlflow.source.git.commit"] == "0123456789abcdef0123456789abcdef01234567"
     (dataset,) = run.inputs.dataset_inputs
     assert (dataset.dataset.name, dataset.tags[0].value) == ("demo", "eval")
     assert artifacts(client, run.info.run_id) == [
-        "errors.jsonl", "figures", "per_item.jsonl", "report.html", "run.json", "summary.json", "summary.md",
+        "cases.json", "errors.jsonl", "figures", "metrics.json", "per_item.jsonl", "report.html", "run.json",
+        "summary.json", "summary.md",
     ]  # fmt: skip
     assert artifacts(client, run.info.run_id, "figures") == [
         "figures/latency.png", "figures/metrics_at_cutoffs.png", "figures/metrics_by_tag.png",
     ]  # fmt: skip
+
+
+def test_tables_that_mlflow_shows_by_itself(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    """The same ones after a second upload, where mlflow.log_table would append the rows."""
+    folder = write_run(tmp_path, {"experiment": "tables"}, rows=[*ROWS, row("q-8", output={"query": "What is q-1?"})])
+    run_id = uploaded(mlflow_store, folder, slices=["language"])
+    assert uploaded(mlflow_store, folder, slices=["language"]) == run_id
+    tables = json.loads(client.get_run(run_id).data.tags["mlflow.loggedArtifacts"])
+    assert tables == [{"path": "cases.json", "type": "table"}, {"path": "metrics.json", "type": "table"}]
+    cases = table(client, run_id, "cases")
+    assert list(cases.columns) == [
+        "question", "answer", "recall_at_k", "faithfulness", "answer_relevancy", "lost_at", "retrieved", "id",
+    ]  # fmt: skip
+    assert [row["id"] for _, row in cases.iterrows()] == ["q-2", "q-4", "q-5", "q-6|x", "q-7", "q-1", "q-3", "q-8"]
+    assert {row["id"]: row["question"] for _, row in cases.iterrows() if row["question"].startswith("What is q-1")} == {
+        "q-1": "What is q-1? (q-1)", "q-8": "What is q-1? (q-8)",
+    }  # fmt: skip
+    first, ended = cases.iloc[5], cases.iloc[4]
+    assert (first["answer"], first["retrieved"]) == ("It is q-1. [1]", "doc-1, doc-2")
+    assert ended["answer"] == "timeout: the case did not end before its deadline"
+    numbers = table(client, run_id, "metrics").set_index("metric")
+    assert list(numbers.loc["recall_at_k"]) == [0.85, 0.8, 0.9, 8, 8]
+    assert numbers.loc["where.language.ko.recall_at_k"]["value"] == 0.85
+    assert numbers.loc["via.keyword.recall_at_k"]["value"] == 0.75
+
+
+def test_of_many_cases_every_run_shows_the_same(mlflow_store: str, tmp_path: Path) -> None:
+    """A store shows tables whole."""
+    shown = []
+    for name, order in (("a", range(1500)), ("b", range(1499, -1, -1))):
+        folder = write_run(tmp_path / name, {"experiment": "many"}, rows=[row(f"q-{n:04}") for n in order])
+        (table, _) = run_entry(folder).tables
+        shown.append([cells[-1] for cells in table.rows])
+    assert len(shown[0]) == 1000 and shown[0] == shown[1] == sorted(shown[0])
+
+
+def test_an_experiment_opens_with_chosen_columns(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    folder = write_sweep_folder(tmp_path / "sweep-8", (3, 5), "ko")
+    tracking = MlflowTracking(uri=mlflow_store, experiment="viewed", figures=False)
+    run_id = tracking.upload(folder / "0")
+    experiment = client.get_experiment_by_name("viewed")
+    here = f"#/experiments/{experiment.experiment_id}/runs?workflowType=machine_learning"
+    assert experiment.tags["mlflow.note.content"] == (
+        f"실행: [표]({here}&viewStateShareKey=main) · [차트]({here}&compareRunsMode=CHART&viewStateShareKey=main) · "
+        f"[답변 나란히 보기]({here}&compareRunsMode=ARTIFACT&viewStateShareKey=main)"
+    )
+    view = unpacked(experiment.tags["mlflow.sharedViewState.main"])
+    assert view["selectedColumns"][:2] == ["metrics.`recall_at_k`", "metrics.`ndcg_at_k`"]
+    assert view["selectedColumns"][-1] == "params.`k`" and len(view["selectedColumns"]) == 8
+    client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", "Ours.")
+    other = write_run(tmp_path / "other", {"experiment": "viewed"})
+    tracking.upload(other)
+    tags = client.get_experiment_by_name("viewed").tags
+    assert tags["mlflow.note.content"] == "Ours."
+    assert unpacked(tags["mlflow.sharedViewState.main"]) == view  # k is still a column
+    (point,) = client.get_metric_history(run_id, "recall_at_k")
+    assert (point.step, point.value) == (3, 0.3)
+    (point,) = client.get_metric_history(json.loads((other / ".mlflow_run.json").read_text())["run_id"], "recall_at_k")
+    assert point.step == 0  # no sweep
+
+
+@pytest.mark.parametrize(
+    "damaged", ["deflate;", "deflate;AAAA", '{"selectedColumns": []}', f"deflate;{'eJyrBQAAgwCD'}"]
+)
+def test_a_view_of_somebody_else_is_replaced(damaged: str) -> None:
+    view = state(["right"], ["k"], damaged)
+    assert view is not None and unpacked(view)["selectedColumns"] == ["metrics.`right`", "params.`k`"]
+
+
+def unpacked(view: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(view.removeprefix("deflate;"))))
+
+
+def test_a_model_stands_for_what_was_measured(mlflow_store: str, client: Any, tmp_path: Path) -> None:
+    folder = write_run(tmp_path, {"experiment": "models of runs", "choices": {"retriever": "a/b"}})
+    run = client.get_run(uploaded(mlflow_store, folder))
+    (output,) = run.outputs.model_outputs
+    model = client.get_logged_model(output.model_id)
+    assert (model.name, model.status.name, model.params["k"]) == ("a-b-extractive", "READY", "5")
+    assert {(each.key, each.value, each.dataset_name) for each in model.metrics} >= {("recall_at_k", 0.85, "demo")}
+    assert [each.model_id for each in client.get_run(uploaded(mlflow_store, folder)).outputs.model_outputs] == [
+        output.model_id
+    ]
+    write_run(tmp_path, {"experiment": "models of runs", "choices": {"retriever": "other"}})
+    uploaded(mlflow_store, folder)
+    (left,) = client.search_logged_models([run.info.experiment_id])
+    assert left.name == "other-extractive"
 
 
 def test_a_run_that_asked_models(mlflow_store: str, client: Any, tmp_path: Path) -> None:
@@ -62,8 +163,10 @@ def test_a_run_that_asked_models(mlflow_store: str, client: Any, tmp_path: Path)
     data = client.get_run(first).data
     assert (data.params["generator_model"], data.params["judge_model"]) == ("openai:gpt-4o", "openai:gpt-4o-mini")
     assert not any("OPENAI_API_KEY" in value for value in data.params.values())
-    assert (data.metrics["requests_live"], data.metrics["cost_saved_usd"]) == (1124, 0.041)
-    assert (data.metrics["judge_injection_rate"], data.metrics["judge_alpha"]) == (1 / 6, 0.7125)
+    assert "cost_usd" in data.metrics and len(data.metrics) <= 12
+    numbers = table(client, first, "metrics").set_index("metric")["value"]
+    assert (numbers["requests_live"], numbers["cost_saved_usd"]) == (1124, 0.041)
+    assert (numbers["judge_injection_rate"], numbers["judge_alpha"]) == (pytest.approx(1 / 6), 0.7125)
     goes_on = merged(run, {"status": "completed", "config": {"budget": {"usd": 2.0}}})
     assert uploaded(mlflow_store, write_run(tmp_path, goes_on, MODELS_SUMMARY)) == first
 
@@ -148,13 +251,15 @@ def test_many_and_long_params_and_odd_names(mlflow_store: str, client: Any, tmp_
     config = {"wide": many, "prompt": "가" * 7000, "odd=name": 1, "이름": "값"}
     sliced = {"language": {"a/b|c=d": {"mrr": estimate(0.5, 1)}}}
     folder = write_run(tmp_path, {"config": config}, {"slices": sliced})
-    data = client.get_run(uploaded(mlflow_store, folder, slices=["language"])).data
+    run_id = uploaded(mlflow_store, folder, slices=["language"])
+    data = client.get_run(run_id).data
     assert data.params["wide.option_249"] == "249"
     assert len(data.params["prompt"]) <= 6000
     assert data.params["prompt"].endswith("… (7000 characters; the files of the run hold all of them)")
     assert data.params["이름"] == "값"
     assert [name for name in data.params if name.startswith("odd")] == [_name("odd=name")]
-    assert data.metrics[_name("where.language.a/b|c=d.mrr")] == 0.5
+    numbers = table(client, run_id, "metrics")
+    assert list(numbers[numbers.metric == "where.language.a/b|c=d.mrr"].value) == [0.5]
 
 
 def test_a_sweep(mlflow_store: str, client: Any, tmp_path: Path) -> None:
@@ -180,6 +285,8 @@ def test_a_sweep(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     assert artifacts(client, str(summary_id)) == [
         "cells.csv", "figures", "report.html", "summary.json", "summary.md", "sweep.json",
     ]  # fmt: skip
+    note = client.get_run(summary_id).data.tags["mlflow.note.content"]
+    assert note.startswith("Runs of this sweep: [table](#/experiments/") and "tags.sweep_id+%3D+%27sweep-7%27" in note
     assert artifacts(client, str(summary_id), "figures") == ["figures/metrics_against_k.png"]
 
 

@@ -15,6 +15,7 @@ import pytest
 from runner.cli import main
 from runner.commands.generate import settings
 from runner.errors import ConfigError, InputError
+from tests.docs.pages import documentation
 from tests.runner.commands.generate.scripted import Asked, Scripted
 from tests.services.models_replies import Reply
 from tests.services.models_server import ModelsServer
@@ -237,9 +238,9 @@ def test_flags_of_runs_are_none_of_its_own(flag: str) -> None:
         settings(["corpus=c", "out=o", flag])
 
 
-def test_the_readme_has_the_defaults() -> None:
-    readme = (Path(__file__).resolve().parents[3] / "README.md").read_text(encoding="utf-8")
-    table = readme.partition("### Make a test set")[2].partition("| setting |")[2].partition("\n\n")[0]
+def test_the_documentation_has_the_defaults() -> None:
+    page = documentation("en")["recipes/test-set.md"]
+    table = page.partition("| setting |")[2].partition("\n\n")[0]
     told = {name: value for name, value in re.findall(r"^\| `(\w+)` \| (\S+) \|", table, re.M) if value != "all"}
     cfg = settings(["corpus=c", "out=o"])
     assert told == {name: str(cfg[name]) for name in told}

@@ -39,6 +39,8 @@ def test_a_record_is_identical(capsys: pytest.CaptureFixture[str]) -> None:
     assert "experiments/한 다시 실행: 동일\n" in shown
     assert "기록의 모든 수치가 똑같이 재현되었습니다.\n" in shown
     found = read(outputs() / "reproduction.json")
+    report, results = outputs() / "reproduction.md", f"python -m runner results {outputs()}"
+    assert str(report) in shown and results in shown and shown.count("\n") < 20  # no screen of the run itself
     assert (found["kind"], found["record"], found["outcome"]) == ("runner.reproduction", "experiments/한", "identical")
     assert (found["runs"][0]["cases"], found["runs"][0]["metrics"]) == ([], [])
     assert read(outputs() / "compare.json")["verdict"] in ("within_noise", "inconclusive", "too_few")

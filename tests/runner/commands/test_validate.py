@@ -115,3 +115,31 @@ def test_labels_that_name_nothing_are_told_and_fail(
     words = ["dataset=vault", "dataset.notes=notes", "dataset.queries=queries.jsonl"]
     assert main(["validate", *words]) == 1
     assert main([*words, "dry_run=true"]) == 0
+
+
+def test_the_first_problems_are_shown_and_all_of_them_by_verbose(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_texts(tmp_path / "notes", {f"{n:02}.md": f"[[없음{n}]]" for n in range(12)})
+    (folder / "zz.md").write_bytes(b"\xff")
+    assert main(["validate", str(folder)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"error: {folder}/zz.md: not UTF-8: byte 0xff at offset 0 of the file"  # before warnings
+    assert lines[9:] == [
+        f"warning: {folder}/08.md:1: [[없음8]]: no such note",
+        "… and 3 more; verbose=true shows all",
+        f"{folder}: 12 notes, 0 links, 12 broken, 0 ambiguous",
+    ]
+    assert main(["validate", str(folder), "verbose=true", "report.language=ko"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 14 and lines[0].startswith("오류: ") and lines[1].startswith("경고: ")
+    assert lines[-1] == f"{folder}: 노트 12개, 링크 0개, 끊긴 링크 12개, 모호한 링크 0개"
+
+
+def test_what_is_sound_is_followed_by_how_to_run_it(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    queries = notes.parent / "my queries.jsonl"
+    write_jsonl(queries, [{"id": "1", "query": "안건은?", "answerable": True, "expected_notes": ["회의"]}])
+    assert main(["validate", str(notes), str(queries), "k=3"]) == 0
+    words = f"dataset=vault dataset.notes={notes} 'dataset.queries={queries}' k=3"
+    shown = capsys.readouterr().out
+    assert shown.endswith(f"Next\n  its cost  python -m runner plan {words}\n  run it    python -m runner {words}\n")

@@ -129,4 +129,4 @@ def test_without_an_agent_there_is_nothing_and_one_row_tells() -> None:
 def test_rows_pass_for_whoever_else_reads_them() -> None:
     sums = AgentSums(2)
     assert list(sums.passing(ROWS)) == ROWS
-    assert sums.told() == AgentSums(2).over(ROWS)
+    assert sums.as_block() == AgentSums(2).over(ROWS)

@@ -6,7 +6,7 @@ from omegaconf import OmegaConf
 
 from runner.config.components import check
 from runner.errors import ConfigError
-from runner.metrics.profile import AutoProfile, Profile, named, shipped
+from runner.metrics.profile import AutoProfile, Profile, profile_named, shipped
 from runner.metrics.trace import DIMENSIONS
 
 WEIGHTS: Any = {"complexity": 0.2, "novelty": 0.3, "diversity": 0.1, "outcome": 0.4}
@@ -72,7 +72,7 @@ def test_weights_of_a_memory_sum_to_one_too() -> None:
 def test_profiles_of_the_program_weigh_memories_as_is_usual_where_they_do_not_say_otherwise() -> None:
     usual = {"relevance": 0.35, "completeness": 0.30, "accuracy": 0.25, "noise": 0.10}
     found = {name: profile.memory for name, profile in shipped().items()}
-    assert found["default"] == found["code"] == found["customer_service"] == named("auto").memory == usual
+    assert found["default"] == found["code"] == found["customer_service"] == profile_named("auto").memory == usual
     assert found["finance"] == {"relevance": 0.30, "completeness": 0.25, "accuracy": 0.35, "noise": 0.10}
     assert found["medical"] == {"relevance": 0.25, "completeness": 0.30, "accuracy": 0.40, "noise": 0.05}
     assert all(abs(fsum(weights.values()) - 1) < 1e-12 for weights in found.values())
@@ -83,5 +83,5 @@ def test_auto_takes_the_domain_or_default() -> None:
     profiles = shipped()
     assert AutoProfile().among(profiles, "medical") is profiles["medical"]
     assert AutoProfile().among(profiles, "물류") is profiles["default"]
-    assert named("code").among(profiles, "medical") is profiles["code"]
-    assert isinstance(named("auto"), AutoProfile)
+    assert profile_named("code").among(profiles, "medical") is profiles["code"]
+    assert isinstance(profile_named("auto"), AutoProfile)

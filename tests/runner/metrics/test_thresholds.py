@@ -7,7 +7,7 @@ import pytest
 from runner.config.arguments import quoted, typed
 from runner.metrics.catalogue import built_in
 from runner.metrics.metric import Catalogue, Metric
-from runner.metrics.thresholds import Threshold, exit_code, held, read, undeclared, unlabelled
+from runner.metrics.thresholds import Threshold, check, exit_code, read, undeclared, unlabelled
 
 OWN = Catalogue(
     [
@@ -39,7 +39,7 @@ def summary(**values: float | None) -> dict[str, Any]:
 def test_a_limit_follows_the_direction_of_its_metric(
     metric: str, limit: float, value: float | None, status: str, of_slice: tuple[str, str]
 ) -> None:
-    found = held([Threshold(metric, limit, *of_slice)], summary(**{metric: value}), OWN)
+    found = check([Threshold(metric, limit, *of_slice)], summary(**{metric: value}), OWN)
     assert [record["status"] for record in found] == [status]
     assert exit_code(found) == (0 if status == "passed" else 4)
     assert found[0]["n"] == 10
@@ -50,7 +50,7 @@ def test_what_a_run_does_not_have() -> None:
         Threshold("tone", 0.5, "language", "kr"), Threshold("recall", 0.5), Threshold("keyword/recall_at_k", 0.5),
         Threshold("faithfulness", 0.5),
     ]  # fmt: skip
-    found = held(wanted, summary(recall_at_k=1.0), built_in())
+    found = check(wanted, summary(recall_at_k=1.0), built_in())
     assert [record["status"] for record in found] == ["unknown", "unknown", "unknown", "no_value"]
     assert found[0]["problem"] == "threshold.language.kr.tone: no case has the language 'kr'; known: ko"
     assert found[1]["problem"] == "threshold.recall: the run has no metric 'recall'; did you mean 'recall_at_k'?"

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from runner import report
-from tests.run_folders import row, write_run
+from tests.run_folders import RUN, row, write_run
 from tests.shown_panels import lines_of
 
 
@@ -203,3 +203,21 @@ def test_what_was_remembered_stands_before_the_documents_without_a_number(tmp_pa
     text = shown(write_run(tmp_path, rows=[row("q", output={"remembered": remembered})]))
     before = text.index("memory The budget is $900. turn-7 User: And January?")
     assert before < text.index("[1] doc-1#0 The first text.")
+
+
+def test_the_brief_view_has_ranks_of_gold_and_no_texts_of_chunks(tmp_path: Path) -> None:
+    output = {
+        "query": "q?", "answerable": True, "expected": ["doc-2", "doc-9", "doc-7"], "ranked": 100,
+        "gold_ranks": {"doc-2": 2, "doc-9": 17, "doc-7": None}, "answer": "word " * 200,
+    }  # fmt: skip
+    judgement = {"score": 1.0, "reasoning": "All hold.", "error": None, "details": {"claims": ["a"]}}
+    rows = [row("q", judgements={"faithfulness": judgement}, output=output)]
+    run = {**RUN, "config": {**RUN.get("config", {}), "case": "q"}, "overrides": ["+experiment=full_rag", "case=q"]}
+    folder = write_run(tmp_path, run=run, rows=rows)
+    text = " ".join(" ".join(lines_of(report.brief_case(folder), 80)).split())
+    ranks = "doc-2 (rank 2), doc-9 (rank 17, below k=5), doc-7 (not among the 100 documents of the ranking)"
+    assert ranks in text
+    assert "Judge, Faithfulness All hold." in text and "word word…" in text
+    assert "The first text." not in text and "Faithfulness, claims" not in text
+    assert "all of it python -m runner +experiment=full_rag case=q verbose=true" in text
+    assert ranks in shown(folder) and "Faithfulness, claims" in shown(folder)

@@ -85,7 +85,7 @@ def test_what_an_agent_did_is_kept_with_its_ranking(tmp_path: Path) -> None:
     assert read.reused
     told = read["하나"].ranking.trajectory
     assert told is not None
-    assert (told.calls[0].arguments, told.calls[0].said.confidence, told.message) == (
+    assert (told.calls[0].arguments, told.calls[0].assessment.confidence, told.message) == (
         {"query": "b#0"},
         0.0,
         "찾지 못했습니다",

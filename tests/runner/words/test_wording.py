@@ -14,6 +14,7 @@ from runner.metrics.catalogue import built_in
 from runner.metrics.metric import Metric, Words
 from runner.words import wording as words
 from runner.words.wording import LANGUAGES, ROOMS, SUPPORTED, Wording, differences, read, wording, wording_of
+from tests.docs.pages import documentation
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "runner" / "words"
@@ -165,7 +166,8 @@ OTHER_WORDS = {
 
 
 def test_a_thing_has_one_korean_name() -> None:
-    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.ko.md", "tests/readme_ko.yaml")}
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.ko.md", "tests/docs/korean.yaml")}
+    texts |= documentation("ko")
     texts |= {room: "\n".join(wording("ko", room).texts.values()) for room in ALL_ROOMS}
     texts["metrics"] = "\n".join(each["ko"] for each in OF_METRICS)
     found = [f"{name}: {other} for {word}" for name, text in texts.items() for other, word in OTHER_WORDS.items()

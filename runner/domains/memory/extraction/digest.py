@@ -15,7 +15,6 @@ from runner.domains.memory.records import Bounds, ChatTurn, Entity, Summary
 from runner.text.courtesies import is_courtesy
 from runner.text.names import names
 from runner.text.numbers import quantities
-from runner.text.own_words import own_words
 from runner.text.sentences import split_sentences
 from runner.text.shown import shows
 from runner.text.words import content_words
@@ -27,6 +26,22 @@ ASSISTANTS = {"en": "Assistant", "ko": "어시스턴트"}
 _SPEAKER, _ENDED = re.compile(r"^\[([^\[\]\n]{1,60})\] "), re.compile(r"[.!?。…]['\"”’)]*$")
 _ADDRESSED = re.compile(r"^(?:to|dear)\s[^:,]{1,40}:|^[^:]{1,20}(?:에게|께)\s*:", re.IGNORECASE)
 _SORRY = re.compile(r"^(?:so |i['’]m )?(?:sorry|apologies|죄송\S*|미안\S*)[,.!]?\s+(?=\S)", re.IGNORECASE)
+QUOTED_WORDS = 3  # up to so many are a name in quotation marks
+_UNREAD = re.compile(  # what reads backwards, code, data, markup, quoted lines, roles that nobody here has
+    "[\u202d\u202e][^\u202c\n]*\u202c?|(?:```|~~~)(?:.|\n)*?(?:```|~~~|\\Z)|\\{[^\n]*\\}|</?[A-Za-z][^<>\n]{0,80}>"
+    r"|^\s*(?:>.*|(?:assistant|user|system|human|ai|bot|developer|사용자|어시스턴트|시스템|도우미|봇)\s*[:：].*"
+    r"|#+\s*(?:system|assistant|user|시스템).*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_QUOTED = re.compile(
+    r"“([^”]{1,5000})”|「([^」]{1,5000})」|『([^』]{1,5000})』|(?<![A-Za-z0-9])\"([^\"]{1,5000})\""
+    r"|(?<![\w'])'([^'\n]{1,500})'(?![A-Za-z0-9])|‘([^’\n]{1,500})’(?![A-Za-z0-9])"
+)
+_SPOKEN = re.compile(
+    r"(?:님이|께서|[가이]|\b(?:said|told \w+|goes|wrote:?|emailed:?|keeps (?:saying|going)))\s$", re.IGNORECASE
+)
+_SAYING = re.compile(r"[:：=?!]|\b(?:is|are|was|am)\b|[가-힣](?:다|요)\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +140,13 @@ class _Digest:
             facts = tuple(fact for fact in facts if fact.key and not self._is_known(fact))
             if not facts:
                 return
-        known = [fact for old in self.lines for fact in old.facts if fact.key]
-        known += (Fact(key, value) for key, value in self._entities.items())
-        stale = [(fact, value) for fact in facts for value in self._replaced(fact, known)]
+        earlier_facts = [fact for old in self.lines for fact in old.facts if fact.key]
+        earlier_facts += (Fact(key, value) for key, value in self._entities.items())
+        stale = [(fact, value) for fact in facts for value in self._replaced(fact, earlier_facts)]
         kept = [left for old in self.lines for left in _still_true(old, facts, stale)]
         before = [old for old in kept if not _says_anew(line, old)]
         ended = [old for old in kept if old not in before]
-        if not ended and not any(_is_replaced(fact, other) for fact in facts for other in known):
+        if not ended and not any(_is_replaced(fact, other) for fact in facts for other in earlier_facts):
             ended = _overtaken(line, before)
             before = [each for old in before for each in (_rest(old, line) if old in ended else [old])]
         for old in ended:
@@ -141,11 +156,11 @@ class _Digest:
 
     def _is_known(self, fact: Fact) -> bool:
         """Of an assistant counts what nobody has said: it repeats, and may be made to say anything."""
-        said = [line for line in self.lines if not line.is_assistant]
+        users_lines = [line for line in self.lines if not line.is_assistant]
         parts = [quantity.text for quantity in quantities(fact.value)] or [fact.value]
         return (
-            any(same_thing(fact, other) for line in said for other in line.facts)
-            or all(any(shows(line.text, [part]) for line in said) for part in parts)
+            any(same_thing(fact, other) for line in users_lines for other in line.facts)
+            or all(any(shows(line.text, [part]) for line in users_lines) for part in parts)
             or any(normalised(value) == normalised(fact.value) for value in self._entities.values())
         )
 
@@ -184,7 +199,7 @@ def _still_true(line: _Line, facts: Sequence[Fact], stale: Sequence[tuple[Fact, 
     if len(left) == len(line.facts) and not values:
         yield line
     else:
-        yield from (_told(other, line.speaker) for other in left if other.key and not shows(other.value, values))
+        yield from (_line_of(other, line.speaker) for other in left if other.key and not shows(other.value, values))
 
 
 def _mentions(line: _Line, fact: Fact, value: str) -> bool:
@@ -296,7 +311,7 @@ def _others(old: _Line, line: _Line) -> list[Fact]:
 def _rest(old: _Line, line: _Line) -> Iterator[_Line]:
     """What is left of a line: of a list the other items, of several facts those that nothing is said of."""
     if line.mood != "cancellation":
-        yield from (_told(fact, old.speaker) for fact in _others(old, line))
+        yield from (_line_of(fact, old.speaker) for fact in _others(old, line))
         return
     for form in frozenset().union(*words_in(line.text)):
         item, joint = rf"(?<!\w){form}", r"(?:이?랑|하고|과|와|,| and)\s"
@@ -332,12 +347,12 @@ def _without_old(line: _Line, stale: Sequence[tuple[Fact, str]]) -> Iterator[_Li
     text = " ".join(clauses[first + 1 :]) if first is not None and line.mood != "cancellation" else text
     plain = replace(line, text=" ".join(text.split()).strip(" -–—,"))
     if any(fact.key and shows(plain.text, [value], besides=[fact.value]) for fact, value in stale):
-        yield from (_told(fact, line.speaker) for fact in line.facts)
+        yield from (_line_of(fact, line.speaker) for fact in line.facts)
     else:
         yield plain
 
 
-def _told(fact: Fact, speaker: str) -> _Line:
+def _line_of(fact: Fact, speaker: str) -> _Line:
     key = fact.key.removeprefix(f"{speaker} ") or ("현재" if grammar.language_of(fact.value) == "ko" else "now")
     return _Line(f"{key}: {fact.value}", speaker, (fact,))
 
@@ -354,9 +369,22 @@ def _read(text: str) -> _Line:
 
 def _within(lines: Sequence[_Line], bounds: Bounds) -> str:
     """As many lines as fit, those that matter most, of these the newest; the newest first."""
-    kept: set[int] = set()
+    places: set[int] = set()
     for place in sorted(range(len(lines)), key=lambda place: (-lines[place].rank, -place)):
-        chosen = sorted({*kept, place}, reverse=True)
-        if len(kept) < bounds.max_sentences and is_within("\n".join(lines[each].shown for each in chosen), bounds):
-            kept.add(place)
-    return "\n".join(lines[place].shown for place in sorted(kept, reverse=True))
+        chosen = sorted({*places, place}, reverse=True)
+        if len(places) < bounds.max_sentences and is_within("\n".join(lines[each].shown for each in chosen), bounds):
+            places.add(place)
+    return "\n".join(lines[place].shown for place in sorted(places, reverse=True))
+
+
+def own_words(text: str) -> str:
+    """What a text says itself: without code, data, hidden characters, forged roles and what it quotes of others. What
+    stands in quotation marks stays where it is a name, or where it is what a person is told to have said."""
+    return _QUOTED.sub(_unquoted, _INVISIBLE.sub("", _UNREAD.sub(" ", text)))
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    inner = next(group for group in match.groups() if group is not None)
+    is_name = len(inner.split()) <= QUOTED_WORDS and not _SAYING.search(inner)
+    is_of_a_person = _SPOKEN.search(match.string, max(0, match.start() - 20), match.start()) is not None
+    return match[0] if is_name or (is_of_a_person and not inner.endswith("?")) else "…"

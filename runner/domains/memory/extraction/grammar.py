@@ -57,11 +57,13 @@ class Fact:
 
 
 def language_of(sentence: str) -> Literal["en", "ko"]:
+    """Korean where a sentence has any Hangul, else English."""
     return "ko" if _HANGUL.search(sentence) else "en"
 
 
 @cache
 def table(language: str) -> dict[str, Any]:
+    """The word table of a language. All leaves are texts."""
     text = Path(__file__).with_name(f"words.{language}.yaml").read_text(encoding="utf-8")
     return dict(yaml.load(text, yaml.BaseLoader))  # noqa: S506 - makes nothing but text: no is a word
 
@@ -89,6 +91,7 @@ def phrases(language: str, *path: str) -> re.Pattern[str]:
 
 
 def has(sentence: str, *path: str) -> bool:
+    """Whether a sentence has any of the phrases at a path of its language's table."""
     return phrases(language_of(sentence), *path).search(sentence) is not None
 
 
@@ -147,6 +150,7 @@ def without(sentence: str, *moods: Mood) -> str:
 
 
 def is_request(sentence: str) -> bool:
+    """Whether a sentence asks for something to be done, and so states no fact."""
     if re.search(r"[가-힣](?:가|께서)\s.*(?<!주)세요\W*$", sentence):  # 어머니가 요리를 하세요
         return False
     edge = r"^<requests>" if language_of(sentence) == "en" else r"<requests>(\s*<standing>)?[\W_ㄱ-ㅣ]*$"
@@ -220,12 +224,12 @@ def _english_fact(value: str, key: str = "", old: str | None = None, **parts: st
 
 
 def _of_korean(clause: str) -> Iterator[Fact]:
-    known, old = table("ko"), ""
-    colon, *forms = known["clauses"]
+    words, old = table("ko"), ""
+    colon, *forms = words["clauses"]
     if match := _first("ko", [colon], clause):
-        yield from _made(match["key"], match["value"])
+        yield from _facts_of(match["key"], match["value"])
         return
-    about = _first("ko", [known["subject"]], clause)
+    about = _first("ko", [words["subject"]], clause)
     parts = about.groupdict() if about else {}
     key, rest = " ".join(parts.get(name) or "" for name in ("key", "what", "subject")).strip(), clause
     if about:
@@ -234,25 +238,25 @@ def _of_korean(clause: str) -> Iterator[Fact]:
             clause[about.start("rest") if parts["rest"] else about.start("more") :],
         )
     plain = _form("ko", r"^(<adverbs>\s+)+").sub("", rest)
-    for own, ends in known["self"].items() if not key else ():
+    for own, ends in words["self"].items() if not key else ():
         if match := re.match(rf"(?:(?P<old>\S+)에서\s+)?(?P<value>\S+?(?:\s\S+?)??){any_of(ends)}", plain):
             yield Fact(own, _value(match["value"]), _value(match["old"] or ""))
             return
-    if not key and (match := _first("ko", known["jobs_and_ages"], plain)):
-        yield from _made(*((name, value) for name, value in match.groupdict().items() if value).__next__())
+    if not key and (match := _first("ko", words["jobs_and_ages"], plain)):
+        yield from _facts_of(*((name, value) for name, value in match.groupdict().items() if value).__next__())
         return
-    if match := _first("ko", known["instead"], rest):
+    if match := _first("ko", words["instead"], rest):
         old, rest = match["old"], match["value"]
     if re.search(r"(?:^|\s|[이가])아(?:니|닙니|녜|닌)[가-힣]{0,4}$", rest) and not re.search("이제|더는|더 이상", rest):
         return  # what something is not tells of no value
     rest = re.sub(r"(?:이고|이며|인데|이지만|이라서|이니까|이니)$", "이에요", rest)
     if match := _first("ko", forms if not _form("ko", "<not_copulas>$").search(rest) else (), rest):
-        yield from _made(key, match["value"], match.groupdict().get("old") or old)
+        yield from _facts_of(key, match["value"], match.groupdict().get("old") or old)
     elif key and (numbers := quantities(rest)):
-        yield from _made(key, rest if rest.endswith(numbers[-1].text) else numbers[0].text, old, is_loose=True)
+        yield from _facts_of(key, rest if rest.endswith(numbers[-1].text) else numbers[0].text, old, is_loose=True)
 
 
-def _made(key: str, value: str, old: str = "", *, is_loose: bool = False) -> Iterator[Fact]:
+def _facts_of(key: str, value: str, old: str = "", *, is_loose: bool = False) -> Iterator[Fact]:
     new = _value(value)
     is_key = not re.search(r"(?:면|는지|부터|라도|에게|께|[을를])(?:\s|$)|^\d[\d월일시분년\s]*\S*$", key)
     if is_key and len(new.split()) <= LONGEST_VALUE:
@@ -274,6 +278,7 @@ def _value(text: str) -> str:
 
 
 def stem(word: str) -> str:
+    """The shortest form that a word may stand for; of equally short ones the first in code point order."""
     return min(forms_of(word), key=lambda form: (len(form), form))
 
 

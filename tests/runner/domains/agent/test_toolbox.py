@@ -29,10 +29,10 @@ def test_every_call_shows_the_reranker_all_that_was_found() -> None:
     box = toolbox_of(shelf_of(CORPUS), reranker, "a b")
     first = box.search_all("a b")
     assert (first.tool, first.arguments) == ("search_all", {"query": "a b"})
-    assert (first.found, first.said.ranked) == (("x#0", "x#1"), ("x#1", "x#0"))
+    assert (first.found, first.assessment.ranked) == (("x#0", "x#1"), ("x#1", "x#0"))
     second = box.get_section("y#0")
     assert (second.arguments, second.found) == ({"chunk_id": "y#0"}, ("y#0", "y#1"))
-    assert second.said.ranked == ("y#1", "y#0", "x#1", "x#0")
+    assert second.assessment.ranked == ("y#1", "y#0", "x#1", "x#0")
     third = box.search_by_metadata("a", has_steps=False)
     assert third.arguments == {"query": "a", "has_steps": False}
     assert third.found == ("x#1", "x#0")
@@ -70,14 +70,14 @@ def test_calls_that_come_at_once_are_counted_one_by_one() -> None:
 
 def test_candidates_of_no_use_are_last() -> None:
     box = toolbox_of(shelf_of(CORPUS), Says(lambda call, ids: Assessment(("x#1",), False, 0.7)))
-    assert box.search_all("a b").said.ranked == ("x#1",)
+    assert box.search_all("a b").assessment.ranked == ("x#1",)
     assert [each.id for each in box.candidates] == ["x#1", "x#0"]
 
 
 def test_what_the_reranker_said_is_told() -> None:
     said = Assessment(("x#0",), False, 0.6, ("price",), "search_again", "price list")
     box = toolbox_of(shelf_of(CORPUS), Says(lambda call, ids: said))
-    assert box.search_all("a").said == said
+    assert box.search_all("a").assessment == said
     assert box.finished("calls_spent").fallback == "best_effort"
 
 
@@ -85,7 +85,7 @@ def test_a_search_that_finds_nothing_is_not_reranked() -> None:
     reranker = Says(backwards)
     box = toolbox_of(shelf_of(CORPUS), reranker, "아무것도 없는 질문")
     call = box.search_all("zzz")
-    assert (call.found, call.said.ranked, call.error) == ((), (), None)
+    assert (call.found, call.assessment.ranked, call.error) == ((), (), None)
     assert reranker.seen == []
     found = box.finished("nothing_new")
     assert (found.fallback, found.message, found.confidence) == ("not_ready", "준비 중", None)
@@ -117,7 +117,7 @@ def test_a_reranker_that_fails_leaves_the_order_in_which_things_were_found() -> 
 
     box = toolbox_of(shelf_of(CORPUS), Says(fails))
     call = box.search_all("a b")
-    assert (call.said, call.error) == (Assessment(("x#0", "x#1")), "no JSON")
+    assert (call.assessment, call.error) == (Assessment(("x#0", "x#1")), "no JSON")
     assert box.finished("failed").fallback == "best_effort"
 
 
@@ -129,7 +129,7 @@ def test_what_was_said_before_a_failure_still_holds() -> None:
 
     box = toolbox_of(shelf_of(CORPUS), Says(fails_later))
     box.search_all("a b")
-    assert box.search_all("c").said.ranked == ("x#1", "y#1", "y#0")
+    assert box.search_all("c").assessment.ranked == ("x#1", "y#1", "y#0")
     found = box.finished("calls_spent")
     assert (found.fallback, found.confidence) == ("not_found", 0.2)
     assert found.message == "not found\n- [Help](/help)"
@@ -158,7 +158,7 @@ def test_an_agent_may_judge_itself() -> None:
     box = toolbox_of(shelf_of(CORPUS), Says(lambda call, ids: Assessment(tuple(ids))))
     box.search_all("a b")
     call = box.assess(sufficient=False, confidence=0.3, missing=("c",), ranked=["x#1", "y#1", "x#1"])
-    assert call.said == box.assessment == Assessment(("x#1",), False, 0.3, ("c",))
+    assert call.assessment == box.assessment == Assessment(("x#1",), False, 0.3, ("c",))
     assert box.calls[-1] == call
     assert [each.id for each in box.candidates] == ["x#1", "x#0"]
     assert box.finished("calls_spent").fallback == "not_found"

@@ -2,7 +2,7 @@
 
 import re
 
-from runner.domains.links.controls import RUBRIC, link_controls
+from runner.domains.links.reasons import RUBRIC, link_controls
 from runner.llm.rubrics import built_in
 
 

@@ -34,7 +34,7 @@ def said(text: str) -> dict[str, Mention]:
 )
 def test_whole_names_whatever_the_form(text: str, owner: str, words: str) -> None:
     found = said(text)[owner]
-    assert (found.said, found.is_whole, found.strength) == (words, True, 1.0)
+    assert (found.words, found.is_whole, found.strength) == (words, True, 1.0)
 
 
 @pytest.mark.parametrize("text", ["노트북을 샀다", "footnotes", "2025", ""])
@@ -45,7 +45,7 @@ def test_what_is_only_like_a_name_is_no_mention(text: str) -> None:
 def test_a_part_is_worth_less_and_a_rare_word_more() -> None:
     index = MentionIndex([("a", "blue tea"), ("b", "green tea"), ("c", "tea pot")])
     rare, common = index.mentions("blue")["a"], index.mentions("tea")["a"]
-    assert (rare.said, rare.is_whole) == ("blue", False)
+    assert (rare.words, rare.is_whole) == ("blue", False)
     assert 0 < common.strength < rare.strength < 0.5
     assert set(index.mentions("tea")) == {"a", "b", "c"}
 
@@ -59,7 +59,7 @@ def test_the_strength_of_a_part_by_hand() -> None:
 def test_words_apart_are_no_whole_name_and_function_words_are_not_named() -> None:
     found = said("Notes that I write daily")["daily"]
     assert not found.is_whole and found.strength == 0.5
-    assert MentionIndex([("a", "How to brew")]).mentions("to brew")["a"].said == "brew"
+    assert MentionIndex([("a", "How to brew")]).mentions("to brew")["a"].words == "brew"
 
 
 def test_the_best_name_of_an_owner_counts() -> None:

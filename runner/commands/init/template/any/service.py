@@ -42,7 +42,10 @@ def answer(question: str) -> dict[str, Any]:
 
 
 class Handler(BaseHTTPRequestHandler):
+    """Answers POST requests with JSON, as `answer` above says."""
+
     def do_POST(self) -> None:
+        """Answer one question."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         body = json.dumps(answer(asked["question"]), ensure_ascii=False).encode()
         self.send_response(200)

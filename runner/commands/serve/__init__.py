@@ -1,0 +1,185 @@
+"""Serve an HTTP API and one page for all runs below a folder. Runs are commands of this program, one process each."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner.commands import Command, Option, whole
+from runner.errors import InputError, installing
+from runner.system import redaction, terminal
+from runner.words.wording import supported, wording
+
+if TYPE_CHECKING:
+    from runner.commands.serve.desk import Desk
+
+COMMAND = Command(
+    "serve",
+    options=(
+        Option("host", "HOST", default="127.0.0.1"),
+        Option("port", "PORT", whole(1, 65535), 8000),
+        Option("root", "FOLDER", Path, Path("outputs")),
+        Option("jobs", "N", whole(1, 64), 2),
+        Option("token_env", "NAME"),
+        Option("name", "HOST,…", lambda text: tuple(filter(None, map(str.strip, text.split(","))))),
+        Option("max_upload_mb", "N", whole(1, 100_000), 512),
+        Option("read_only"),
+    ),
+    words="OPTION=VALUE",
+)
+TICK_S = 0.3
+SHORTEST = 16  # characters of a token
+
+
+def main(argv: Sequence[str]) -> int:
+    """Ends with Ctrl-C. Raises InputError for what cannot be served, ConfigError for words that no run takes."""
+    options = COMMAND.read(argv)
+    _demand_extra()
+    token = token_of(options.token_env, options.host)
+    root = _root(options.root, read_only=options.read_only)
+    from runner.commands.serve.datasets import Bounds
+    from runner.commands.serve.desk import Desk, Settings
+
+    bounds = Bounds(options.max_upload_mb * 1024 * 1024)
+    settings = Settings(root, tuple(options.words), options.jobs, options.read_only, bounds)
+    desk = Desk(settings)
+    if options.words:
+        desk.composed(["+experiment=full_rag", *options.words])
+    with _alone(root, read_only=options.read_only), _listening(options.host, options.port) as door:
+        address = f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
+        say = wording(_language(options.words), "serve")
+        terminal.note(say("serving", address=address, root=root))
+        terminal.note(say("serving.docs", address=address))
+        with working(desk):
+            _serve(desk, token, (options.host, *(options.name or ())), door)
+    return 0
+
+
+def app_of(desk: Desk, *, token: str | None = None, hosts: Sequence[str] = ()) -> Any:
+    """The ASGI application behind its guard."""
+    from runner.commands.serve.api import application
+    from runner.commands.serve.guard import Guard
+
+    settings = desk.settings
+    most = settings.bounds.n_bytes + (1 << 20)
+    return Guard(application(desk), token=token, hosts=hosts, read_only=settings.read_only, most_bytes=most)
+
+
+def _demand_extra() -> None:
+    try:
+        import fastapi  # noqa: F401
+        import python_multipart  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise InputError(f"serve needs the extra `serve` ({error.name} is missing): {installing('serve')}") from None
+
+
+def token_of(name: str | None, host: str) -> str | None:
+    """Raises InputError where a server that others reach has none."""
+    if name is None:
+        if not is_loopback(host):
+            raise InputError(
+                f"--host {host}: others reach it, so it needs a token; --token-env NAME names the environment variable "
+                "that holds one"
+            )
+        return None
+    token = os.environ.get(name, "")
+    if len(token) < SHORTEST:
+        has = "is not set" if not token else f"holds {len(token)} characters"
+        raise InputError(f"--token-env: {name} {has}; expected a token of at least {SHORTEST} characters")
+    redaction.learn([f"token={token}"])
+    return token
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _root(folder: Path, *, read_only: bool) -> Path:
+    if not folder.is_dir():
+        if read_only:
+            raise InputError(f"--root: {folder} is no folder")
+        try:
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise InputError(f"--root: cannot make {folder}: {error.strerror}") from None
+    return folder.resolve()
+
+
+@contextmanager
+def _alone(root: Path, *, read_only: bool) -> Iterator[None]:
+    """One server has the queue of a root."""
+    from runner.run.folders import locked
+
+    if read_only:
+        yield
+        return
+    try:
+        with locked(root / ".serve"):
+            yield
+    except InputError as error:
+        if "in use" not in str(error):
+            raise
+        raise InputError(f"--root: {root} is served by another process; only --read-only can be a second one") from None
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    try:
+        host.encode("idna")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        door = socket.create_server((host, port), family=family, backlog=512)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"cannot listen on {host}:{port} ({error}); choose another --host or --port") from None
+    with door:
+        yield door
+
+
+@contextmanager
+def working(desk: Desk) -> Iterator[None]:
+    """The queue moves on while this lasts. Jobs that run then go on by themselves."""
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.wait(TICK_S):
+            with suppress(OSError):  # a disk that is full for a while
+                if desk.jobs is not None:
+                    desk.jobs.tick()
+
+    thread = threading.Thread(target=work, name="queue", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _serve(desk: Desk, token: str | None, hosts: Sequence[str], door: socket.socket) -> None:
+    import uvicorn
+
+    config = uvicorn.Config(
+        app_of(desk, token=token, hosts=hosts),
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=3,
+        limit_concurrency=2000,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    uvicorn.Server(config).run(sockets=[door])
+
+
+def _language(words: Sequence[str]) -> str:
+    named = [word.partition("=")[2] for word in words if word.startswith("report.language=")]
+    return supported(named[-1]) if named else "en"

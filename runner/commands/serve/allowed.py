@@ -1,0 +1,212 @@
+"""What a request may set of a run: choices of the server's configuration, and plain settings of them.
+
+A setting is plain where its class says that it is a number, a switch or one of a few words, or where it is the name of
+a model, which the providers of the server resolve. Places (files, addresses, commands), credentials, classes and limits
+of cost are for those who start the server."""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import yaml
+
+from runner.config.help import groups
+from runner.config.schema import schema_of
+from runner.errors import ConfigError, Problem, did_you_mean
+
+CLOSED = ("provider", "tracking", "experiment", "evaluation", "hydra", "dataset", "scenario", "system")
+DATA = ("dataset", "scenario")  # chosen by the data set of a run
+PLACES = ("url", "host", "command", "target", "socket", "password_env")
+OPTIONS = (
+    "k", "cutoffs", "seed", "sample", "min_score", "warmup", "max_concurrency", "timeout_ms", "case_timeout_ms",
+    "run_timeout_ms", "max_failure_rate", "strict", "deterministic", "baselines", "report.language", "report.high",
+    "case", "comparability", "allow_incomparable",
+)  # fmt: skip
+TEXTS = ("query_prefix", "passage_prefix")
+FORM = re.compile(r"\+?([A-Za-z_][\w./]*)=(.*)", re.S)
+MODEL = re.compile(r"[\w.-]+:[\w.:/@-]+")
+BARE = re.compile(r"[\w.:/@ ,\[\]'\"+-]*")  # of a value: no interpolation, no mapping, no function
+RANGE = re.compile(r"range\([\d.,\s-]+\)")
+LONGEST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What may be set of a choice. `kind`: number, switch, words (one of `words`), list, model or text."""
+
+    key: str
+    kind: str
+    default: Any = None
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Of the configuration of the program, of installed packages and of `folders`."""
+
+    folders: tuple[str, ...] = ()
+    closed: frozenset[str] = field(default_factory=frozenset)  # keys that the server's own words fix
+
+    @cached_property
+    def _choices(self) -> Mapping[str, Mapping[str, str]]:
+        found = groups(self.folders)
+        return {
+            group: {choice: path.read_text(encoding="utf-8") for choice, path in choices.items()}
+            for group, choices in found.items()
+        }
+
+    @cached_property
+    def experiments(self) -> tuple[str, ...]:
+        return tuple(sorted(self._choices["experiment"]))
+
+    @cached_property
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """Choices that need no place, by group."""
+        open_groups = (group for group in self._choices if group.split("/")[0] not in CLOSED or "/" in group)
+        found = {group: self._without_places(group) for group in open_groups if not group.endswith("/store")}
+        found |= {"system": ("none",)} if "system" in self._choices else {}
+        return {group: choices for group, choices in found.items() if choices}
+
+    @cached_property
+    def built_in(self) -> Mapping[str, tuple[str, str]]:
+        """Data sets that come with the configuration: id -> (group, choice)."""
+        return {
+            (choice if group == "dataset" else f"{group}-{choice}"): (group, choice)
+            for group in DATA
+            if group in self._choices
+            for choice in self._without_places(group)
+            if choice != "none"
+        }
+
+    def _without_places(self, group: str) -> tuple[str, ...]:
+        def is_open(text: str) -> bool:
+            values = _mapping(text)
+            return not any(name in PLACES or value == "???" for name, value in values.items())
+
+        return tuple(sorted(choice for choice, text in self._choices[group].items() if is_open(text)))
+
+    # --- settings ---------------------------------------------------------------------------------
+
+    @cached_property
+    def settings(self) -> Mapping[str, Setting]:
+        """By key, of all choices that may be chosen."""
+        found: dict[str, Setting] = {}
+        data = {group: tuple(c for g, c in self.built_in.values() if g == group) for group in DATA}
+        offered = {**self.groups, **data, "evaluation": tuple(self._choices["evaluation"])}
+        for group, choices in offered.items():
+            for choice in choices:
+                place = f"metric.{choice}" if group == "metric" else group.replace("/", ".")
+                for setting in self._of_choice(group, choice, place, depth=3):
+                    found.setdefault(setting.key, setting)
+        return found
+
+    def _of_choice(self, group: str, choice: str, place: str, depth: int) -> Iterator[Setting]:
+        text = self._choices.get(group, {}).get(choice)
+        if text is None or not depth:
+            return
+        yield from _of_node(_mapping(text), place)
+        for entry in _defaults(text):
+            named, inner = next(iter(entry.items())) if isinstance(entry, dict) else (str(entry), None)
+            kind, _, where = str(named).removeprefix("override ").partition("@")
+            if inner is None and where:
+                yield from self._of_choice(group, kind, f"{place}.{where}", depth - 1)
+
+    # --- words of a request -----------------------------------------------------------------------
+
+    def vet(self, overrides: Sequence[str]) -> None:
+        """Raises ConfigError with everything that a request must not say."""
+        problems = [problem for override in overrides if (problem := self._problem(override)) is not None]
+        if problems:
+            raise ConfigError(problems)
+
+    def _problem(self, override: str) -> Problem | None:
+        matched = FORM.fullmatch(override) if len(override) <= LONGEST else None
+        if matched is None:
+            return Problem(override[:80] or "''", "expected KEY=VALUE")
+        key, value = matched.groups()
+        if key in self.closed or key.split(".")[0] == "budget":
+            return Problem(key, "is set by the server")
+        if key in self.groups:
+            return _unknown_choice(key, value, self.groups[key])
+        if key not in OPTIONS and key not in self.settings and not key.startswith("threshold."):
+            known = [*OPTIONS, *self.groups, *self.settings]
+            return Problem(key, f"cannot be set by a request{did_you_mean(key, known)}")
+        if not (BARE.fullmatch(value) or RANGE.fullmatch(value)) or "_target_" in value:
+            return Problem(key, "expected a plain value: numbers, words, true or false, or a list of them")
+        setting = self.settings.get(key)
+        if setting is not None and setting.kind == "model" and not all(map(MODEL.fullmatch, _words(value))):
+            return Problem(key, "expected PROVIDER:MODEL")
+        return None
+
+
+def key_of(override: str) -> str:
+    return override.lstrip("+~").partition("=")[0]
+
+
+def _unknown_choice(group: str, value: str, choices: Sequence[str]) -> Problem | None:
+    wrong = next((word for word in _words(value) if word not in choices), None)
+    if wrong is None:
+        return None
+    return Problem(group, f"'{wrong[:80]}' cannot be chosen by a request{did_you_mean(wrong[:80], choices)}")
+
+
+def _words(value: str) -> list[str]:
+    return [word for word in re.split(r"[\[\],\s'\"]+", value) if word] or [value]
+
+
+def _of_node(node: Mapping[str, Any], place: str) -> Iterator[Setting]:
+    """Of a mapping with a class, and of those in it."""
+    target = node.get("_target_")
+    if not isinstance(target, str):
+        return
+    try:
+        fields = schema_of(target).model.model_fields
+    except (ImportError, AttributeError, TypeError):  # of an extra that is not installed
+        return
+    for name, value in node.items():
+        key = f"{place}.{name}"
+        if isinstance(value, Mapping):
+            yield from _of_node(value, key)
+        elif isinstance(value, str) and value.startswith("${"):
+            continue
+        elif name == "model" and "models" in node:
+            yield Setting(key, "model", value)
+        elif name in TEXTS:
+            yield Setting(key, "text", value)
+        elif name in fields and (kind := _kind(fields[name].annotation)) is not None:
+            yield Setting(key, kind[0], value, kind[1])
+
+
+def _kind(hint: Any) -> tuple[str, tuple[str, ...]] | None:
+    """None for what is not plain."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return _kind(parts[0])
+    if origin is typing.Literal:
+        return "words", tuple(map(str, parts))
+    if origin in (types.UnionType, typing.Union):
+        kinds = [_kind(part) for part in parts if part is not type(None)]
+        return kinds[0] if kinds and None not in kinds else None
+    if origin in (list, tuple) and parts:
+        inner = _kind(parts[0])
+        return None if inner is None else ("list", inner[1])
+    if hint is bool:
+        return "switch", ()
+    return ("number", ()) if hint in (int, float) else None
+
+
+def _mapping(text: str) -> Mapping[str, Any]:
+    values = yaml.safe_load(text)
+    return {k: v for k, v in values.items() if k != "defaults"} if isinstance(values, dict) else {}
+
+
+def _defaults(text: str) -> Sequence[Any]:
+    values = yaml.safe_load(text)
+    found = values.get("defaults") if isinstance(values, dict) else None
+    return found if isinstance(found, list) else []

@@ -1,0 +1,571 @@
+"""The HTTP API under /evaluation: requests as validated records, answers in JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, Response, UploadFile
+from fastapi import Path as InPath
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from runner import __version__
+from runner.commands.serve import errors
+from runner.commands.serve.allowed import OPTIONS
+from runner.commands.serve.datasets import FORMS, PARTS, Dataset, Part
+from runner.commands.serve.desk import RETRIEVAL_ONLY, Desk, MissingError
+from runner.commands.serve.runs import TAG, Run, metrics_of, results_of, row_of
+from runner.errors import InputError, RunnerError
+
+MOST_RESULTS = 10_000
+WAIT_S = 3600.0
+EVENT_S = 1.0
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Problem(BaseModel):
+    key: str = Field(description="the setting, as it is typed at the command line")
+    message: str
+
+
+class ErrorBody(BaseModel):
+    code: str = Field(
+        description="configuration, input, validation, not_found, conflict, not_comparable, too_large, token, origin, "
+        "host, read_only, too_many_failures or http"
+    )
+    message: str = Field(description="what the command line says")
+    problems: list[Problem] = []
+    exit_code: int | None = Field(None, description="of the command line")
+
+
+class ErrorReply(BaseModel):
+    error: ErrorBody
+
+
+class DatasetDetail(BaseModel):
+    id: str
+    name: str
+    format: str = Field(description="the data group; of a built-in one, the group that it is a choice of")
+    cases: int | None = Field(description="that a run has; null for built-in ones")
+    files: dict[str, int] = Field(description="bytes of each file")
+    problems: list[str] = Field(description="lines that a run leaves out, and why")
+    built_in: bool
+    created_at: str | None
+
+
+Override = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+
+
+class RunEvaluation(Strict):
+    k: Annotated[int, Field(ge=1, le=50, description="how many of the best results are evaluated")] = 5
+    evaluation_type: str = Field(RETRIEVAL_ONLY, description="retrieval_only, full_rag, or another experiment")
+    overrides: list[Override] = Field([], max_length=200, description="GROUP=CHOICE and KEY=VALUE, as GET /schema")
+
+
+class SweepEvaluation(Strict):
+    evaluation_type: str = RETRIEVAL_ONLY
+    overrides: list[Override] = Field(max_length=200, description="at least one with several values, such as k=3,5")
+
+
+class PlanEvaluation(Strict):
+    dataset_id: str
+    k: Annotated[int, Field(ge=1, le=50)] | None = None
+    evaluation_type: str = RETRIEVAL_ONLY
+    overrides: list[Override] = Field([], max_length=200)
+
+
+class Tags(Strict):
+    tags: list[Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]] = Field(max_length=20)
+
+
+class RetrievalMetrics(BaseModel):
+    precision_at_k: float | None
+    recall_at_k: float | None
+    hit_rate_at_k: float | None
+    mrr: float | None
+    k: int | None
+
+
+class CaseResult(BaseModel):
+    id: str
+    test_case_id: str
+    retrieved_chunk_ids: list[str]
+    precision: float | None
+    recall: float | None
+    hit: bool | None
+    reciprocal_rank: float | None
+    generated_answer: str | None
+    faithfulness: float | None
+    answer_relevancy: float | None
+
+
+Status = Literal["pending", "running", "completed", "partial", "failed", "cancelled"]
+
+
+class RunDetail(BaseModel):
+    id: str
+    dataset_id: str | None
+    status: Status
+    k: int | None
+    evaluation_type: str | None
+    metrics: RetrievalMetrics | None
+    mean_faithfulness: float | None
+    mean_answer_relevancy: float | None
+    error_message: str | None
+    results: list[CaseResult]
+    created_at: str | None
+    updated_at: str | None
+
+
+class RunSummary(BaseModel):
+    id: str
+    dataset_id: str | None
+    status: Status
+    k: int | None
+    evaluation_type: str | None
+    metrics: dict[str, float | None] = Field(description="every metric of the run")
+    error_message: str | None
+    created_at: str | None
+    updated_at: str | None
+    experiment: str | None
+    sweep_id: str | None
+    label: str = Field(description="what makes a run of a sweep differ from its sisters")
+    tags: list[str]
+    done: int
+    failed: int
+    total: int | None
+    is_served: bool = Field(description="started here, so that it can be cancelled and resumed here")
+
+
+class SweepDetail(BaseModel):
+    id: str
+    dataset_id: str | None
+    status: Status
+    evaluation_type: str | None
+    runs: list[str] = Field(description="ids")
+    error_message: str | None
+    created_at: str | None
+    updated_at: str | None
+
+
+class Expected(BaseModel):
+    requests: int
+    stored: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None = Field(description="null where a price is not known")
+
+
+class Asked(Expected):
+    role: str
+    model: str
+
+
+class PlannedRun(BaseModel):
+    overrides: list[str]
+    cases: int
+    stopped: str | None = Field(description="why it will end before it asks a model")
+    asked: list[Asked]
+
+
+class PlanReply(BaseModel):
+    runs: list[PlannedRun]
+    total: Expected
+    seconds: float
+    receivers: list[str] = Field(description="hosts that get data of the run")
+    line: str
+
+
+class SettingDetail(BaseModel):
+    key: str
+    kind: Literal["number", "switch", "words", "list", "model", "text"]
+    default: Any
+    words: list[str]
+
+
+class Schema(BaseModel):
+    experiments: list[str]
+    options: list[str]
+    groups: dict[str, list[str]]
+    settings: list[SettingDetail]
+
+
+def desk_of(request: Request) -> Desk:
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+Asking = Annotated[Desk, Depends(desk_of)]
+Id = Annotated[str, InPath(min_length=1, max_length=1000)]
+WRONG: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorReply, "description": text}
+    for status, text in {
+        401: "a token is needed",
+        403: "read only, or a request of another page",
+        404: "there is nothing of that id",
+        409: "it does not go with the state of the run",
+        413: "too large",
+        422: "what the command line would refuse, too",
+    }.items()
+}
+router = APIRouter(prefix="/evaluation", responses=WRONG)
+
+
+# --- data sets --------------------------------------------------------------------------------------
+
+
+def shown(dataset: Dataset) -> DatasetDetail:
+    return DatasetDetail(**{name: getattr(dataset, name) for name in DatasetDetail.model_fields})
+
+
+@router.post("/datasets", status_code=201, tags=["datasets"])
+def upload_dataset(
+    desk: Asking,
+    name: Annotated[str, Form(min_length=1, max_length=200)],
+    queries: Annotated[list[UploadFile] | None, File(description="questions, topics, links or traces")] = None,
+    corpus: Annotated[list[UploadFile] | None, File(description="documents")] = None,
+    qrels: Annotated[list[UploadFile] | None, File(description="relevance judgements (trec, beir)")] = None,
+    notes: Annotated[list[UploadFile] | None, File(description="Markdown notes, or a zip of them")] = None,
+    events: Annotated[list[UploadFile] | None, File(description="of links")] = None,
+    guide: Annotated[list[UploadFile] | None, File(description="of faq_guide, whose corpus is the FAQ")] = None,
+    format: Annotated[str | None, Form(description=f"{', '.join(FORMS)}; default: by the files")] = None,
+    columns: Annotated[str, Form(description='of a table, as JSON: {"question": "질문"}')] = "{}",
+) -> DatasetDetail:
+    """Files become a data set, after the command line has read them."""
+    uploads = dict(zip(PARTS, (corpus, queries, qrels, notes, events, guide), strict=True))
+    parts = {part: [Part(each.filename or part, each.file) for each in files or ()] for part, files in uploads.items()}
+    return shown(desk.datasets.add(name, format or None, parts, _columns(columns)))
+
+
+def _columns(text: str) -> Mapping[str, str]:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(value, str) and value for value in found.values()):
+        raise InputError('columns: expected a JSON object of field and column, such as {"question": "질문"}')
+    return found
+
+
+@router.get("/datasets", tags=["datasets"])
+def list_datasets(desk: Asking) -> list[DatasetDetail]:
+    return [shown(dataset) for dataset in desk.datasets.all()]
+
+
+@router.get("/datasets/{dataset_id}", tags=["datasets"])
+def get_dataset(desk: Asking, dataset_id: Id) -> DatasetDetail:
+    return shown(desk.dataset(dataset_id))
+
+
+@router.delete("/datasets/{dataset_id}", status_code=204, tags=["datasets"])
+def delete_dataset(desk: Asking, dataset_id: Id) -> None:
+    desk.remove_dataset(dataset_id)
+
+
+# --- runs -------------------------------------------------------------------------------------------
+
+
+def detail(desk: Desk, id: str, offset: int = 0, limit: int = MOST_RESULTS) -> RunDetail:
+    """In the names of the specification."""
+    run, place = desk.run(id), desk.runs.place(id)
+    results = [] if place is None else [CaseResult(**each) for each in results_of(place, run.k, offset, limit)]
+    metrics = metrics_of(run)
+    return RunDetail(
+        id=run.id,
+        dataset_id=run.dataset_id,
+        status=cast("Status", run.status),
+        k=run.k,
+        evaluation_type=run.evaluation_type,
+        metrics=None if metrics is None else RetrievalMetrics(**metrics),
+        mean_faithfulness=run.metrics.get("mean_faithfulness"),
+        mean_answer_relevancy=run.metrics.get("mean_answer_relevancy"),
+        error_message=run.error_message,
+        results=results,
+        created_at=run.created_at,
+        updated_at=run.updated_at,
+    )
+
+
+@router.post(
+    "/datasets/{dataset_id}/runs",
+    status_code=201,
+    tags=["runs"],
+    response_model=RunDetail,
+    responses={202: {"model": RunDetail, "description": "it waits, or is running"}},
+)
+async def start_run(
+    desk: Asking,
+    dataset_id: Id,
+    response: Response,
+    body: RunEvaluation,
+    wait: Annotated[bool, Query(description="answer when the run has ended (201), else at once (202)")] = True,
+) -> RunDetail:
+    """201 with the finished run where it is waited for (the default), else 202 with one that is pending."""
+    job = await run_in_threadpool(desk.start, dataset_id, body.evaluation_type, body.k, body.overrides)
+    if wait:
+        await _ended(desk, job.id)
+    found = await run_in_threadpool(detail, desk, job.id)
+    response.status_code = 202 if found.status in ("pending", "running") else 201
+    return found
+
+
+async def _ended(desk: Desk, id: str) -> None:
+    assert desk.jobs is not None  # noqa: S101  it has just taken the job
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    while (job := desk.jobs.get(id)) is not None and job.is_open and loop.time() - began < WAIT_S:
+        await asyncio.sleep(0.1)
+    desk.runs.look_again()
+
+
+@router.get("/runs", tags=["runs"])
+def list_runs(
+    desk: Asking,
+    response: Response,
+    status: Status | None = None,
+    tag: str | None = None,
+    q: Annotated[str | None, Query(description="in the id, the experiment, the data set or the label")] = None,
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> list[RunSummary]:
+    """Newest first; X-Total-Count has the number of all."""
+    found = filtered(desk.runs.all(), status, tag, q)
+    response.headers["X-Total-Count"] = str(len(found))
+    return [RunSummary(**asdict(run)) for run in found[offset : offset + limit]]
+
+
+def filtered(runs: Sequence[Run], status: str | None, tag: str | None, text: str | None) -> list[Run]:
+    words = (text or "").casefold().split()
+
+    def fits(run: Run) -> bool:
+        about = " ".join(map(str, (run.id, run.experiment, run.dataset_id, run.label, *run.tags))).casefold()
+        return (
+            (not status or run.status == status)
+            and (not tag or tag in run.tags)
+            and all(word in about for word in words)
+        )
+
+    return [run for run in runs if fits(run)]
+
+
+@router.get("/runs/{run_id}", tags=["runs"])
+def get_run(
+    desk: Asking,
+    run_id: Id,
+    response: Response,
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=0, le=MOST_RESULTS)] = MOST_RESULTS,
+) -> RunDetail:
+    """With the results per case, at most `limit` of them from `offset` on; X-Total-Count has their number."""
+    found = detail(desk, run_id, offset, limit)
+    response.headers["X-Total-Count"] = str(desk.run(run_id).done)
+    return found
+
+
+@router.get("/runs/{run_id}/summary", tags=["runs"])
+def get_summary(desk: Asking, run_id: Id) -> dict[str, Any]:
+    """summary.json: every metric with n and interval, slices, counts."""
+    return dict(desk.runs.files(desk.place(run_id))[1])
+
+
+@router.get("/runs/{run_id}/cases/{case_id:path}", tags=["runs"])
+def get_case(desk: Asking, run_id: Id, case_id: Id) -> dict[str, Any]:
+    """The row of a case, with everything that was written of it."""
+    row = row_of(desk.place(run_id), case_id)
+    if row is None:
+        raise MissingError(f"case_id: the run has no case '{case_id[:200]}'")
+    return dict(row)
+
+
+@router.get(
+    "/runs/{run_id}/events",
+    tags=["runs"],
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "server-sent events `progress`, then `end`"}},
+)
+async def run_events(desk: Asking, run_id: Id) -> StreamingResponse:
+    """Of a run or sweep, once a second: status, done, failed, total, tokens, usd, eta_s."""
+    if await run_in_threadpool(desk.runs.progress, run_id) is None:
+        raise MissingError(f"run_id: no run '{run_id[:200]}'")
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(_events(desk, run_id), media_type="text/event-stream", headers=headers)
+
+
+async def _events(desk: Desk, id: str) -> AsyncIterator[str]:
+    while (progress := await run_in_threadpool(desk.runs.progress, id)) is not None:
+        has_ended = progress.status not in ("pending", "running")
+        yield f"event: {'end' if has_ended else 'progress'}\ndata: {json.dumps(asdict(progress))}\n\n"
+        if has_ended:
+            return
+        await asyncio.sleep(EVENT_S)
+
+
+@router.post("/runs/{run_id}/cancel", status_code=202, tags=["runs"])
+def cancel_run(desk: Asking, run_id: Id) -> RunDetail:
+    """Also of a sweep's id at /sweeps. What is finished stays, and can be gone on with."""
+    _demand_run(desk, run_id)
+    desk.cancel(run_id)
+    return detail(desk, run_id, limit=0)
+
+
+@router.post("/runs/{run_id}/resume", status_code=202, tags=["runs"])
+def resume_run(desk: Asking, run_id: Id) -> RunDetail:
+    """Only what is missing is run, and asked of models."""
+    _demand_run(desk, run_id)
+    desk.resume(run_id)
+    return detail(desk, run_id, limit=0)
+
+
+@router.delete("/runs/{run_id}", status_code=204, tags=["runs"])
+def delete_run(desk: Asking, run_id: Id) -> None:
+    """With all its files."""
+    _demand_run(desk, run_id)
+    desk.delete(run_id)
+
+
+@router.put("/runs/{run_id}/tags", tags=["runs"])
+def tag_run(desk: Asking, run_id: Id, body: Tags) -> RunSummary:
+    desk.run(run_id)
+    desk.runs.tag(run_id, body.tags)
+    return RunSummary(**asdict(desk.run(run_id)))
+
+
+def _demand_run(desk: Desk, id: str) -> None:
+    desk.run(id)
+
+
+# --- sweeps -----------------------------------------------------------------------------------------
+
+
+@router.post("/datasets/{dataset_id}/sweeps", status_code=202, tags=["sweeps"])
+def start_sweep(desk: Asking, dataset_id: Id, body: SweepEvaluation) -> SweepDetail:
+    job = desk.start(dataset_id, body.evaluation_type, None, body.overrides, sweep=True)
+    return _sweep(desk, job.id)
+
+
+@router.get("/sweeps", tags=["sweeps"])
+def list_sweeps(desk: Asking) -> list[SweepDetail]:
+    return [SweepDetail(**each) for each in desk.runs.sweeps()]
+
+
+@router.get("/sweeps/{sweep_id}", tags=["sweeps"])
+def get_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
+    return _sweep(desk, sweep_id)
+
+
+@router.post("/sweeps/{sweep_id}/cancel", status_code=202, tags=["sweeps"])
+def cancel_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
+    _sweep(desk, sweep_id)
+    desk.cancel(sweep_id)
+    return _sweep(desk, sweep_id)
+
+
+@router.post("/sweeps/{sweep_id}/resume", status_code=202, tags=["sweeps"])
+def resume_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
+    _sweep(desk, sweep_id)
+    desk.resume(sweep_id)
+    return _sweep(desk, sweep_id)
+
+
+@router.delete("/sweeps/{sweep_id}", status_code=204, tags=["sweeps"])
+def delete_sweep(desk: Asking, sweep_id: Id) -> None:
+    _sweep(desk, sweep_id)
+    desk.delete(sweep_id)
+
+
+def _sweep(desk: Desk, id: str) -> SweepDetail:
+    found = desk.runs.sweep(id)
+    if found is None:
+        raise MissingError(f"sweep_id: no sweep '{id[:200]}'")
+    return SweepDetail(**found)
+
+
+# --- before and after -------------------------------------------------------------------------------
+
+
+@router.post("/plan", tags=["plan"])
+def plan(desk: Asking, body: PlanEvaluation) -> PlanReply:
+    """What a run or a sweep would ask of models, and cost."""
+    return PlanReply(**desk.plan(body.dataset_id, body.evaluation_type, body.k, body.overrides))
+
+
+@router.get("/compare", tags=["compare"])
+def compare(
+    desk: Asking,
+    baseline: Annotated[str, Query(max_length=1000)],
+    candidate: Annotated[str, Query(max_length=1000)],
+) -> dict[str, Any]:
+    """compare.json: the verdict on the candidate, metrics with interval and p, questions that were won and lost."""
+    return dict(desk.compare(baseline, candidate))
+
+
+@router.get("/schema", tags=["plan"])
+def schema(desk: Asking) -> Schema:
+    """What a request may set: options, choices of groups, and settings of these."""
+    allowed = desk.allowed
+    settings = [SettingDetail(**asdict(each) | {"words": list(each.words)}) for each in allowed.settings.values()]
+    groups = {group: list(choices) for group, choices in allowed.groups.items()}
+    return Schema(experiments=list(allowed.experiments), options=list(OPTIONS), groups=groups, settings=settings)
+
+
+# --- the application --------------------------------------------------------------------------------
+
+
+def application(desk: Desk) -> FastAPI:
+    app = FastAPI(
+        title="runner",
+        version=__version__,
+        description="Evaluations of retrieval-augmented generation and conversational memory.",
+        openapi_url="/evaluation/openapi.json",
+        docs_url=None,  # these pages fetch their scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.desk = desk
+    app.include_router(router)
+    app.add_exception_handler(RunnerError, _on_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(OSError, _on_os_error)
+    return app
+
+
+async def _on_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RunnerError)  # noqa: S101
+    status, content = errors.of_error(error)
+    return JSONResponse(content, status)
+
+
+async def _on_invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    problems = [
+        {"key": ".".join(map(str, each["loc"][1:])) or str(each["loc"][0]), "message": str(each["msg"])}
+        for each in error.errors()
+    ]
+    message = "; ".join(f"{each['key']}: {each['message']}" for each in problems)
+    return JSONResponse(errors.body("validation", message, problems), 422)
+
+
+async def _on_http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101
+    code = "not_found" if error.status_code == 404 else "http"
+    return JSONResponse(errors.body(code, str(error.detail)), error.status_code, headers=dict(error.headers or {}))
+
+
+async def _on_os_error(_: Request, error: Exception) -> Response:
+    """A disk that is full, a folder that was removed meanwhile."""
+    assert isinstance(error, OSError)  # noqa: S101
+    name = Path(str(error.filename)).name if error.filename else "a file"
+    status = 404 if isinstance(error, FileNotFoundError) else 507
+    return JSONResponse(errors.body("files", f"{name}: {error.strerror}"), status)

@@ -1,0 +1,314 @@
+"""Data sets that were uploaded: a folder each below the root, with the words by which a run reads them.
+
+Whatever the data groups and `import` read can be uploaded; the command line itself checks it (dry_run=true)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import stat
+import uuid
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from runner.commands.serve.jobs import Said, commanded, error_in, removed
+from runner.config.arguments import single_quoted
+from runner.data.columns import FIELDS
+from runner.errors import InputError, did_you_mean
+from runner.system.folder import lines
+from runner.system.metadata import now, read_json, write_json
+from runner.system.writing import replacing
+
+FILE = "dataset.json"
+ID = re.compile(r"[0-9a-f]{32}")
+BLOCK = 1 << 20
+CHECK_S = 180.0
+CASES = re.compile(r": (\d[\d,]*) of (\d[\d,]*) cases would run")
+TABLES = (".csv", ".tsv", ".xlsx", ".parquet", ".json", ".yaml", ".yml")
+PACKED = (".gz", ".zst")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A format: which parts it has (part -> setting of the data group), and what it is checked as."""
+
+    parts: Mapping[str, str]
+    needed: tuple[str, ...]
+    evaluation: str = "retrieval_only"
+
+
+FORMS: Mapping[str, Form] = {
+    "jsonl": Form({"corpus": "corpus", "queries": "queries"}, ("queries",)),
+    "csv": Form({"corpus": "corpus", "queries": "queries"}, ("queries",)),
+    "squad": Form({"queries": "path"}, ("queries",)),
+    "trec": Form({"corpus": "corpus", "queries": "topics", "qrels": "qrels"}, ("corpus", "queries", "qrels")),
+    "beir": Form({"corpus": "", "queries": "", "qrels": ""}, ("corpus", "queries", "qrels")),
+    "vault": Form({"notes": "notes", "queries": "queries"}, ("notes", "queries")),
+    "links": Form({"notes": "notes", "queries": "links", "events": "events"}, ("notes",), "links"),
+    "traces": Form({"queries": "traces"}, ("queries",), "trace_quality"),
+    "faq_guide": Form({"corpus": "faq", "guide": "guide", "queries": "queries"}, ("corpus", "guide", "queries")),
+}
+PARTS = ("corpus", "queries", "qrels", "notes", "events", "guide")
+FOLDERS = ("notes",)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """`words`: of the command line. `cases`: that a run has; `problems`: what is left out of it, and why."""
+
+    id: str
+    name: str
+    format: str
+    words: list[str]
+    cases: int | None = None
+    files: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    built_in: bool = False
+    created_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of one upload."""
+
+    n_bytes: int = 512 * 1024 * 1024
+    n_rows: int = 2_000_000
+    n_files: int = 20_000
+
+
+class TooLargeError(InputError):
+    pass
+
+
+@dataclass
+class Part:
+    """A file of an upload."""
+
+    name: str
+    file: IO[bytes]
+
+
+class Datasets:
+    def __init__(self, root: Path, built_in: Mapping[str, tuple[str, str]], bounds: Bounds) -> None:
+        self.root, self.folder = root, root / ".serve" / "datasets"
+        self.built_in, self.bounds = built_in, bounds
+
+    def all(self) -> list[Dataset]:
+        """Those that come with the configuration, then the uploaded ones, newest first."""
+        own = [found for path in self.folder.glob(f"*/{FILE}") if (found := self._read(path))]
+        own.sort(key=lambda each: (each.created_at or "", each.id), reverse=True)
+        return [*map(self._own, self.built_in), *own]
+
+    def get(self, id: str) -> Dataset | None:
+        if id in self.built_in:
+            return self._own(id)
+        return self._read(self.folder / id / FILE) if ID.fullmatch(id) else None
+
+    def delete(self, dataset: Dataset) -> None:
+        removed(self.folder / dataset.id, self.root)
+
+    def _own(self, id: str) -> Dataset:
+        group, choice = self.built_in[id]
+        return Dataset(id, choice, group, [f"{group}={choice}"], built_in=True)
+
+    def _read(self, path: Path) -> Dataset | None:
+        value = read_json(path)
+        try:
+            return Dataset(**value) if value else None
+        except TypeError:
+            return None
+
+    # --- uploads ----------------------------------------------------------------------------------
+
+    def add(
+        self, name: str, format: str | None, parts: Mapping[str, Sequence[Part]], columns: Mapping[str, str]
+    ) -> Dataset:
+        """Raises InputError with what the command line says of files that it cannot read; then nothing is kept."""
+        form = format or guessed(parts)
+        _demand_form(form, parts)
+        dataset = Dataset(uuid.uuid4().hex, name, form, [], created_at=now())
+        folder = self.folder / dataset.id
+        folder.mkdir(parents=True)
+        try:
+            kept = {part: self._kept(folder, form, part, files) for part, files in parts.items() if files}
+            sizes = {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*") if p.is_file()}
+            dataset = replace(
+                dataset, words=words_of(form, folder, kept, columns), files=dict(list(sizes.items())[:50])
+            )
+            dataset = checked(dataset, FORMS[form].evaluation)
+            write_json(folder / FILE, asdict(dataset))
+        except BaseException as error:
+            removed(folder, self.root)
+            if isinstance(error, InputError) and not isinstance(error, TooLargeError):
+                raise InputError(str(error).replace(f"{folder.absolute()}{os.sep}", "")) from None
+            raise
+        return dataset
+
+    def _kept(self, folder: Path, form: str, part: str, files: Sequence[Part]) -> list[Path]:
+        place = folder / part
+        place.mkdir()
+        kept: list[Path] = []
+        for number, each in enumerate(files):
+            if zipfile.is_zipfile(each.file) and not each.name.lower().endswith(".xlsx"):
+                kept += self._unpacked(place, each.file)
+            else:
+                each.file.seek(0)
+                path = place / (
+                    _inner_name(each.name) if part in FOLDERS else _file_name(form, part, each.name, number)
+                )
+                kept.append(self._written(path, each.file))
+        return kept
+
+    def _written(self, path: Path, source: IO[bytes]) -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        n_bytes = n_rows = 0
+        with replacing(path, redacts=False) as scratch, scratch.open("wb") as file:
+            while block := source.read(BLOCK):
+                n_bytes += len(block)
+                n_rows += block.count(b"\n")
+                if n_bytes > self.bounds.n_bytes:
+                    raise TooLargeError(f"{path.name}: more than {self.bounds.n_bytes:,} bytes")
+                if n_rows > self.bounds.n_rows:
+                    raise TooLargeError(f"{path.name}: more than {self.bounds.n_rows:,} rows")
+                file.write(block)
+        return path
+
+    def _unpacked(self, place: Path, file: IO[bytes]) -> list[Path]:
+        """Regular files of an archive, with names that stay in the folder."""
+        with zipfile.ZipFile(file) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            if len(entries) > self.bounds.n_files:
+                raise TooLargeError(f"the archive has more than {self.bounds.n_files:,} files")
+            if sum(entry.file_size for entry in entries) > self.bounds.n_bytes:
+                raise TooLargeError(f"the archive holds more than {self.bounds.n_bytes:,} bytes")
+            kept = []
+            for entry in entries:
+                if stat.S_ISLNK(entry.external_attr >> 16):
+                    raise InputError(f"{entry.filename}: a link; expected files")
+                with archive.open(entry) as source:
+                    kept.append(self._written(place / _inner_name(entry.filename), source))
+        return kept
+
+
+def guessed(parts: Mapping[str, Sequence[Part]]) -> str:
+    """By the parts that there are and the name of the queries."""
+    names = [part.name.lower() for part in parts.get("queries") or ()]
+    plain = [name.removesuffix(".gz").removesuffix(".zst") for name in names]
+    if parts.get("qrels"):
+        return "beir" if plain and plain[0].endswith(".jsonl") else "trec"
+    if parts.get("notes"):
+        return "links" if parts.get("events") or not names else "vault"
+    if parts.get("guide"):
+        return "faq_guide"
+    return "csv" if plain and plain[0].endswith(TABLES) else "jsonl"
+
+
+def _demand_form(form: str, parts: Mapping[str, Sequence[Part]]) -> None:
+    if form not in FORMS:
+        raise InputError(f"format: no format '{form[:80]}'{did_you_mean(form, FORMS)}")
+    has = [part for part in PARTS if parts.get(part)]
+    if missing := [part for part in FORMS[form].needed if part not in has]:
+        raise InputError(f"{missing[0]}: no file; format {form} needs {', '.join(FORMS[form].needed)}")
+    if extra := [part for part in has if part not in FORMS[form].parts]:
+        raise InputError(f"{extra[0]}: format {form} takes {', '.join(FORMS[form].parts)}")
+
+
+def _file_name(form: str, part: str, name: str, number: int) -> str:
+    """One of our own, with the endings by which readers know the form."""
+    ends = [end.lower() for end in PurePosixPath(name.replace("\\", "/")).suffixes[-2:]]
+    known = [end for end in ends if end in (*TABLES, *PACKED, ".jsonl", ".txt", ".ndjson", ".md", ".qrels", ".xml")]
+    fallback = {"csv": ".csv", "squad": ".json", "trec": ".txt", "beir": ".tsv" if part == "qrels" else ".jsonl"}
+    return f"{part}{number or ''}{''.join(known) or fallback.get(form, '.jsonl')}"
+
+
+def _inner_name(name: str) -> str:
+    """A path that stays below its folder. Raises InputError for any other."""
+    pure = PurePosixPath(name.replace("\\", "/"))
+    parts = [part for part in pure.parts if part not in ("", ".")]
+    is_bad = pure.is_absolute() or not parts or any(part == ".." or ":" in part or "\0" in part for part in parts)
+    if is_bad or any(len(part.encode("utf-8", "replace")) > 250 for part in parts) or len(parts) > 20:
+        raise InputError(f"{name[:80]!r}: expected the name of a file below the folder")
+    return "/".join(part.lstrip(".") or "_" for part in parts)
+
+
+# --- words of a run ---------------------------------------------------------------------------------
+
+
+def words_of(form: str, folder: Path, kept: Mapping[str, Sequence[Path]], columns: Mapping[str, str]) -> list[str]:
+    if form == "beir":
+        return ["dataset=beir", f"dataset.path={_quoted(_as_beir(folder, kept))}"]
+    if form == "csv" and "corpus" not in kept:
+        return _imported(folder, kept["queries"][0], columns)
+    words = [f"dataset={form}"]
+    for part, setting in FORMS[form].parts.items():
+        if part in FOLDERS and part in kept:
+            words.append(f"dataset.{setting}={_quoted(folder / part)}")
+        elif part in kept:
+            words.append(f"dataset.{setting}={_listed(kept[part])}")
+    if form == "jsonl" and "corpus" not in kept:
+        words += ["dataset.corpus=null", *_given(kept["queries"][0])]
+    if form == "csv":
+        words += [f"dataset.columns.{_column(field)}={single_quoted(name)}" for field, name in columns.items()]
+    return words
+
+
+def _column(field: str) -> str:
+    if field not in FIELDS:
+        raise InputError(f"columns: no field '{field[:80]}'{did_you_mean(field, FIELDS)}")
+    return field
+
+
+def _quoted(path: Path) -> str:
+    return single_quoted(str(path.absolute()))
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return _quoted(paths[0]) if len(paths) == 1 else f"[{','.join(map(_quoted, paths))}]"
+
+
+def _as_beir(folder: Path, kept: Mapping[str, Sequence[Path]]) -> Path:
+    """With the names that the format has."""
+    place = folder / "beir"
+    (place / "qrels").mkdir(parents=True)
+    for part, name in (("corpus", "corpus"), ("queries", "queries"), ("qrels", "qrels/test")):
+        path = kept[part][0]
+        ends = "".join(end for end in path.suffixes if end in PACKED)
+        os.link(path, place / f"{name}{'.tsv' if part == 'qrels' else '.jsonl'}{ends}")
+    return place
+
+
+def _imported(folder: Path, path: Path, columns: Mapping[str, str]) -> list[str]:
+    """By `import`, whose last line says how to evaluate what it wrote."""
+    named = [word for field, name in columns.items() for word in (f"--{_column(field).replace('_', '-')}", name)]
+    out = folder / "queries.jsonl"
+    words = _demanded(commanded(["import", str(path), "--out", str(out), *named], CHECK_S)).out
+    line = words.strip().splitlines()[-1]
+    found = [word for word in shlex.split(line) if word.startswith(("retriever=", "generator="))]
+    return ["dataset=jsonl", "dataset.corpus=null", f"dataset.queries={_quoted(out)}", *found]
+
+
+def _given(queries: Path) -> list[str]:
+    """Without a corpus, queries bring what another system ranked, and maybe answered."""
+    first: Mapping[str, Any] = next(iter(lines(queries)), {})
+    return ["retriever=given", *(["generator=given"] if first.get("answer") is not None else [])]
+
+
+def checked(dataset: Dataset, evaluation: str) -> Dataset:
+    """As a run would read it."""
+    evaluation = "full_rag" if any(word.startswith("generator=") for word in dataset.words) else evaluation
+    said = commanded([f"+experiment={evaluation}", *dataset.words, "tracking=none", "dry_run=true"], CHECK_S)
+    counts = CASES.search(said.out)
+    if counts is None:
+        raise InputError(error_in(said.error))
+    problems = [line for line in said.out.splitlines() if line.startswith(("error: ", "warning: "))]
+    return replace(dataset, cases=int(counts[2].replace(",", "")), problems=problems[:100])
+
+
+def _demanded(said: Said) -> Said:
+    if said.code:
+        raise InputError(error_in(said.error))
+    return said

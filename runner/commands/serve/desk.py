@@ -1,0 +1,227 @@
+"""What a request asks for, in words of the command line: the one place where both the API and the page ask."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from runner.commands.serve.allowed import Allowed, key_of
+from runner.commands.serve.datasets import Bounds, Dataset, Datasets
+from runner.commands.serve.jobs import Job, Jobs, commanded, error_in, removed
+from runner.commands.serve.runs import Place, Run, Runs
+from runner.config import arguments
+from runner.config.compose import plan_of
+from runner.errors import InputError, did_you_mean
+from runner.system.metadata import read_json
+from runner.system.store import fingerprint
+
+PLAN_S, COMPARE_S = 300.0, 300.0
+RETRIEVAL_ONLY = "retrieval_only"
+
+
+class MissingError(InputError):
+    """There is nothing of that id."""
+
+
+class ConflictError(InputError):
+    """What is asked for does not go with the state of a run."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a server. `words`: of its command line, which hold for every run. `bounds`: of uploads."""
+
+    root: Path
+    words: tuple[str, ...] = ()
+    jobs: int = 2
+    read_only: bool = False
+    bounds: Bounds = field(default_factory=Bounds)
+    queries_at_once: int = 2  # plans and comparisons
+
+
+class Desk:
+    """Everything that a server knows, and does. Threads share it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.root = settings, settings.root
+        self.jobs = None if settings.read_only else Jobs(self.root, settings.jobs)
+        self.runs = Runs(self.root, self.jobs)
+        self._composing = threading.Lock()  # Hydra knows one configuration at a time
+        self._asking = threading.Semaphore(settings.queries_at_once)
+        self._answers: dict[str, dict[str, Any]] = {}
+
+    @cached_property
+    def line(self) -> arguments.Line:
+        """The server's own words."""
+        return arguments.read(self.settings.words)
+
+    @cached_property
+    def allowed(self) -> Allowed:
+        keys = frozenset(key_of(word) for word in self.line.overrides)
+        return Allowed(tuple(self.line.config_folders), keys)
+
+    @cached_property
+    def datasets(self) -> Datasets:
+        return Datasets(self.root, self.allowed.built_in, self.settings.bounds)
+
+    def dataset(self, id: str) -> Dataset:
+        dataset = self.datasets.get(id)
+        if dataset is None:
+            raise MissingError(f"dataset_id: no data set '{id[:80]}'{did_you_mean(id[:80], self.allowed.built_in)}")
+        return dataset
+
+    def remove_dataset(self, id: str) -> None:
+        """Raises ConflictError for one that comes with the program, and for one that a job reads."""
+        dataset = self.dataset(id)
+        if dataset.built_in:
+            raise ConflictError(f"data set {id}: it comes with the configuration")
+        reading = [job.id for job in self._queue().all() if job.dataset_id == id and job.is_open]
+        if reading:
+            raise ConflictError(f"data set {id}: {reading[0]} reads it; cancel that first")
+        self.datasets.delete(dataset)
+
+    def run(self, id: str) -> Run:
+        run = self.runs.get(id)
+        if run is None:
+            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+        return run
+
+    def place(self, id: str) -> Place:
+        """Of a run that has a folder."""
+        place = self.runs.place(id)
+        if place is None or place.is_sweep:
+            self.run(id)
+            raise ConflictError(f"run {id}: it has no results yet")
+        return place
+
+    # --- words ------------------------------------------------------------------------------------
+
+    def words(self, dataset: Dataset, evaluation: str, k: int | None, overrides: Sequence[str]) -> list[str]:
+        """A command line without a folder. Raises ConfigError and InputError for what must not be, or cannot be,
+        run."""
+        if evaluation not in self.allowed.experiments:
+            known = did_you_mean(evaluation[:80], self.allowed.experiments)
+            raise InputError(f"evaluation_type: no evaluation '{evaluation[:80]}'{known}")
+        self.allowed.vet(overrides)
+        asked = [*([f"k={k}"] if k is not None else []), *overrides]
+        given = {key_of(word) for word in asked}
+        if k is not None and any(key_of(word) == "k" for word in overrides):
+            asked = asked[1:]
+        of_data = [word for word in dataset.words if key_of(word) not in given and self._fits(word, evaluation)]
+        flags = [word for folder in self.line.config_folders for word in ("--config-dir", folder)]
+        return [*flags, f"+experiment={evaluation}", *self.line.overrides, *of_data, *asked]
+
+    def _fits(self, word: str, evaluation: str) -> bool:
+        """What a data set brings as answers is of no use where nothing is answered."""
+        return not (word.startswith("generator=") and evaluation == RETRIEVAL_ONLY)
+
+    def composed(self, words: Sequence[str]) -> bool:
+        """Whether the line makes a sweep. Raises ConfigError with what the command line would say."""
+        with self._composing:
+            return plan_of(arguments.read(words)).is_sweep
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    def start(
+        self, dataset_id: str, evaluation: str, k: int | None, overrides: Sequence[str], *, sweep: bool = False
+    ) -> Job:
+        dataset = self.dataset(dataset_id)
+        words = self.words(dataset, evaluation, k, overrides)
+        is_sweep = self.composed(words)
+        if is_sweep and not sweep:
+            raise InputError("overrides: they make a sweep of several runs; POST it to …/sweeps")
+        if sweep and not is_sweep:
+            raise InputError("overrides: they make a single run; a sweep has several values (k=3,5), or POST to …/runs")
+        kind, facts = "sweep" if is_sweep else "run", {"dataset_id": dataset_id, "evaluation_type": evaluation, "k": k}
+        return self._queue().add(kind, evaluation, words, **facts)
+
+    def _queue(self) -> Jobs:
+        assert self.jobs is not None  # noqa: S101  a server that only reads has no door here
+        return self.jobs
+
+    def cancel(self, id: str) -> None:
+        job = self._own(id)
+        if not job.is_open:
+            raise ConflictError(f"run {id}: it has ended")
+        self._queue().cancel(job)
+
+    def resume(self, id: str) -> None:
+        job = self._own(id)
+        if job.is_open:
+            raise ConflictError(f"run {id}: it is {job.status}")
+        self._queue().again(job)
+
+    def _own(self, id: str) -> Job:
+        """The job of a run or sweep. Raises ConflictError for what was started elsewhere."""
+        job = None if self.jobs is None else self.jobs.get(id)
+        if job is not None:
+            return job
+        place = self.runs.place(id)
+        if place is None:
+            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+        if place.sweep is not None:
+            raise ConflictError(
+                f"run {id}: it is a part of the sweep {place.sweep}, which can be cancelled and resumed"
+            )
+        raise ConflictError(f"run {id}: it was started at a command line, which ends and resumes it")
+
+    def delete(self, id: str) -> None:
+        """A run or sweep with all its files."""
+        place, job = self.runs.place(id), None if self.jobs is None else self.jobs.get(id)
+        if place is None and job is None:
+            raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
+        if place is not None and place.sweep is not None:
+            raise ConflictError(f"run {id}: it is a part of the sweep {place.sweep}; delete the sweep")
+        status = (self.runs.sweep(id) or {}).get("status") if place is None or place.is_sweep else None
+        status = status or self.run(id).status
+        if (job is not None and job.status == "running") or status == "running":
+            raise ConflictError(f"run {id}: it is running; cancel it first")
+        if job is not None:
+            self._queue().forget(job)
+        removed(self.root / id if place is None else place.path, self.root)
+        self.runs.look_again()
+
+    # --- questions that commands answer -------------------------------------------------------------
+
+    def plan(self, dataset_id: str, evaluation: str, k: int | None, overrides: Sequence[str]) -> dict[str, Any]:
+        words = self.words(self.dataset(dataset_id), evaluation, k, overrides)
+        self.composed(words)
+        with self._asking:
+            said = commanded(["plan", *words, "tracking=none", "--json"], PLAN_S)
+        if said.code:
+            raise InputError(error_in(said.error))
+        found: dict[str, Any] = orjson.loads(said.out[said.out.index("{") :])
+        return found
+
+    def compare(self, baseline: str, candidate: str) -> Mapping[str, Any]:
+        """What compare.json says of two finished runs."""
+        paths = [self.place(baseline).path, self.place(candidate).path]
+        with suppress(OSError):
+            key = fingerprint([[str(path), (path / "snapshot.json").stat().st_mtime_ns] for path in paths])
+            if key not in self._answers:
+                self._answers[key] = self._compared(paths)
+            return self._answers[key]
+        raise ConflictError(f"{baseline}, {candidate}: one of them has no snapshot yet, which a run has at its end")
+
+    def _compared(self, paths: Sequence[Path]) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as scratch, self._asking:
+            folder = Path(scratch) / "compared"
+            said = commanded(["compare", *map(str, paths), "--out", str(folder)], COMPARE_S)
+            found = read_json(folder / "compare.json")
+        if found is None:
+            raise InputError(error_in(said.error))
+        return found
+
+
+def near(id: str, known: Mapping[str, Any]) -> str:
+    """A name to try where one is close; never the list of all."""
+    text = did_you_mean(id[:80], list(known)[:2000])
+    return text if "did you mean" in text else ""

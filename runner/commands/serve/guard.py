@@ -1,0 +1,207 @@
+"""The door of the server: who may ask, from which page, and how much may be sent.
+
+Host: a name of this machine, or an address by number, which no page can rebind to another one. Origin: what changes
+something comes from this server's own page, or from no page. Token: in `Authorization: Bearer`, or in the cookie that
+the page sets from it, which is not the token; both are compared in constant time, and who fails too often waits."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+
+from runner.commands.serve.errors import body
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+COOKIE = "runner_session"
+SAFE = ("GET", "HEAD", "OPTIONS")
+OPEN = ("/sign-in", "/static/")  # without a token
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+SMALL = 1 << 20  # bytes of a request that uploads no file
+UPLOAD_S = 600.0
+
+
+@dataclass
+class Failures:
+    """Of tokens, by address and in all: so many in so many seconds."""
+
+    most: int = 10
+    most_in_all: int = 200
+    seconds: float = 60.0
+    _times: dict[str, deque[float]] = field(default_factory=dict)
+
+    def wait_s(self, address: str) -> float:
+        """0 for who may try."""
+        now = time.monotonic()
+        for name in list(self._times):
+            times = self._times[name]
+            while times and now - times[0] > self.seconds:
+                times.popleft()
+            if not times:
+                del self._times[name]
+        own = self._times.get(address, ())
+        if len(own) >= self.most or sum(map(len, self._times.values())) >= self.most_in_all:
+            oldest = own[0] if own else min(times[0] for times in self._times.values())
+            return max(1.0, self.seconds - (now - oldest))
+        return 0.0
+
+    def add(self, address: str) -> None:
+        self._times.setdefault(address, deque(maxlen=self.most * 2)).append(time.monotonic())
+
+
+class Guard:
+    def __init__(
+        self, app: App, *, token: str | None, hosts: Iterable[str], read_only: bool = False, most_bytes: int = SMALL
+    ) -> None:
+        self.app, self.read_only, self.most_bytes = app, read_only, most_bytes
+        self._token = None if token is None else token.encode()
+        self._hosts = {"localhost", *(host.lower() for host in hosts)}
+        self.failures = Failures()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                kept = list(message["headers"])
+                names = {name.lower() for name, _ in kept}
+                message["headers"] = kept + [
+                    (name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in names
+                ]
+            await send(message)
+
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await _answer(guarded, *refusal)
+            return
+        await self.app(scope, _Bounded(receive, self._most(scope), guarded).receive, guarded)
+
+    def _most(self, scope: Scope) -> int:
+        return self.most_bytes if scope["path"] == "/evaluation/datasets" else SMALL
+
+    def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, str, dict[str, str]] | None:
+        """(status, code, message, headers)"""
+        if not self._knows(headers.get("host", "")):
+            return 421, "host", "Host: expected the name under which the server was started, or an address", {}
+        if scope["method"] not in SAFE:
+            if self.read_only and scope["path"] != "/sign-in":
+                return 403, "read_only", "the server was started with --read-only", {}
+            if (problem := _of_another_page(headers)) is not None:
+                return 403, "origin", problem, {}
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > self._most(scope):
+            return 413, "too_large", f"a request has at most {self._most(scope):,} bytes", {}
+        return self._stranger(scope, headers)
+
+    def _stranger(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, str, dict[str, str]] | None:
+        path = scope["path"]
+        if self._token is None or (path.startswith(OPEN) and path != "/sign-in"):
+            return None
+        address = (scope.get("client") or ("",))[0]
+        shown = headers.get("authorization", "")
+        if not shown and path == "/sign-in":
+            return None
+        if (seconds := self.failures.wait_s(address)) > 0:
+            retry = {"retry-after": str(round(seconds))}
+            return 429, "too_many_failures", "too many wrong tokens; wait, and try again", retry
+        if shown.lower().startswith("bearer ") and self.is_token(shown[7:].strip()):
+            return None
+        if not shown and hmac.compare_digest(_cookie(headers), self.session.encode()):
+            return None
+        if shown or _cookie(headers):
+            self.failures.add(address)
+        wants_page = "text/html" in headers.get("accept", "") and scope["method"] == "GET"
+        if wants_page and not path.startswith("/evaluation"):
+            return 303, "token", "sign in", {"location": "/sign-in"}
+        return 401, "token", "expected `Authorization: Bearer TOKEN`", {"www-authenticate": "Bearer"}
+
+    def is_token(self, text: str) -> bool:
+        return self._token is None or hmac.compare_digest(text.encode("utf-8", "replace"), self._token)
+
+    @property
+    def session(self) -> str:
+        """What the cookie holds: known to who knows the token, and no way back to it."""
+        return hmac.new(self._token or b"", b"runner serve", hashlib.sha256).hexdigest()
+
+    def _knows(self, host: str) -> bool:
+        name = urlsplit(f"//{host}").hostname if host and not set(host) & set("/\\@?# ") else None
+        if name is None:
+            return False
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name.lower() in self._hosts
+        return True
+
+
+def _of_another_page(headers: dict[str, str]) -> str | None:
+    """Browsers say from which page a request comes; other clients say nothing."""
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if site not in (None, "same-origin", "none"):
+        return "Sec-Fetch-Site: expected a request of this server's own page"
+    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        return "Origin: expected a request of this server's own page"
+    return None
+
+
+def _cookie(headers: dict[str, str]) -> bytes:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return b""
+    return found.value.encode("utf-8", "replace") if found else b""
+
+
+async def _answer(send: Send, status: int, code: str, message: str, headers: dict[str, str]) -> None:
+    content = orjson.dumps(body(code, message))
+    named = {"content-type": "application/json", "content-length": str(len(content)), **headers}
+    start = [(name.encode(), value.encode()) for name, value in named.items()]
+    await send({"type": "http.response.start", "status": status, "headers": start})
+    await send({"type": "http.response.body", "body": content})
+
+
+@dataclass
+class _Bounded:
+    """What is sent without saying its length first is counted; what comes too slowly is cut off."""
+
+    source: Receive
+    most: int
+    send: Send
+    n_bytes: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        message = await self.source()
+        if message["type"] == "http.request":
+            self.n_bytes += len(message.get("body", b""))
+            if self.n_bytes > self.most or (message.get("more_body") and time.monotonic() - self.began > UPLOAD_S):
+                return {"type": "http.disconnect"}
+        return message

@@ -1,0 +1,415 @@
+"""What stands below the root: runs and sweeps by id, what is known of them, and how far they are.
+
+An id is the path of a folder below the root, its parts joined by `~`; a folder is only ever reached through the ids
+that were found, so that no text of a request becomes a path. Symbolic links are not followed."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from runner.commands.serve.jobs import Job, Jobs, at_work
+from runner.llm.ledger import FILE as LEDGER
+from runner.run.serving import PROGRESS
+from runner.system.folder import lines, lines_at
+from runner.system.metadata import read_json, write_json
+
+DEPTH = 5  # folders below the root
+FRESH_S = 1.0
+SPEC = ("precision_at_k", "recall_at_k", "hit_rate_at_k", "mrr")  # metrics that the specification shows
+STATUS = re.compile(rb'"status":\s*"(\w+)"')
+UNSAFE = "~"
+TAG = re.compile(r"[\w .:/-]{1,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder of a run or a sweep. `sweep`: the id of the sweep that a run is a part of."""
+
+    id: str
+    path: Path
+    is_sweep: bool
+    sweep: str | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a list says of a run, or of one that waits."""
+
+    id: str
+    dataset_id: str | None
+    status: str
+    k: int | None
+    evaluation_type: str | None
+    metrics: Mapping[str, float | None]
+    error_message: str | None
+    created_at: str | None
+    updated_at: str | None
+    experiment: str | None = None
+    sweep_id: str | None = None
+    label: str = ""
+    tags: Sequence[str] = ()
+    done: int = 0
+    failed: int = 0
+    total: int | None = None
+    is_served: bool = False  # started here, so that it can be cancelled and resumed here
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`usd` is null where a price is not known; `eta_s` while nothing is done yet."""
+
+    status: str
+    done: int
+    failed: int
+    total: int | None
+    tokens: int
+    usd: float | None
+    eta_s: float | None
+
+
+@dataclass
+class _Tail:
+    """How far the rows of a journal were counted."""
+
+    offset: int = 0
+    done: int = 0
+    failed: int = 0
+    began: float = field(default_factory=time.monotonic)
+    done_then: int | None = None
+
+
+class Runs:
+    def __init__(self, root: Path, jobs: Jobs | None) -> None:
+        self.root, self.jobs = root, jobs
+        self._lock = threading.Lock()
+        self._places: dict[str, Place] = {}
+        self._scanned = -FRESH_S
+        self._tails: dict[Path, _Tail] = {}
+        self._tag_file = root / ".serve" / "tags.json"
+
+    # --- which there are --------------------------------------------------------------------------
+
+    def places(self) -> Mapping[str, Place]:
+        with self._lock:
+            if time.monotonic() - self._scanned >= FRESH_S:
+                self._places = {place.id: place for place in _below(self.root, self.root, DEPTH, None)}
+                self._scanned = time.monotonic()
+            return self._places
+
+    def look_again(self) -> None:
+        self._scanned = -FRESH_S
+
+    def place(self, id: str) -> Place | None:
+        return self.places().get(id)
+
+    def all(self) -> list[Run]:
+        """Newest first; those that wait, too."""
+        places = self.places()
+        found = [self.run(place) for place in places.values() if not place.is_sweep]
+        found += [self._waiting(job) for job in self._jobs("run") if job.id not in places]
+        return sorted(found, key=lambda run: (run.created_at or "", run.id), reverse=True)
+
+    def sweeps(self) -> list[dict[str, Any]]:
+        places = self.places()
+        ids = {place.id for place in places.values() if place.is_sweep} | {job.id for job in self._jobs("sweep")}
+        found = [self.sweep(id) for id in ids]
+        return sorted((each for each in found if each), key=lambda each: str(each["created_at"]), reverse=True)
+
+    def get(self, id: str) -> Run | None:
+        place = self.place(id)
+        if place is not None:
+            return None if place.is_sweep else self.run(place)
+        job = None if self.jobs is None else self.jobs.get(id)
+        return self._waiting(job) if job is not None and job.kind == "run" else None
+
+    def _jobs(self, kind: str) -> list[Job]:
+        return [] if self.jobs is None else [job for job in self.jobs.all() if job.kind == kind]
+
+    def job_of(self, place_id: str) -> Job | None:
+        """Of a run, or of the sweep that it is a part of."""
+        if self.jobs is None:
+            return None
+        place = self.place(place_id)
+        return self.jobs.get(place.sweep if place is not None and place.sweep else place_id)
+
+    # --- one --------------------------------------------------------------------------------------
+
+    def run(self, place: Place) -> Run:
+        head, summary = self.files(place)
+        job, progress = self.job_of(place.id), self.counted(place)
+        metrics = {name: entry.get("value") for name, entry in (summary.get("metrics") or {}).items()}
+        return Run(
+            id=place.id,
+            dataset_id=(job.dataset_id if job else None) or dataset_of(head),
+            status=self.status(place, head, job),
+            k=head.get("k"),
+            evaluation_type=head.get("evaluation_type"),
+            metrics=metrics,
+            error_message=head.get("error_message"),
+            created_at=head.get("created_at"),
+            updated_at=head.get("updated_at"),
+            experiment=head.get("experiment"),
+            sweep_id=place.sweep,
+            label=self._label(place),
+            tags=self.tags().get(place.id, ()),
+            done=progress.done,
+            failed=progress.failed,
+            total=self.total(place, summary),
+            is_served=job is not None,
+        )
+
+    def files(self, place: Place) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """run.json and summary.json."""
+        return _json_of(place.path / "run.json"), _json_of(place.path / "summary.json")
+
+    def status(self, place: Place, head: Mapping[str, Any], job: Job | None) -> str:
+        """pending, running, completed, partial, failed or cancelled."""
+        if job is not None and job.status == "queued":
+            return "pending"
+        if job is not None and job.status == "cancelled":
+            return "completed" if head.get("status") == "completed" else "cancelled"
+        said = str(head.get("status") or "partial")
+        if said != "running":
+            return said
+        is_running = at_work(place.path.parent if place.sweep else place.path)
+        return "running" if is_running or (job is not None and job.status == "running") else "partial"
+
+    def _waiting(self, job: Job) -> Run:
+        """Before it has a folder with results."""
+        status = {"queued": "pending", "running": "running", "cancelled": "cancelled"}.get(job.status, "failed")
+        return Run(
+            job.id, job.dataset_id, status, job.k, job.evaluation_type, {}, job.error_message, job.created_at,
+            job.updated_at, job.evaluation_type, tags=self.tags().get(job.id, ()), is_served=True,
+        )  # fmt: skip
+
+    def _label(self, place: Place) -> str:
+        """What makes a run differ from its sisters."""
+        if place.sweep is None:
+            return ""
+        sweep = _json_of(place.path.parent / "sweep.json")
+        cells = [*(sweep.get("cells") or ()), *(sweep.get("references") or ())]
+        found: Mapping[str, Any] = next((cell for cell in cells if cell.get("folder") == place.path.name), {})
+        return " ".join(map(str, found.get("overrides") or ())) or place.path.name
+
+    def sweep(self, id: str) -> dict[str, Any] | None:
+        """As the API tells it."""
+        place, job = self.place(id), None if self.jobs is None else self.jobs.get(id)
+        if (place is None or not place.is_sweep) and (job is None or job.kind != "sweep"):
+            return None
+        state = _json_of(place.path / "sweep.json") if place is not None else {}
+        status = "pending" if job is not None and job.status == "queued" else str(state.get("status") or "pending")
+        if job is not None and job.status in ("running", "cancelled") and status != "completed":
+            status = job.status
+        elif job is not None and job.status == "ended" and not state:
+            status = "failed"
+        elif status == "running" and place is not None and not at_work(place.path):
+            status = "partial"
+        runs = [each for each in self.places().values() if each.sweep == id]
+        return {
+            "id": id,
+            "dataset_id": job.dataset_id if job else None,
+            "status": status,
+            "evaluation_type": job.evaluation_type if job else state.get("experiment"),
+            "runs": [each.id for each in sorted(runs, key=lambda each: _natural(each.path.name))],
+            "error_message": job.error_message if job else None,
+            "created_at": state.get("created_at") or (job.created_at if job else None),
+            "updated_at": state.get("updated_at") or (job.updated_at if job else None),
+        }
+
+    # --- how far it is ----------------------------------------------------------------------------
+
+    def counted(self, place: Place) -> _Tail:
+        """Rows of the journal; what was counted before is not read again."""
+        path = place.path / "per_item.jsonl"
+        tail = self._tails.setdefault(path, _Tail())
+        try:
+            size = path.stat().st_size
+        except OSError:
+            return tail
+        if size < tail.offset:
+            tail = self._tails[path] = _Tail()
+        if size > tail.offset:
+            _count(path, tail)
+        if tail.done_then is None:
+            tail.done_then = tail.done
+        return tail
+
+    def total(self, place: Place, summary: Mapping[str, Any]) -> int | None:
+        known = (summary.get("cases") or {}).get("total")
+        return known if known is not None else (read_json(place.path / PROGRESS) or {}).get("total")
+
+    def progress(self, id: str) -> Progress | None:
+        """Of a run, or of a sweep: of its runs together."""
+        place = self.place(id)
+        if place is None:
+            job = None if self.jobs is None else self.jobs.get(id)
+            return None if job is None else Progress(self._waiting(job).status, 0, 0, None, 0, 0.0, None)
+        if place.is_sweep:
+            sweep = self.sweep(id) or {}
+            parts = [self._of_run(self.places()[each]) for each in sweep.get("runs", ()) if each in self.places()]
+            return _together(parts, str(sweep.get("status")))
+        return self._of_run(place)
+
+    def _of_run(self, place: Place) -> Progress:
+        head, summary = self.files(place)
+        status = self.status(place, head, self.job_of(place.id))
+        tail, total = self.counted(place), self.total(place, summary)
+        tokens, usd = spent(place)
+        eta = None
+        gained = tail.done - (tail.done_then or 0)
+        if status == "running" and total is not None and gained > 0:
+            eta = round((total - tail.done) * (time.monotonic() - tail.began) / gained, 1)
+        return Progress(status, tail.done, tail.failed, total, tokens, usd, eta)
+
+    # --- tags -------------------------------------------------------------------------------------
+
+    def tags(self) -> Mapping[str, Sequence[str]]:
+        return _json_of(self._tag_file)
+
+    def tag(self, id: str, tags: Sequence[str]) -> None:
+        with self._lock:
+            self._tag_file.parent.mkdir(parents=True, exist_ok=True)
+            kept = {**(read_json(self._tag_file) or {}), id: list(dict.fromkeys(tags))}
+            write_json(self._tag_file, {each: names for each, names in kept.items() if names})
+
+
+def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[Place]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or UNSAFE in entry.name or not entry.is_dir(follow_symlinks=False):
+            continue
+        path = Path(entry.path)
+        id = UNSAFE.join(path.relative_to(root).parts)
+        if (path / "sweep.json").is_file():
+            yield Place(id, path, is_sweep=True)
+            yield from _below(path, root, 1, id)
+        elif (path / "run.json").is_file():
+            yield Place(id, path, is_sweep=False, sweep=sweep)
+        elif depth > 1 and sweep is None:
+            yield from _below(path, root, depth - 1, None)
+
+
+def _json_of(path: Path) -> Mapping[str, Any]:
+    """An object, read again when its file has changed; empty where there is none."""
+    try:
+        state = path.lstat()
+    except OSError:
+        return {}
+    if not os.path.isfile(path) or path.is_symlink():  # noqa: PTH113
+        return {}
+    return _parsed(path, state.st_mtime_ns, state.st_size, state.st_ino)
+
+
+@lru_cache(maxsize=2048)
+def _parsed(path: Path, _changed: int, _size: int, _inode: int) -> Mapping[str, Any]:
+    return read_json(path) or {}
+
+
+def dataset_of(head: Mapping[str, Any]) -> str | None:
+    """The choice by which a run of the command line has its data."""
+    choices = head.get("choices") or {}
+    return choices.get("dataset") or (f"scenario-{choices['scenario']}" if "scenario" in choices else None)
+
+
+def _natural(name: str) -> tuple[int, str]:
+    return (int(name), "") if name.isdecimal() else (10**9, name)
+
+
+def _count(path: Path, tail: _Tail) -> None:
+    """Whole lines only: the last one may be being written."""
+    with path.open("rb") as file:
+        file.seek(tail.offset)
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            tail.offset += len(line)
+            tail.done += 1
+            found = STATUS.search(line, 0, 2000)
+            tail.failed += found is not None and found[1] != b"ok"
+
+
+def spent(place: Place) -> tuple[int, float | None]:
+    """Tokens and USD so far; None where a price is not known."""
+    ledger = (place.path.parent if place.sweep else place.path) / LEDGER
+    if not ledger.is_file():
+        return 0, 0.0
+    cell = place.path.name if place.sweep else "."
+    sums = (
+        "SELECT TOTAL(input_tokens + output_tokens), TOTAL(nano_usd), TOTAL(unpriced) FROM spent "
+        "WHERE cell = ? AND source != 'cached'"
+    )
+    try:
+        with closing(sqlite3.connect(f"{ledger.resolve().as_uri()}?mode=ro", uri=True, timeout=1)) as database:
+            tokens, nano, unpriced = database.execute(sums, (cell,)).fetchone()
+    except sqlite3.Error:
+        return 0, None
+    return int(tokens), None if unpriced else nano / 1e9
+
+
+def _together(parts: Sequence[Progress], status: str) -> Progress:
+    totals = [part.total for part in parts if part.total is not None]
+    costs = [part.usd for part in parts]
+    etas = [part.eta_s for part in parts if part.eta_s is not None]
+    return Progress(
+        status,
+        sum(part.done for part in parts),
+        sum(part.failed for part in parts),
+        sum(totals) if totals else None,
+        sum(part.tokens for part in parts),
+        None if None in costs else sum(cost for cost in costs if cost is not None),
+        max(etas) if etas else None,
+    )
+
+
+# --- results of cases, as spec 001 shows them -------------------------------------------------------
+
+
+def metrics_of(run: Run) -> dict[str, Any] | None:
+    """Those of retrieval, under the names of the specification."""
+    if not run.metrics:
+        return None
+    return {**{name: run.metrics.get(name) for name in SPEC}, "k": run.k}
+
+
+def results_of(place: Place, k: int | None, offset: int, limit: int) -> Iterator[dict[str, Any]]:
+    """In the order in which cases ended. `id` counts them."""
+    for number, (_, row) in enumerate(lines_at(place.path / "per_item.jsonl"), start=1):
+        if number > offset + limit:
+            return
+        if number > offset:
+            yield result_of(number, row, k)
+
+
+def result_of(number: int, row: Mapping[str, Any], k: int | None) -> dict[str, Any]:
+    output, metrics = row.get("output") or {}, row.get("metrics") or {}
+    hit = metrics.get("hit_rate_at_k")
+    retrieved = (output.get("retrieved") or ())[:k]
+    return {
+        "id": f"result_{number:03d}",
+        "test_case_id": str(row.get("id")),
+        "retrieved_chunk_ids": [str(each.get("chunk", each.get("id"))) for each in retrieved],
+        "precision": metrics.get("precision_at_k"),
+        "recall": metrics.get("recall_at_k"),
+        "hit": None if hit is None else bool(hit),
+        "reciprocal_rank": metrics.get("mrr"),
+        "generated_answer": output.get("answer"),
+        "faithfulness": metrics.get("faithfulness"),
+        "answer_relevancy": metrics.get("answer_relevancy"),
+    }
+
+
+def row_of(place: Place, case: str) -> Mapping[str, Any] | None:
+    return next((row for row in lines(place.path / "per_item.jsonl") if str(row.get("id")) == case), None)

@@ -1,0 +1,82 @@
+"""What the MLflow UI opens at: the columns that are worth reading, as a view that an experiment keeps, and links to it.
+
+MLflow keeps a view that somebody shares as a tag of the experiment: its name is the key in the address, its value the
+state of the page as JSON. Without one, its table of runs has no column of a metric.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlencode
+
+from runner.words.wording import Wording
+
+KEY = "main"
+STATE_TAG = f"mlflow.sharedViewState.{KEY}"
+NOTE_TAG = "mlflow.note.content"
+TABLES_TAG = "mlflow.loggedArtifacts"
+PACKED = "deflate;"
+STATE_LIMIT = 5000  # characters of a tag of an experiment
+PARAMS = 6  # columns of settings at most, the latest ones
+MODES = ("TABLE", "CHART", "ARTIFACT")  # of the page of runs: a table, a chart of each metric, tables of theirs
+RUNS = "tags.evaluation != ''"  # and no summaries of sweeps
+
+
+def link(experiment_id: str, mode: str = "TABLE", sweep_id: str | None = None) -> str:
+    """The part of the address behind the server: runs in the chosen columns, or those of one sweep."""
+    query = {"workflowType": "machine_learning"}  # without it, MLflow opens at an empty page of traces
+    if mode != "TABLE":
+        query["compareRunsMode"] = mode
+    if sweep_id is None:
+        query["viewStateShareKey"] = KEY
+    else:
+        query["searchFilter"] = f"tags.sweep_id = '{_quoted(sweep_id)}' AND {RUNS}"
+    return f"#/experiments/{experiment_id}/runs?{urlencode(query)}"
+
+
+def links(experiment_id: str, say: Wording, sweep_id: str | None = None) -> str:
+    """Markdown: the table, the charts and the answers side by side."""
+    each = (f"[{say(f'tracking.{mode.lower()}')}]({link(experiment_id, mode, sweep_id)})" for mode in MODES)
+    return f"{say('tracking.runs' if sweep_id is None else 'tracking.sweep')}: {' · '.join(each)}"
+
+
+def state(metrics: Iterable[str], params: Iterable[str], earlier: str | None) -> str | None:
+    """Of a page that shows these columns, and the settings that an earlier one shows; None where that is too long."""
+    names = list(dict.fromkeys([*params, *_params(earlier)]))[:PARAMS]
+    columns = [f"metrics.`{name}`" for name in metrics] + [f"params.`{name}`" for name in names]
+    page = {
+        "selectedColumns": columns,
+        "searchFilter": RUNS,
+        "orderByKey": "attributes.start_time",
+        "orderByAsc": False,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "modelVersionFilter": "All Runs",
+        "datasetsFilter": [],
+    }
+    packed = PACKED + base64.b64encode(zlib.compress(json.dumps(page, ensure_ascii=False).encode())).decode()
+    return packed if len(packed) <= STATE_LIMIT else None
+
+
+def tables_tag(names: Iterable[str]) -> Mapping[str, str]:
+    """By which MLflow knows its tables among the files of a run; the first one is shown first."""
+    tables = [{"path": f"{name}.json", "type": "table"} for name in names]
+    return {TABLES_TAG: json.dumps(tables)} if tables else {}
+
+
+def _params(packed: str | None) -> list[str]:
+    """The settings among the columns of a state; none of what is no state of ours."""
+    if packed is None or not packed.startswith(PACKED):
+        return []
+    try:
+        columns = json.loads(zlib.decompress(base64.b64decode(packed.removeprefix(PACKED))))["selectedColumns"]
+        return [name[8:-1] for name in columns if name.startswith("params.`")]
+    except (ValueError, TypeError, KeyError, AttributeError, zlib.error):
+        return []
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")

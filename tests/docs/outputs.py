@@ -1,0 +1,80 @@
+"""The outputs that READMEs and documentation show: `python -m tests.docs.outputs` runs their commands and writes the
+numbers anew.
+
+A line that is shown stands for the line of the output that has the same words and signs; its numbers are those of
+the output. A line without one is named, and left to whoever reads that: what the program says has changed.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tests.docs.pages import FOLDERS, READMES
+
+BLOCK = re.compile(
+    r"^```sh\n(?P<script>(?:(?!^```).)*?python -m runner (?:(?!^```).)*?)^```\n\n```text\n(?P<shown>.*?)^```\n",
+    re.M | re.S,
+)
+ASKS_MODELS = re.compile(r"^python -m runner (?!plan ).*\bopenai\b.*\n", re.M)
+NUMBER = re.compile(r"\*?[−+-]?[\d.,]*\d")  # with the mark of what stands out
+CUT = "…"
+
+
+def skeleton(line: str) -> str:
+    """The line without its numbers and the room that they take."""
+    return re.sub(r"[\s│]+", " ", NUMBER.sub("#", line)).strip()
+
+
+def with_numbers_of(shown: Sequence[str], told: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Each line that is shown, with the numbers of the next line of the output that says the same; whether there
+    is one."""
+    start = 0
+    for line in shown:
+        if not line.strip() or line.strip() == CUT:
+            yield line, True
+            continue
+        wanted = skeleton(line)
+        found = next((number for number in range(start, len(told)) if skeleton(told[number]) == wanted), None)
+        if found is None:
+            yield line, False
+        else:
+            start = found + 1
+            yield told[found].rstrip(), True
+
+
+def refreshed(text: str, folder: Path) -> tuple[str, list[str]]:
+    """The page with the numbers that its commands find in `folder`, and the lines that no output has."""
+    missing: list[str] = []
+
+    def run(match: re.Match[str]) -> str:
+        if re.search(r"(?<![\w/])\.venv/", match["script"]):  # of a fresh clone
+            return match[0]
+        script = ASKS_MODELS.sub("", match["script"]).replace("python -m runner", f"{sys.executable} -m runner")
+        done = subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+        told = [*done.stdout.splitlines(), *done.stderr.splitlines()]
+        lines = list(with_numbers_of(match["shown"].splitlines(), told))
+        missing.extend(line for line, is_there in lines if not is_there)
+        return match[0].replace(match["shown"], "".join(f"{line}\n" for line, _ in lines))
+
+    return BLOCK.sub(run, text), missing
+
+
+def main() -> int:
+    missing = []
+    for language, readme in READMES.items():
+        with tempfile.TemporaryDirectory() as folder:  # one a language: some recipes go on with the files of others
+            for path in (readme, *sorted(FOLDERS[language].glob("**/*.md"))):
+                text, unknown = refreshed(path.read_text(encoding="utf-8"), Path(folder))
+                path.write_text(text, encoding="utf-8")
+                missing += [f"{path}: no output has: {line}" for line in unknown]
+    sys.stderr.write("".join(f"{line}\n" for line in missing))
+    return int(bool(missing))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

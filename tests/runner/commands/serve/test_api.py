@@ -1,0 +1,182 @@
+"""The API over runs of the command line, in this process."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from runner.commands.serve.jobs import Jobs, error_in
+from tests.record_folders import change, read
+
+API = "/evaluation"
+SPEC_RUN = (
+    "id", "dataset_id", "status", "k", "evaluation_type", "metrics", "mean_faithfulness", "mean_answer_relevancy",
+    "error_message", "results", "created_at", "updated_at",
+)  # fmt: skip
+SPEC_METRICS = ("precision_at_k", "recall_at_k", "hit_rate_at_k", "mrr", "k")
+SPEC_CASE = (
+    "id", "test_case_id", "retrieved_chunk_ids", "precision", "recall", "hit", "reciprocal_rank", "generated_answer",
+    "faithfulness", "answer_relevancy",
+)  # fmt: skip
+
+
+def message(response: object, status: int) -> str:
+    assert response.status_code == status, response.text  # type: ignore[attr-defined]
+    found = response.json()["error"]  # type: ignore[attr-defined]
+    assert set(found) == {"code", "message", "problems", "exit_code"}
+    return str(found["message"])
+
+
+def test_runs_of_the_command_line_are_told_in_the_names_of_the_specification(client: TestClient, root: Path) -> None:
+    run = client.get(f"{API}/runs/run").json()
+    assert (tuple(run), tuple(run["metrics"]), tuple(run["results"][0])) == (SPEC_RUN, SPEC_METRICS, SPEC_CASE)
+    rows = list(map(json.loads, (root / "run" / "per_item.jsonl").read_text().splitlines()))
+    summary, place = read(root / "run" / "summary.json"), next(n for n, row in enumerate(rows) if row["id"] == "q1")
+    assert run["metrics"]["recall_at_k"] == summary["metrics"]["recall_at_k"]["value"]
+    assert run["mean_faithfulness"] == summary["mean_faithfulness"]
+    assert (run["status"], run["k"], run["evaluation_type"]) == ("completed", 2, "full_rag")
+    case, told = rows[place], run["results"][place]
+    assert (told["id"], told["test_case_id"]) == (f"result_{place + 1:03d}", "q1")
+    assert told["retrieved_chunk_ids"] == [hit["chunk"] for hit in case["output"]["retrieved"][:2]]
+    assert (told["recall"], told["hit"], told["reciprocal_rank"]) == (1.0, True, 1.0)
+    assert told["generated_answer"] == case["output"]["answer"]
+
+
+def test_lists_filter_and_page(client: TestClient) -> None:
+    listed = client.get(f"{API}/runs")
+    assert {run["id"] for run in listed.json()} == {"run", "sweep~0", "sweep~1"}
+    assert listed.headers["x-total-count"] == "3"
+    assert [run["label"] for run in client.get(f"{API}/runs", params={"q": "hybrid"}).json()] == ["retriever=hybrid"]
+    assert client.get(f"{API}/runs", params={"status": "failed"}).json() == []
+    assert [len(client.get(f"{API}/runs", params={"offset": n, "limit": 2}).json()) for n in (0, 2)] == [2, 1]
+    assert client.get(f"{API}/sweeps/sweep").json()["runs"] == ["sweep~0", "sweep~1"]
+    assert client.put(f"{API}/runs/run/tags", json={"tags": ["기준", "기준", "v1"]}).json()["tags"] == ["기준", "v1"]
+    assert [run["id"] for run in client.get(f"{API}/runs", params={"tag": "기준"}).json()] == ["run"]
+    results = client.get(f"{API}/runs/run", params={"offset": 1, "limit": 1})
+    assert [each["id"] for each in results.json()["results"]] == ["result_002"]
+    assert int(results.headers["x-total-count"]) > 2
+
+
+def test_progress_ends_with_the_run(client: TestClient, root: Path) -> None:
+    text = client.get(f"{API}/runs/sweep/events").text
+    assert text.startswith("event: end\n")
+    told = json.loads(text.partition("data: ")[2])
+    rows = sum((root / "sweep" / n / "per_item.jsonl").read_bytes().count(b"\n") for n in "01")
+    assert (told["status"], told["done"], told["total"], told["usd"]) == ("completed", rows, rows, 0.0)
+
+
+def test_a_run_that_was_killed_at_the_command_line_is_not_called_running(client: TestClient, root: Path) -> None:
+    change(root / "run" / "run.json", status="running")
+    assert client.get(f"{API}/runs/run").json()["status"] == "partial"
+
+
+WRONG = [
+    ("dataset.path=/etc/passwd", "dataset.path: cannot be set by a request; did you mean 'dataset.language'?"),
+    ("judge._target_=os.system", "judge._target_: cannot be set by a request"),
+    ("out=/tmp/x", "out: cannot be set by a request"),
+    ("cache_dir=/tmp", "cache_dir: cannot be set by a request"),
+    ("hydra.searchpath=[file:///tmp]", "hydra.searchpath: cannot be set by a request"),
+    ("provider.openai.base_url=http://a", "provider.openai.base_url: cannot be set by a request"),
+    ("system=command", "system: 'command' cannot be chosen by a request; known: none"),
+    ("retriever=keywrd", "retriever: 'keywrd' cannot be chosen by a request; did you mean 'keyword'?"),
+    ("k=${oc.env:HOME}", "k: expected a plain value: numbers, words, true or false, or a list of them"),
+    ("judge.model=/etc/passwd", "judge.model: expected PROVIDER:MODEL"),
+    ("budget.usd=1000", "budget.usd: is set by the server"),
+    ("seed=1", "seed: is set by the server"),
+    ("~judge", "~judge: expected KEY=VALUE"),
+    ("--config-dir=/tmp", "--config-dir=/tmp: expected KEY=VALUE"),
+    ("dataset@x=jsonl", "dataset@x=jsonl: expected KEY=VALUE"),
+]
+
+
+def test_a_request_sets_choices_and_plain_settings_alone(serving, root: Path) -> None:  # type: ignore[no-untyped-def]
+    client = serving(words=("seed=7",))
+    body = {"evaluation_type": "full_rag", "overrides": [override for override, _ in WRONG]}
+    told = client.post(f"{API}/datasets/demo_en/runs", json=body)
+    assert message(told, 422).startswith(f"{len(WRONG)} problems in the configuration:")
+    lines = [f"{each['key']}: {each['message']}" for each in told.json()["error"]["problems"]]
+    for (_, expected), line in zip(WRONG, lines, strict=True):
+        assert line.startswith(expected)
+    body = {"evaluation_type": "retrieval_only", "overrides": ["judge=lexical"]}
+    told = message(client.post(f"{API}/datasets/demo_en/runs", json=body), 422)
+    assert "judge: retrieval_only has no judge; it uses dataset, tokenizer, embedder, retriever" in told
+    assert not list((root / ".serve" / "jobs").iterdir())
+
+
+def test_what_is_not_there_or_does_not_fit_says_so(client: TestClient) -> None:
+    def told(method: str, path: str, status: int, **more: object) -> str:
+        return message(client.request(method, f"{API}/{path}", **more), status)  # type: ignore[arg-type]
+
+    assert told("GET", "runs/rum", 404) == "run_id: no run 'rum'; did you mean 'run'?"
+    assert told("GET", "runs/..%2Fdata", 404) != ""
+    assert told("GET", "nothing", 404) == "Not Found"
+    assert told("POST", "datasets/nope/runs", 404, json={}).startswith("dataset_id: no data set 'nope'; known: demo")
+    assert told("POST", "datasets/demo/runs", 422, json={"k": 51}) == "k: Input should be less than or equal to 50"
+    assert told("POST", "datasets/demo/runs", 422, json={"a": 1}) == "a: Extra inputs are not permitted"
+    assert told("DELETE", "datasets/demo", 409) == "data set demo: it comes with the configuration"
+    assert "started at a command line" in told("POST", "runs/run/cancel", 409)
+    assert told("DELETE", "runs/sweep~0", 409) == "run sweep~0: it is a part of the sweep sweep; delete the sweep"
+    sweep = {"overrides": ["k=3,5"]}
+    assert "they make a sweep" in told("POST", "datasets/demo/runs", 422, json=sweep)
+    assert "they make a single run" in told("POST", "datasets/demo/sweeps", 422, json={"overrides": ["k=3"]})
+
+
+def test_folders_outside_of_the_root_are_not_reached(client: TestClient, root: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (root / "run").rename(outside)
+    (root / "run").symlink_to(outside)
+    assert client.get(f"{API}/runs/run").status_code == 404
+    (root / "sweep" / "0" / "summary.json").unlink()
+    (root / "sweep" / "0" / "summary.json").symlink_to(outside / "summary.json")
+    assert client.get(f"{API}/runs/sweep~0").json()["metrics"] is None
+    assert client.delete(f"{API}/runs/run").status_code == 404
+    assert client.delete(f"{API}/sweeps/sweep").status_code == 204
+    assert ((root / "sweep").exists(), outside.is_dir()) == (False, True)
+
+
+def test_uploads_are_bounded_and_stay_in_their_folder(serving, root: Path) -> None:  # type: ignore[no-untyped-def]
+    from runner.commands.serve.datasets import Bounds
+
+    client = serving(bounds=Bounds(n_bytes=2000, n_rows=5))
+    line = b'{"id": "q", "query": "a"}\n'
+
+    def told(**files: bytes) -> tuple[int, str]:
+        sent = [(part, (f"{part}.zip" if part == "notes" else f"{part}.jsonl", data)) for part, data in files.items()]
+        answer = client.post(f"{API}/datasets", data={"name": "a"}, files=sent)
+        return answer.status_code, answer.json()["error"]["message"]
+
+    assert told(queries=line * 6) == (413, "queries.jsonl: more than 5 rows")
+    assert told(queries=b"a" * 2001) == (413, "queries.jsonl: more than 2,000 bytes")
+    assert told(corpus=line) == (422, "queries: no file; format jsonl needs queries")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("../../evil.md", "# a")
+    assert (
+        told(notes=packed.getvalue(), queries=line)[1]
+        == "'../../evil.md': expected the name of a file below the folder"
+    )
+    assert list((root / ".serve" / "datasets").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [("a\nerror: one\n  two\n", "one\n  two"), ("only\nthis\n", "this"), ("", "the command ended without a word")],
+)
+def test_the_last_error_of_a_command_is_told(words: str, message: str) -> None:
+    assert error_in(words) == message
+
+
+def test_a_queue_is_found_again_and_waits_in_order(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, limit=0)
+    first, second = (jobs.add("run", "a", [f"k={n}"]) for n in (1, 2))
+    jobs.cancel(first)
+    found = Jobs(tmp_path, limit=0)
+    assert [(job.id, job.status) for job in found.all()] == [
+        (job.id, status) for job, status in sorted([(first, "cancelled"), (second, "queued")], key=lambda e: e[0].id)
+    ]
+    assert found.get(second.id).words == ["k=2", f"out={tmp_path / second.id}"]  # type: ignore[union-attr]
