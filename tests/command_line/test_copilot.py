@@ -21,8 +21,9 @@ def values(path: str) -> dict[str, float]:
 
 
 @pytest.mark.usefixtures("stored")
-def test_retrievers_and_memories_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
-    sweep = ["retriever=hybrid,agentic", "memory=none,recursive_summary"]
+@pytest.mark.parametrize(("language", "n"), [("ko", 45), pytest.param("null", 90, marks=pytest.mark.slow)])
+def test_retrievers_and_memories_side_by_side(language: str, n: int, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = ["retriever=hybrid,agentic", "memory=none,recursive_summary", f"scenario.language={language}"]
     assert main(["+experiment=copilot", *sweep, "tracking=none", "out=s"]) == 0
     names = ["hybrid none", "hybrid summary", "agentic none", "agentic summary"]
     found = {name: values(f"s/{number}/summary.json") for number, name in enumerate(names)}
@@ -35,7 +36,7 @@ def test_retrievers_and_memories_side_by_side(capsys: pytest.CaptureFixture[str]
     assert found["agentic summary"]["unanswerable_recall"] == 1
     assert all(metrics["leakage"] == 0 for metrics in found.values())
     summary = read("s/3/summary.json")
-    assert summary["cases"]["total"] == summary["agent"]["n"] == 90
+    assert summary["cases"]["total"] == summary["agent"]["n"] == n
     assert list(summary["memory"]["sections"]) == ["memory", "entities", "recent", "retrieved", "documents"]
     shown = Path("s/3/summary.md").read_text(encoding="utf-8")
     assert "| documents |" in shown and "## Memory" in shown
