@@ -10,7 +10,7 @@ import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import read, rows
-from tests.command_line.started import command, generated_by
+from tests.command_line.started import command, ended, generated_by
 from tests.small_data import write_jsonl
 
 
@@ -81,7 +81,7 @@ def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(tmp_path: Path,
     assert (run["status"], run["exit_code"]) == ("partial", 130)
     done = read("x/summary.json")["cases"]["ok"]
     assert 2 <= done < 8 and read("x/summary.json")["cases"]["pending"] == 8 - done
-    again = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    again = ended(*words[words.index("runner") + 1 :])
     assert again.returncode == 0, again.stderr
     assert f"resuming: {done} of 8 cases are done" in again.stderr
     assert read("x/summary.json")["cases"]["ok"] == 8
