@@ -330,6 +330,11 @@ def test_both_languages_have_the_same_pages_and_headings() -> None:
         levels = [[level for level, _ in headings(page)] for page in (text, PAGES["ko"][name])]
         assert levels[0] == levels[1], name
         assert levels[0][0] == 1, name
+    places = [
+        set(re.findall(r"`?([\w/]+\.(?:py|json|jsonl|sqlite))\b", PAGES[language]["project/architecture.md"]))
+        for language in LANGUAGES
+    ]
+    assert places[0] == places[1]
 
 
 def test_every_page_stands_in_the_navigation() -> None:
