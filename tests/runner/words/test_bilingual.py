@@ -32,7 +32,7 @@ NOT_IN_CODE = ("value.", "kind.", "head.")  # pydantic's own words, what no mess
         (["ui", "--uri", "nix"], "MLflow 저장소가 아닙니다: nix. 쓸 수 있는 것: sqlite:///FILE, "),
         (
             ["cutoffs=1,3", "k=99", "strict=maybe", "retriver=x", "retriever=keywrd", "a.b=1", "+experiment=nix"],
-            "설정에 문제가 7개 있습니다:\n"
+            "설정에 문제가 6개 있습니다:\n"
             "  retriever: 없는 선택지입니다: keywrd(비슷한 이름: keyword)\n"
             "  experiment: 없는 선택지입니다: nix. 쓸 수 있는 이름: ",
         ),

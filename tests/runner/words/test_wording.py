@@ -21,6 +21,7 @@ FOLDER = ROOT / "runner" / "words"
 OTHER_ROOMS = (
     "calibrate",
     "chat",
+    "clean",
     "commands",
     "embed",
     "errors",
