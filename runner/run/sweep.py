@@ -24,6 +24,7 @@ from runner.run.preflight import preflight, receivers
 from runner.run.run import tracking_failure
 from runner.system import terminal
 from runner.system.metadata import SCHEMA, now, read_json, write_json
+from runner.system.shared import sharing
 from runner.words.bilingual import beside
 from runner.words.wording import LANGUAGES, Wording
 
@@ -38,6 +39,11 @@ def launch(plan: Plan) -> int:
 
 def launched(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the most severe exit code."""
+    with sharing():
+        return _launched(plan)
+
+
+def _launched(plan: Plan) -> tuple[Path, int]:
     preflight(plan.runs)
     if hosts := receivers(plan.runs):
         terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))

@@ -30,6 +30,7 @@ OTHER_ROOMS = (
     "init",
     "plan",
     "projection",
+    "serve",
 )  # read alone, or with reports
 ALL_ROOMS = (*ROOMS, *OTHER_ROOMS)
 KEYS = {key for room in ALL_ROOMS for key in wording("en", room).texts}
