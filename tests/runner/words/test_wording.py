@@ -30,6 +30,7 @@ OTHER_ROOMS = (
     "init",
     "plan",
     "projection",
+    "watch",
     "serve",
 )  # read alone, or with reports
 ALL_ROOMS = (*ROOMS, *OTHER_ROOMS)
