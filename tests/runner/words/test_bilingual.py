@@ -102,6 +102,7 @@ def test_a_message_without_a_pattern_gets_the_sentence_of_its_exit_code() -> Non
         "오류: [1/2] 서로 비교할 수 없는 실행입니다. 자세한 내용은 위의 영어 메시지에 있습니다.",
     ]
     assert beside("x", "en", 1) == "x"
+    assert beside("system.url: 서버가 답하지 않습니다", "ko", 3) == "system.url: 서버가 답하지 않습니다"
 
 
 def test_the_language_is_that_of_the_run_that_a_command_reads(
@@ -117,6 +118,11 @@ def test_the_language_is_that_of_the_run_that_a_command_reads(
     experiment.write_text("# @package _global_\nreport: {language: ko}\nkk: 3\n", encoding="utf-8")
     assert main(["--config-dir", str(tmp_path), "+experiment=mine"]) == 1
     assert "  kk: 없는 옵션입니다" in capsys.readouterr().err
+    experiment.write_text("# @package _global_\nreport: {language: [\n", encoding="utf-8")
+    assert main(["--config-dir", str(tmp_path), "+experiment=mine"]) == 1
+    assert "mine.yaml: cannot be read" in capsys.readouterr().err
+    assert main(["results", "x" * 5000, "\0"]) == 1
+    assert "오류" not in capsys.readouterr().err
 
 
 def test_patterns_are_what_the_program_says() -> None:
