@@ -36,13 +36,15 @@ def test_resume_after_a_kill_equals_an_uninterrupted_run(data: list[str]) -> Non
 
 def test_a_default_folder_that_is_not_done_is_taken_up_again(data: list[str]) -> None:
     main(data)
-    (folder,) = Path("outputs").iterdir()
+    (folder,) = Path("outputs").glob("2*")
+    assert Path("outputs/.gitignore").read_text(encoding="utf-8") == "*\n"
+    Path("outputs/.gitignore").write_text("mine", encoding="utf-8")
     run = read(folder / "run.json")
     (folder / "run.json").write_text(json.dumps({**run, "status": "partial"}), encoding="utf-8")
     main(data)
-    assert list(Path("outputs").iterdir()) == [folder]
+    assert list(Path("outputs").glob("2*")) == [folder]
     main(data)
-    assert len(list(Path("outputs").iterdir())) == 2
+    assert len(list(Path("outputs").glob("2*"))) == 2
 
 
 def test_changed_data_starts_over_and_keeps_the_earlier_rows(data: list[str], tmp_path: Path) -> None:
