@@ -17,9 +17,11 @@ COLUMNS = ("metric", "value", "low", "high", "n_scored", "n")  # of the table
 
 
 def headlines_of(summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, float]:
-    """What stands for a run: its headlines, what it cost, how long a case took. A store draws a chart of each."""
+    """What stands for a run: its headlines, what it cost, how long a case took. A store draws a chart of each. Where
+    nobody declared what stands for a run, the first metrics do."""
     metrics = summary.get("metrics") or {}
-    values = {name: (metrics.get(name) or {}).get("value") for name in catalogue.headlines(metrics)[:HEADLINES]}
+    names = catalogue.headlines(metrics) or list(metrics)
+    values = {name: (metrics.get(name) or {}).get("value") for name in names[:HEADLINES]}
     cost, latency = _cost(summary), _latency(summary)
     values |= {name: cost.get(name) for name in COST}
     values |= {name: latency.get(name) for name in LATENCY}

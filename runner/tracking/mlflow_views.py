@@ -21,7 +21,7 @@ TABLES_TAG = "mlflow.loggedArtifacts"
 PACKED = "deflate;"
 STATE_LIMIT = 5000  # characters of a tag of an experiment
 PARAMS = 6  # columns of settings at most, the latest ones
-MODES = ("TABLE", "CHART", "ARTIFACT")  # of the page of runs: a table, a chart of each metric, tables of theirs
+MODES = ("table", "chart", "artifact")  # of the page of runs: a table, a chart of each metric, tables of theirs
 SECTION = {
     "uuid": "main", "name": "Model metrics", "display": True, "isReordered": False, "deleted": False,
     "isGenerated": True,
@@ -29,11 +29,11 @@ SECTION = {
 RUNS = "tags.evaluation != ''"  # and no summaries of sweeps
 
 
-def link(experiment_id: str, mode: str = "TABLE", sweep_id: str | None = None) -> str:
+def link(experiment_id: str, mode: str = "table", sweep_id: str | None = None) -> str:
     """The part of the address behind the server: runs in the chosen columns, or those of one sweep."""
     query = {"workflowType": "machine_learning"}  # without it, MLflow opens at an empty page of traces
-    if mode != "TABLE":
-        query["compareRunsMode"] = mode
+    if mode != "table":
+        query["compareRunsMode"] = mode.upper()
     if sweep_id is None:
         query["viewStateShareKey"] = KEY
     else:
@@ -43,7 +43,7 @@ def link(experiment_id: str, mode: str = "TABLE", sweep_id: str | None = None) -
 
 def links(experiment_id: str, say: Wording, sweep_id: str | None = None) -> str:
     """Markdown: the table, the charts and the answers side by side."""
-    each = (f"[{say(f'tracking.{mode.lower()}')}]({link(experiment_id, mode, sweep_id)})" for mode in MODES)
+    each = (f"[{say(f'tracking.{mode}')}]({link(experiment_id, mode, sweep_id)})" for mode in MODES)
     return f"{say('tracking.runs' if sweep_id is None else 'tracking.sweep')}: {' · '.join(each)}"
 
 

@@ -15,7 +15,9 @@ import pytest
 from plugins.tracking.mlflow import MlflowTracking, _alone, _cut, _name
 from runner import report
 from runner.errors import InputError, TrackingError
+from runner.metrics.metric import Catalogue
 from runner.tracking.entry import run_entry
+from runner.tracking.metrics import headlines_of
 from runner.tracking.mlflow_views import state
 from tests.model_runs import MODELS_RUN, MODELS_SUMMARY
 from tests.run_folders import ROWS, estimate, merged, row, write_run, write_sweep_folder
@@ -139,6 +141,11 @@ def test_a_view_of_somebody_else_is_replaced(damaged: str) -> None:
 
 def unpacked(view: str) -> Any:
     return json.loads(zlib.decompress(base64.b64decode(view.removeprefix("deflate;"))))
+
+
+def test_metrics_that_nobody_declared_stand_for_a_run_where_no_others_do() -> None:
+    metrics = {f"own_{number}": estimate(number / 10, 8) for number in range(10)}
+    assert headlines_of({"metrics": metrics}, Catalogue([])) == {f"own_{number}": number / 10 for number in range(8)}
 
 
 def test_a_model_stands_for_what_was_measured(mlflow_store: str, client: Any, tmp_path: Path) -> None:
