@@ -46,9 +46,10 @@ NO_FALLBACK = "none"
 def trajectory_values(
     trajectory: Trajectory, gold: Collection[str], document_of: Callable[[str], str]
 ) -> dict[str, float | None]:
-    """`tool_calls`, and what one question adds to `sufficiency_precision` (mean over questions for which the agent
-    said in the end that it had enough) and `sufficiency_recall` (mean over questions for which it had): enough is a
-    gold document among what it ranked. Without these two where nobody said whether there was enough."""
+    """The metric values of one question. `tool_calls` is the number of calls. `sufficiency_precision` is a mean over
+    the questions for which the agent claimed in the end that it had enough, `sufficiency_recall` over those for which
+    it had: enough means that a gold document is among what it ranked. Both are missing where nobody assessed whether
+    there was enough."""
     assessments = [call.assessment for call in trajectory.calls if call.assessment.sufficient is not None]
     if not assessments:
         return {"tool_calls": float(len(trajectory.calls))}
@@ -133,7 +134,7 @@ class AgentSums:
             yield row
 
     def over(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """`told` of all rows. The first question found without an agent ends it: then none of them was."""
+        """`as_block` of all rows. A first question without a trajectory ends the walk: then no question has one."""
         for row in self.passing(rows):
             output = row.get("output")
             if isinstance(output, Mapping) and "retrieved" in output and "trajectory" not in output:

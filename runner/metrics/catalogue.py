@@ -60,8 +60,8 @@ def together(catalogues: Iterable[Catalogue]) -> Catalogue:
 
 
 def declared_in(file: Mapping[str, Any]) -> Catalogue:
-    """What a run said of its metrics. A file that does not know the key is older than it: all evaluations were built
-    in, or nothing was said of their metrics. Raises ValueError where the records are damaged."""
+    """The metrics that a run declared. A file without the key was written by an older version, whose evaluations were
+    all built in. Raises ValueError where the records are damaged."""
     records = file.get(DECLARED)
     if records is None:
         return built_in()

@@ -204,7 +204,7 @@ _TEXTS: Mapping[Language, Mapping[str, str]] = {
 
 
 def failure_of(check: Check, checked: Checked, language: Language = "en") -> str | None:
-    """Why a check fails, empty where it passes; None where it cannot be told."""
+    """Why a check fails; empty where it passes, None where it cannot be evaluated."""
     found = CHECKING[check.type](check, checked)
     if found is None:
         return None

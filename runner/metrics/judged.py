@@ -206,8 +206,8 @@ def judged_correctness(judgements: Judgements, *, declined: bool, on_failure: On
 
 
 def judged_memory(judgement: Judgement | None, on_failure: OnFailure) -> Judged:
-    """The overall score 0..100 and the four 0..10. A failed judgement counts as 0 or not at all; how much noise there
-    is it never tells."""
+    """The overall score, 0..100, and the four scores, 0..10. A failed judgement counts as 0 or is left out; it never
+    shows how much noise there is."""
     score = score_of(judgement)
     if judgement is None or score is None:
         return {**dict.fromkeys(MEMORY, 0.0 if on_failure == "zero" else None), "memory_noise": None}, MEMORY

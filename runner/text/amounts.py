@@ -35,8 +35,9 @@ class Amount:
     is_large: bool = False
 
     def is_same(self, other: Amount) -> bool:
-        """Whether `other`, of a text, says this one. A counter or a currency may be left out on either side, and a
-        bare number is said by the number of any unit; a year that one of two dates leaves out is that of the other."""
+        """Whether `other`, an amount of a text, has the same value. A counter or a currency may be missing on either
+        side, a bare number matches the number of any unit, and a year that one of two dates lacks is taken from the
+        other."""
         if self.kind == other.kind:
             if self.kind == DATE:
                 return all(
@@ -412,7 +413,7 @@ def _ordinal(match: re.Match[str]) -> Amount:
 
 
 def _at(match: re.Match[str], hour: int, minute: int, part: str) -> Amount | None:
-    """Both halves of the day where nothing tells which one is meant."""
+    """Both halves of the day where the text does not name one."""
     if hour > 24 or minute > 59:
         return None
     minutes = (hour % 24) * 60 + minute

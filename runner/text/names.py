@@ -78,7 +78,7 @@ def _capitalised(text: str) -> Iterator[str]:
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:
-    """A capital at the start of a sentence tells nothing, unless all letters are capitals or a name follows."""
+    """A capital at the start of a sentence does not make a name, unless all letters are capitals or a name follows."""
     if match[0] in _COMMON_ACRONYMS or (match[0].isupper() and match[0].lower() in UNITS):
         return False
     if match[0].isupper() or not _starts_sentence(text, match.start()):

@@ -289,8 +289,7 @@ _MENTIONS = re.compile(r"mention|stat(?:e|ed)|specif|discuss|address|언급|명�
 
 
 def says_unknown(sentence: str) -> bool:
-    """Whether one sentence says that the sources or the speaker do not tell, and nothing else; quoted words do not
-    count."""
+    """Whether one sentence only says that the sources or the speaker do not know; quoted words do not count."""
     return _kind(_plain(sentence)) == "unknown"
 
 

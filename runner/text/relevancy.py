@@ -86,7 +86,7 @@ def relevancy(question: str, answer: str) -> Relevancy:
 
 
 def asked_kind(question: str) -> Kind | None:
-    """What a question asks for, where its words tell."""
+    """What kind of answer a question asks for, where its words show it."""
     return next((kind for kind, pattern in _KINDS.items() if re.search(pattern, question, re.IGNORECASE)), None)
 
 

@@ -88,7 +88,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _continues(previous: str, line: str) -> bool:
-    """Whether a paragraph or item goes on in the next line."""
+    """Whether a paragraph or item continues in the next line."""
     if not previous.strip() or not line.strip() or any(_HEADING.match(each) for each in (previous, line)):
         return False
     if _ITEM.match(line):

@@ -231,7 +231,7 @@ def _is_whole_word(plain: str, span: Span) -> bool:
 
 
 def _ends_as_word(plain: str, span: Span) -> bool:
-    """Whether the Hangul that goes on after the span, if any does, belongs to the same word."""
+    """Whether the Hangul after the span, if there is any, belongs to the same word."""
     rest = _REST.match(plain, span[1])
     if rest is None or not rest[0]:
         return True
@@ -326,7 +326,8 @@ def _value(form: str) -> _Value:
 
 
 def _with_names(form: str, units: Sequence[_Unit]) -> tuple[_Unit, ...]:
-    """Capitalised words have no inflection, but for the first of several when the next is none."""
+    """Capitalised words are taken for names, which have no inflection; so is the first of several only where the next
+    one is a name, too."""
     capitals = {match[0].casefold() for match in re.finditer(r"[^\W\d_]+", form) if match[0][0].isupper()}
     words = [unit for unit in units if unit.stem]
     named = [unit.word.split("'")[0] in capitals and not unit.word.endswith(("day", "days")) for unit in words]

@@ -397,7 +397,7 @@ def _predicate(after: str) -> tuple[str, str]:
 
 
 def _more(following: str) -> bool:
-    """Whether what follows goes on with the predicate."""
+    """Whether the text that follows continues the predicate."""
     return (
         re.match(
             r"\s?(?:계[시셨신]|않|없|안\s|못\s|싶|있|못|말(?:[고아았])|아니|아닌|아닙|좋겠|같|적\s|몰라|모르|해요?$|했으면|수\s?[있없도])",

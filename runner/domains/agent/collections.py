@@ -34,7 +34,7 @@ def _part(corpus: Corpus, ids: set[str], kind: str) -> Corpus:
 def indexed(
     base: Retriever, parts: Mapping[str, Corpus], counts: Mapping[str, int], workspace: Workspace
 ) -> tuple[Sequence[Collection], dict[str, Any]]:
-    """A copy of `base`, which must not be indexed yet, over each part; and what indexing told."""
+    """An indexed copy of `base` for each part, and the facts of each index. `base` itself must not be indexed yet."""
     collections, facts = [], {}
     for kind, part in parts.items():
         copied: dict[int, Any] = {}

@@ -1,4 +1,4 @@
-"""What a user is told where there is nothing to answer from."""
+"""The answer that a user gets where there is nothing to answer from."""
 
 from __future__ import annotations
 

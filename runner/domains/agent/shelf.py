@@ -129,7 +129,8 @@ def _fits(tags: Mapping[str, Any], filters: Mapping[str, Any]) -> bool:
 
 
 def _values(value: Any) -> set[Any]:
-    """What metadata may hold besides texts, numbers and lists of them, is told apart by how it is written."""
+    """The values of a tag in a form that can be compared: texts without case, numbers as they are, anything else as it
+    is written."""
     items = value if isinstance(value, list | tuple) else [value]
     return {_comparable(item) for item in items}
 

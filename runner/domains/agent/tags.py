@@ -32,7 +32,7 @@ STEPS = 2
 
 
 def has_steps(text: str) -> bool:
-    """At least two numbered lines, or an order told in words."""
+    """Whether a text has two numbered lines at least, or words that give an order."""
     return len(_NUMBERED.findall(text)) >= STEPS or _IN_ORDER.search(text) is not None
 
 

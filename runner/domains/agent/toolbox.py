@@ -105,8 +105,8 @@ class Toolbox:
     # --- the account --------------------------------------------------------------------------------
 
     def assess(self, **changes: Any) -> ToolCall:
-        """What an agent finds itself of the last call (`sufficient`, `confidence`, `missing` …), in place of what the
-        reranker said."""
+        """Replace the reranker's assessment of the last call (`sufficient`, `confidence`, `missing` …) by the agent's
+        own."""
         with self._lock:
             ranked = changes.pop("ranked", self._ranked)
             self._ranked = tuple(dict.fromkeys(id for id in ranked if id in self._found))
@@ -115,7 +115,8 @@ class Toolbox:
             return self._calls[-1]
 
     def note(self, *, input_tokens: int = 0, output_tokens: int = 0, cost_usd: float | None = 0.0) -> None:
-        """What a model cost that decided on a step: part of the last call, or of the first if there is none yet."""
+        """Add the cost of the model that decided on a step to the last call, or to the first where there is none
+        yet."""
         with self._lock:
             self._spent = _sum(self._spent, (input_tokens, output_tokens, cost_usd))
             if self._calls:

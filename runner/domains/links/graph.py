@@ -32,7 +32,8 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class LooseLink:
-    """A link that means no one note: `candidates` are none when it is broken, several when it is ambiguous."""
+    """A link that does not lead to exactly one note: `candidates` is empty for a broken link, and has several ids for
+    an ambiguous one."""
 
     source: str
     link: Link

@@ -61,7 +61,7 @@ class GraphRerank:
 
     @staticmethod
     def _may_hold_links(corpus: Corpus) -> bool:
-        """Most corpora do not, and need no graph to tell."""
+        """Whether any document may hold a link; most corpora have none, and need no graph."""
         return any(may_hold_links(document.text) or property_links(document.metadata) for document in corpus.documents)
 
     def search(self, search: Search, queries: Sequence[Query], depth: int) -> list[Ranking]:

@@ -117,7 +117,7 @@ class Hiding:
             yield Edit(link.start, link.end)
 
     def _metadata(self, note: Document) -> Mapping[str, Any]:
-        """Front matter may tell what is linked to, too (`related: "[[name]]"`)."""
+        """Without the links: front matter may name the linked note, too (`related: "[[name]]"`)."""
         return {name: each if name in OWN else self._untold(each, note.id) for name, each in note.metadata.items()}
 
     def _untold(self, value: Any, note: str) -> Any:

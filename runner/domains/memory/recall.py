@@ -75,7 +75,7 @@ class Statement:
 
     @cached_property
     def denies(self) -> bool:
-        """It tells what something is not."""
+        """Whether the statement says what something is not."""
         return _DENIES.search(self.text) is not None
 
 

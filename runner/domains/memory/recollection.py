@@ -122,7 +122,7 @@ NOTHING = Recollection(0.0, 0.0, 0.0, 0.0)
 
 
 def _tells(statement: Statement) -> bool:
-    """Whether somebody states something: asks nothing, declines nothing, and is not only polite."""
+    """Whether somebody states something: no question, no refusal, no mere courtesy."""
     said = without_speaker(statement.text)
     return not (says_unknown(said) or is_courtesy(said) or is_question(said))
 
@@ -265,7 +265,7 @@ class _Reading:
         return any(not word.forms.isdisjoint(statement.forms) for word in self.asked if word.text not in asked)
 
     def _told_of(self, fact: _Fact | None = None) -> list[Statement]:
-        """Without what is said of something else than the question names; a fact may name that itself."""
+        """The statements without those about something other than the question names; a fact may name that itself."""
         if fact is not None and fact.names:
             return list(self.told)
         return [each for each in self.told if each not in self.of_another]

@@ -40,7 +40,7 @@ def _is_lost(error: Exception) -> bool:
 
 
 def in_words(error: Exception, place: Place) -> StopRunError:
-    """What to tell of an error that is there to stay."""
+    """The error that ends a run, for what Redis raised, with what to do about it."""
     from redis import exceptions
 
     words = " ".join(str(error).split()).rstrip(".") or type(error).__name__

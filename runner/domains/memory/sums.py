@@ -1,4 +1,4 @@
-"""What is told of all probes of a run together: how long facts are kept, what was shown, what keeping it came to."""
+"""What summary.json says of all probes together: how long facts are kept, what was shown, what keeping it cost."""
 
 from __future__ import annotations
 

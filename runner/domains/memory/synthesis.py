@@ -47,7 +47,7 @@ class Script:
 
 
 def written(random: Random, phrases: Phrases, n_turns: int, updates: float, code: str) -> Script:
-    """`updates`: the share of facts that change. `code`: told once, the tenant's own."""
+    """`updates`: the share of facts that change. `code`: a fact of this tenant alone, stated once."""
     plan, untold = _planned(random, phrases, n_turns, updates, code)
     writer = _Writer(random, phrases)
     writer.script.untold = untold
@@ -71,7 +71,8 @@ def _days(random: Random) -> Iterator[str]:
 def _planned(
     random: Random, phrases: Phrases, n_turns: int, updates: float, code: str
 ) -> tuple[dict[int, Event], list[Slot]]:
-    """Turn -> what it is for; turns without an entry are small talk. And the slots that are not told."""
+    """What each turn is for, by its number; turns without an entry are small talk. And the slots whose facts are never
+    stated."""
     domains = random.sample(phrases.domains, 2 + (n_turns >= 40) + (n_turns >= 100))
     plan: dict[int, Event] = {}
     slots_of_topic: dict[str, list[Slot]] = {}
@@ -101,7 +102,7 @@ def _planned(
 
 
 def _place(random: Random, plan: dict[int, Event], event: Event, start: int, end: int) -> None:
-    """In a free turn from `start` on and before `end`; nowhere when there is none."""
+    """Put an event into a free turn from `start` on and before `end`; it is dropped where no turn is free."""
     free = [number for number in range(start, end) if number not in plan]
     if free:
         plan[random.choice(free)] = event

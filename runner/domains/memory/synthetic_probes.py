@@ -21,7 +21,7 @@ Asked = tuple[int, Fact]  # after so many turns, for this
 
 
 def probes(random: Random, phrases: Phrases, script: Script, unanswerable: float) -> tuple[Probe, ...]:
-    """`unanswerable`: the share of questions for what was never told."""
+    """`unanswerable`: the share of questions about facts that were never stated."""
     checkpoints = sorted({*range(EVERY, len(script.turns) + 1, EVERY), len(script.turns)})
     n_probes = min(PROBES[1], max(PROBES[0], len(script.turns) // EVERY))
     n_without = sum(random.random() < unanswerable for _ in range(n_probes)) if script.untold else 0
@@ -46,7 +46,7 @@ def _chosen(random: Random, script: Script, checkpoints: Sequence[int], n_probes
 
 
 def _true_facts(script: Script, after_turn: int) -> list[Fact]:
-    """What the user has told of their own and is still true."""
+    """The user's own facts that were stated and are still true."""
     current = current_facts(script.facts, after_turn)
     return [fact for key, fact in current.items() if key in script.slots]
 

@@ -280,7 +280,7 @@ def by_session(turns: Sequence[ChatTurn]) -> list[list[ChatTurn]]:
 
 
 def _continues(indexed: Sequence[ChatTurn], turns: Sequence[ChatTurn]) -> bool:
-    """Whether turns begin with those known. Numbers tell: within a generation none is given twice."""
+    """Whether `turns` begin with the indexed ones. Their numbers decide: within a generation none is given twice."""
     if not indexed:
         return True
     return (

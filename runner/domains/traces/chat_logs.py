@@ -171,7 +171,8 @@ def _messages(record: Mapping[str, Any]) -> tuple[list[Message], bool]:
 
 
 def told_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Of KNOWN what a line tells, checked. The metadata of stored completions are texts: `"true"`, `"0.8"`."""
+    """The fields of KNOWN that a line states, checked. The metadata of stored completions are texts: `"true"`,
+    `"0.8"`."""
     metadata = _mapping(record, "metadata")
     stated: dict[str, Any] = {}
     for name in KNOWN:

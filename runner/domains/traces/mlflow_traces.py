@@ -91,13 +91,13 @@ def _records(path: str, log: ProblemLog) -> Iterator[tuple[int | None, Mapping[s
 
 
 def _first_line(path: str) -> Any:
-    """The JSON value that stands in the first line; None where it goes on in the next one."""
+    """The JSON value of the first line; None where the value continues in the next one."""
     with open_file(path, "LOGS", DataError) as file:
         return _decoded(next((line for line in file if line.strip()), b""))
 
 
 def _single_value(path: str) -> Any:
-    """The one JSON value that the file is; None where it is none."""
+    """The file as one JSON value; None where it is not one."""
     with open_file(path, "LOGS", DataError) as file:
         return _decoded(file.read())
 
@@ -249,7 +249,7 @@ def _answer(outputs: Any) -> str:
 
 
 def _assessed(info: Mapping[str, Any], left_out: LeftOut) -> tuple[bool | None, tuple[ToolUse, ...] | None]:
-    """Success and expected tools, None where nothing tells them. Raises FieldError."""
+    """Success and expected tools; None for what no assessment states. Raises FieldError."""
     verdicts: set[bool] = set()
     expected: tuple[ToolUse, ...] | None = None
     assessments = info.get("assessments") or []

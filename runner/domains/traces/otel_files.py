@@ -232,7 +232,7 @@ def _attributes(value: Any) -> dict[str, Any]:
 
 
 def _any(value: Any) -> Any:
-    """What OTLP's AnyValue holds; whatever is none as it is."""
+    """The value within OTLP's AnyValue; any other value as it is."""
     if not isinstance(value, dict) or len(value) != 1:
         return None if value == {} else value
     ((kind, inner),) = value.items()

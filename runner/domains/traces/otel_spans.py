@@ -116,7 +116,7 @@ def read_otel(path: str, log: ProblemLog, *, domain: str, confidence: float) -> 
 
 
 def _unread(span: Span) -> Iterator[str]:
-    """Its attributes that tell neither a step nor how a model was called."""
+    """The attributes that describe neither a step nor how a model was called."""
     for name in span.attributes:
         if name not in READ and not FLAT.match(name) and not SETTINGS.match(name):
             yield name
@@ -257,7 +257,7 @@ class _Conversation:
             left_out.add(f"a part of type {kind} is left out", span.line, f"{span.place}.{place}".removeprefix("."))
 
     def _add_use(self, span: Span) -> None:
-        """What a span of a tool adds: the call, where no model tells it, and what came back."""
+        """Add what a span of a tool records: the call, where no model's message has it, and the result."""
         attributes = span.attributes
         name = _tool_name(span)
         arguments = decoded(_first(attributes, ARGUMENTS))
@@ -288,7 +288,7 @@ def _key(message: Message) -> Any:
 
 
 def _is_told_above(span: Span, kind: str, by_id: Mapping[str, Span]) -> bool:
-    """Whether a span that holds this one tells the same: a library and its client, both instrumented."""
+    """Whether a span around this one records the same call: a library and its client, both instrumented."""
     visited = {span.id}
     above = by_id.get(span.parent)
     while above is not None and above.id not in visited:
@@ -313,7 +313,7 @@ def _tool_name(span: Span) -> str:
 
 
 def _model_messages(span: Span) -> tuple[list[Message], list[Message]]:
-    """What a model was shown, and what it said. Raises FieldError."""
+    """The messages that a model was sent, and those that it returned. Raises FieldError."""
     before, answered = _messages_in(span, INPUTS), _messages_in(span, OUTPUTS)
     for number, (name, values) in enumerate(_events(span)):
         shown, said = _of_event(name, values, f"events[{number}]")
@@ -378,7 +378,7 @@ def _events(span: Span) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _of_event(name: str, values: Mapping[str, Any], field: str) -> tuple[list[Message], list[Message]]:
-    """What an event shows a model, and what it says the model said."""
+    """The messages of an event: sent to a model, and returned by it."""
     if name == "gen_ai.client.inference.operation.details":
         shown = [_of_parts(values[key], f"{field}.{key}") if key in values else [] for key in (INPUTS[0], OUTPUTS[0])]
         return shown[0], shown[1]

@@ -154,7 +154,7 @@ def _step(fields: Fields) -> Step:
 
 
 def _tool(fields: Fields) -> tuple[str, dict[str, Any]]:
-    """Its name, and what else is said of it."""
+    """The name of a tool, and the other fields of its entry."""
     if not isinstance(fields.data["tool"], dict):
         fields.wrong("tool", "an object", fields.data["tool"])
         return "", {}

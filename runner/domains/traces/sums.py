@@ -1,4 +1,4 @@
-"""What is told of all traces of a run together: domains, shares, rules, what the weights change, who agrees."""
+"""What summary.json says of all traces together: domains, shares, rules, what the weights change, who agrees."""
 
 from __future__ import annotations
 

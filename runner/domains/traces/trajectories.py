@@ -73,7 +73,7 @@ def _request_of(call: ToolCall) -> tuple[Any, ...]:
 
 
 def _thought(assessment: Assessment) -> str:
-    """As the reranker told it, in its own terms."""
+    """The reranker's assessment in its own terms."""
     parts = {
         "sufficient": "yes" if assessment.sufficient else "no",
         "missing": ", ".join(assessment.missing),

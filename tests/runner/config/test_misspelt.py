@@ -122,4 +122,4 @@ def test_what_is_asked_with_a_default_is_declared_in_a_protocol() -> None:
 
 def test_every_optional_protocol_has_an_example() -> None:
     optional = [*protocols.ANY, *(one for group in protocols.OPTIONAL.values() for one in group)]
-    assert [each.__name__ for each in optional if not re.search(r"^    +class \w", each.__doc__ or "", re.M)] == []
+    assert [each.__name__ for each in optional if not re.search(r"^ *class \w", each.__doc__ or "", re.M)] == []

@@ -62,7 +62,8 @@ class _Line:
 
     @property
     def rank(self) -> int:
-        """What goes first where there is too much: what an assistant said, then what holds no fact."""
+        """The order in which lines are dropped where there is too much: first what an assistant said, then lines
+        without a fact."""
         return 0 if self.is_assistant else 1 + bool(self.facts)
 
     @property
@@ -171,7 +172,8 @@ class _Digest:
         self.lines = [*before, *_without_old(replace(line, facts=facts), stale)]
 
     def _is_known(self, fact: Fact) -> bool:
-        """Of an assistant counts what nobody has said: it repeats, and may be made to say anything."""
+        """Whether a fact of an assistant repeats what somebody has said. Only facts that nobody has said count, because
+        an assistant may be made to say anything."""
         users_lines = [line for line in self.lines if not line.is_assistant]
         parts = [quantity.text for quantity in quantities(fact.value)] or [fact.value]
         return (
@@ -333,7 +335,8 @@ def _others(old: _Line, line: _Line) -> list[Fact]:
 
 
 def _rest(old: _Line, line: _Line) -> Iterator[_Line]:
-    """What is left of a line: of a list the other items, of several facts those that nothing is said of."""
+    """What is left of a line that a newer one overtakes in part: the other items of a list, or the facts that the newer
+    line does not mention."""
     if line.mood != "cancellation":
         yield from (_line_of(fact, old.speaker) for fact in _others(old, line))
         return

@@ -143,7 +143,7 @@ def words_in(sentence: str, how: str = "") -> list[frozenset[str]]:
 
 
 def without(sentence: str, *moods: Mood) -> str:
-    """Without the phrases that tell its mood."""
+    """A sentence without the phrases of these moods."""
     for name in moods:
         sentence = phrases(language_of(sentence), "moods", name).sub(" ", sentence)
     return sentence
@@ -188,7 +188,7 @@ def clauses_of(sentence: str) -> list[str]:
 
 
 def _bare(clause: str, language: str) -> str:
-    """Without what stands around what is said: by the way, as of now."""
+    """A clause without phrases around the statement: by the way, as of now."""
     plain = _form(language, r"^(<asides>[,:.!]*(\s+|$))+").sub("", clause.strip(" ,.;!~"))
     return plain if language == "ko" else _form("en", r"(,?\s+<trailing>)+$").sub("", plain)
 
@@ -284,7 +284,7 @@ def stem(word: str) -> str:
 
 @cache
 def _listed(name: str) -> frozenset[str]:
-    """Stems of words that do not tell two keys apart: fillers, of moments, of names."""
+    """Stems of words that do not distinguish two keys: fillers, words of moments, words of names."""
     return frozenset(stem(word) for language in ("en", "ko") for word in table(language)[name])
 
 
@@ -303,7 +303,7 @@ def same_thing(one: Fact, other: Fact) -> bool:
 
 @lru_cache(maxsize=65536)
 def identity(key: str) -> frozenset[str]:
-    """The words of a key that tell it from others, reduced to one form each; 출시일 is when 출시 is."""
+    """The words that distinguish a key from others, reduced to one form each; 출시일 is read as 출시."""
     exact = {match.lower() for match in (*_CODE.findall(key), *_PERIOD.findall(key.lower()))}
     words = content_words(_CODE.sub(" ", key))
     stems = {re.sub(r"(?<=[가-힣]{2})일$", "", stem(word.text)) for word in words} - _listed("fillers")
