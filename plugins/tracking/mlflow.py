@@ -33,6 +33,7 @@ PARAMS_A_BATCH, METRICS_A_BATCH = 100, 1000
 SPANS_A_BATCH, BYTES_A_BATCH = 100, 500_000
 TRACE_TAG_LIMIT = 4000
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}  # the UI opens at the table of runs
+OF_A_SWEEP = ("cell", "reference")  # its single runs
 STATUS = {"completed": "FINISHED", "failed": "FAILED", "partial": "KILLED"}
 
 
@@ -48,7 +49,7 @@ class MlflowTracking:
         *,
         uri: str = "sqlite:///mlflow.db",
         experiment: str | None = None,
-        figures: bool = True,
+        figures: bool | Literal["auto"] = "auto",
         slices: list[Literal["language", "difficulty", "tag"]] | None = None,
         traces: Annotated[int, Field(ge=0)] = 0,
         timeout_s: Annotated[int, Field(ge=1)] = 5,
@@ -94,9 +95,13 @@ class MlflowTracking:
             _log_tables(client, run_id, entry)
             _keep_view(client, experiment, entry)
             client.set_terminated(run_id, STATUS.get(entry.status, "FAILED"), entry.updated_ms)
-            if self.figures:
+            if self._draws(entry):
                 _log_figures(client, run_id, folder)
             return run_id
+
+    def _draws(self, entry: Entry) -> bool:
+        """A chart of every cell of a sweep would cost more than the cell; that of the sweep shows them all."""
+        return self.figures is True or (self.figures == "auto" and entry.tags.get("sweep_role") not in OF_A_SWEEP)
 
     def _run_id(self, client: Any, folder: Path, entry: Entry, params: Mapping[str, str], experiment_id: str) -> str:
         """The run of an earlier upload of this folder with its tags brought up to date, or a new one."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import typing
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
@@ -22,9 +23,10 @@ from runner.config.hydra_internals import OPTION, key_of, value_of, written
 from runner.config.schema import Schema, current, load, misfit, misspelt, schema_of
 from runner.errors import ConfigError, Problem, did_you_mean, text_of, unexpected
 from runner.llm.address import NOT_SHOWN
-from runner.protocols import ABSENT, offered
+from runner.protocols import ABSENT, Dataset, offered
 from runner.system import terminal
 from runner.system.redaction import as_it_is, marked, marking
+from runner.system.shared import settle
 from runner.system.sources import code_digest, data_digest, data_files, modules_of
 from runner.system.store import fingerprint
 from runner.words.wording import LANGUAGES, supported
@@ -65,13 +67,14 @@ class Walk(Generic[T]):
     memo: dict[int, T] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)  # a setting -> the option it takes its value from
+    places: dict[int, str] = field(default_factory=dict)  # id of a node -> its key
 
     def component(self, node: DictConfig) -> T:
         """What was made of a node; each node is visited once."""
         if id(node) not in self.memo:
             key = key_of(node)
             with as_it_is():
-                target = str(OmegaConf.select(node, "_target_"))
+                target = str(value_of(node, "_target_") if "_target_" in node else None)
             arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
             self.memo[id(node)] = self.visit(key, target, arguments)
             self.keys[key] = id(node)
@@ -80,7 +83,7 @@ class Walk(Generic[T]):
     def _item(self, parent: DictConfig | ListConfig, name: Any) -> Any:
         raw = written(parent, name)
         if isinstance(raw, str) and (option := OPTION.fullmatch(raw)):
-            self.aliases[key_of(parent, name)] = option.group(1)
+            self.aliases[self._place(parent, name)] = option.group(1)
         try:
             return self._value(value_of(parent, name))
         except MissingMandatoryValue:
@@ -89,6 +92,15 @@ class Walk(Generic[T]):
         except OmegaConfBaseException as error:
             self.problems.append(Problem(key_of(parent, name), str(error).splitlines()[0]))
         return None
+
+    def _place(self, parent: DictConfig | ListConfig, name: Any) -> str:
+        """`key_of(parent, name)`, which goes up to the root each time."""
+        if isinstance(parent, ListConfig):
+            return key_of(parent, name)
+        if id(parent) not in self.places:
+            self.places[id(parent)] = key_of(parent)
+        above = self.places[id(parent)]
+        return f"{above}.{name}" if above else str(name)
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, DictConfig):
@@ -213,9 +225,11 @@ def build(node: DictConfig) -> Built:
     cannot be made, or lacks what its protocol demands."""
     tracebacks: dict[str, str] = {}
     keys: dict[int, str] = {}
+    datasets: list[Any] = []
 
     def visit(key: str, target: str, arguments: dict[str, Any]) -> Any:
         roles = [(part, role) for name, role in schema_of(target).roles.items() for part in _parts(arguments.get(name))]
+        datasets.extend(part for part, role in roles if role is Dataset)
         for part, role in roles:
             open_doors(part, role, keys.get(id(part), key), tracebacks)
         component = made(key, target, lambda: load(target)(**taken(schema_of(target), arguments)), tracebacks)
@@ -231,9 +245,17 @@ def build(node: DictConfig) -> Built:
     if objects.problems:
         raise ConfigError(objects.problems)
     parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
+    for dataset in datasets:
+        settle(dataset, _settings(node, keys[id(dataset)], type(dataset)))
     hashes = _identities(node, with_code=True)
     identities = {id(objects.memo[node_id]): digest for node_id, digest in hashes.items()}
     return Built(root, parts, identities, tracebacks)
+
+
+def _settings(node: DictConfig, key: str, cls: type) -> Hashable:
+    """All that a component is made from, where it reads files, and in which folder it looks for them."""
+    made_from = OmegaConf.to_container(OmegaConf.select(node._get_root(), key), resolve=True)
+    return cls.__module__, cls.__qualname__, repr(made_from), str(Path.cwd())
 
 
 def _parts(value: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import gt
 from pathlib import Path
 
 from runner import __version__
@@ -169,13 +170,23 @@ class Documents:
 def documents(ranking: Ranking, corpus: Corpus) -> Documents:
     """A ranking of chunks as one of documents. An id that is no chunk of the corpus stands for itself."""
     best: dict[str, int] = {}
+    chunks, scores, relevance = corpus.chunk_by_id, ranking.scores, ranking.relevance
     for place, chunk_id in enumerate(ranking.ids):
-        best.setdefault(corpus.document_of(chunk_id), place)
-    ordered = sorted(best.items(), key=lambda item: (ranking.scores[item[1]], item[0]), reverse=True)
-    places = [place for _, place in ordered]
+        chunk = chunks.get(chunk_id)
+        document_id = chunk_id if chunk is None else chunk.document_id
+        if document_id not in best:
+            best[document_id] = place
+    ids, places = list(best), list(best.values())
+    best_scores = [scores[place] for place in places]
+    if not all(map(gt, best_scores, best_scores[1:])):  # ties, of which the ids of documents decide
+        ordered = sorted(best.items(), key=lambda item: (scores[item[1]], item[0]), reverse=True)
+        ids, places = [id for id, _ in ordered], [place for _, place in ordered]
+        best_scores = [scores[place] for place in places]
+    if len(places) == len(ranking.ids) and places == list(range(len(places))):
+        return Documents(tuple(ids), ranking.ids, scores, relevance)
     return Documents(
-        ids=tuple([document_id for document_id, _ in ordered]),
+        ids=tuple(ids),
         chunks=tuple([ranking.ids[place] for place in places]),
-        scores=tuple([ranking.scores[place] for place in places]),
-        relevance=tuple([ranking.relevance[place] for place in places]),
+        scores=tuple(best_scores),
+        relevance=tuple([relevance[place] for place in places]),
     )

@@ -33,6 +33,7 @@ from runner.records import (
     CaseSet,
     Context,
     Corpus,
+    DataSet,
     Preparation,
     Query,
     Ranking,
@@ -45,6 +46,7 @@ from runner.retrieval.answerability import HITS, NO_TERMS, AnswerModel, answer_m
 from runner.retrieval.naming import Named, Naming
 from runner.retrieval.rankings import Documents, Ranked, Rankings, documents, rank_all
 from runner.retrieval.searching import Searcher
+from runner.system.shared import settings_of, shared
 from runner.system.store import fingerprint
 from runner.system.threads import in_thread
 from runner.text.refusals import refusal_for
@@ -78,6 +80,27 @@ class Retrieved:
         return None if self.ranking.trajectory is None else self.ranking.trajectory.message
 
 
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A data set, and hashes of its parts and of its documents."""
+
+    data: DataSet
+    identity: Mapping[str, str]
+    digests: Mapping[str, str]
+
+
+def _loaded(dataset: Dataset) -> _Loaded:
+    data = dataset.load()
+    identity = {
+        "documents": documents_fingerprint(data.corpus.documents),
+        "queries": queries_fingerprint(data.queries),
+        "gold": gold_fingerprint(data.queries),
+        "slices": slices_fingerprint(data.queries),
+        "given": given_fingerprint(data.queries),
+    }
+    return _Loaded(data, identity, document_digests(data.corpus.documents))
+
+
 class Retrieval:
     """Rankings go to depth max(k, cutoffs, 100), so that every k of a sweep shares them."""
 
@@ -107,19 +130,18 @@ class Retrieval:
         self._terms = NO_TERMS
 
     def load(self) -> CaseSet[Query]:
-        data = self.dataset.load()
-        self.corpus = data.corpus
+        """The data are read, and their hashes taken, once for all cells of a sweep."""
+        settings = settings_of(self.dataset)
+        loaded = _loaded(self.dataset) if settings is None else shared("data", settings, lambda: _loaded(self.dataset))
+        data, self.corpus = loaded.data, loaded.data.corpus
         identity = {
-            "documents": documents_fingerprint(data.corpus.documents),
+            "documents": loaded.identity["documents"],
             "corpus": data.corpus.fingerprint,
-            "queries": queries_fingerprint(data.queries),
-            "gold": gold_fingerprint(data.queries),
-            "slices": slices_fingerprint(data.queries),
-            "given": given_fingerprint(data.queries),
+            **{name: loaded.identity[name] for name in ("queries", "gold", "slices", "given")},
             "models": fingerprint(offered(self.retriever, "provenance")),
             **checks_identity(data.queries),
         }
-        return CaseSet(data.queries, data.problems, identity, document_digests(data.corpus.documents))
+        return CaseSet(data.queries, data.problems, identity, loaded.digests)
 
     async def prepare(self, cases: Sequence[Query], workspace: Workspace) -> Preparation:
         started = time.perf_counter()
@@ -185,8 +207,9 @@ class Retrieval:
     def retrieved(self, query: Query) -> Retrieved:
         """Charges the case for what its ranking cost. Raises TimeoutError or EvaluationError where the query could not
         be ranked."""
-        charge(self._entry(query).cost)
-        return self.found(query)
+        entry = self._entry(query)
+        charge(entry.cost)
+        return self._read(query, entry)
 
     def _entry(self, query: Query) -> Ranked:
         if self.rankings is None:

@@ -16,6 +16,7 @@ from runner.run.engine import Stop
 from runner.run.waves import WAVES, Wave
 from runner.system.metadata import SCHEMA, git_state, now, read_json, versions, write_json
 from runner.system.redaction import redacted_value
+from runner.system.shared import shared
 from runner.words.wording import LANGUAGES, Wording
 
 OUTCOME = ".outcome.json"
@@ -111,7 +112,7 @@ def head_of(job: Job) -> dict[str, Any]:
         "choices": dict(job.choices),
         "config": resolved(job.cfg),
         "versions": versions(),
-        "git": git_state(),
+        "git": shared("git", str(Path.cwd()), git_state),
         "identity": {},
         **dict.fromkeys(ANSWER_MEANS),
         "created_at": before.get("created_at") or now(),

@@ -24,6 +24,7 @@ from runner.run.run import execute
 from runner.run.waves import Wave
 from runner.system import redaction, terminal
 from runner.system.metadata import read_json
+from runner.system.shared import share_in_worker
 from runner.system.writing import from_here, in_words, replacing
 from runner.words.wording import LANGUAGES, Wording
 
@@ -130,6 +131,8 @@ def _task(cfg: DictConfig) -> None:
         _config_folders(hydra.searchpath),
     )
     outcome = Outcome("partial", INTERRUPTED.exit_code, INTERRUPTED.message)
+    if sweep is not None:
+        share_in_worker(f"{folder.parent} {sweep['updated_at']}")
     try:
         outcome = execute(job)
     finally:

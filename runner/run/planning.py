@@ -24,6 +24,7 @@ from runner.run.rehearsal_workspace import RehearsalWorkspace, Scratch, scratch_
 from runner.run.run import selected
 from runner.run.serving import opened_with
 from runner.system import terminal
+from runner.system.shared import sharing
 from runner.system.store import Store
 
 SECONDS = 1.5  # a request is taken to last
@@ -102,6 +103,7 @@ def plan_cells(cells: Sequence[Cell], agree: Callable[[Planned], None] | None = 
     """
     rehearsal = Rehearsal()
     with ExitStack() as opened:
+        opened.enter_context(sharing())
         roots = dict.fromkeys(Path(options_of(cell.cfg).cache_dir) for cell in cells)
         scratches = {root: opened.enter_context(scratch_for(root, rehearsal)) for root in roots}
         runs = [_plan(cell, number, scratches) for number, cell in enumerate(cells)]

@@ -288,6 +288,9 @@ def test_a_sweep(mlflow_store: str, client: Any, tmp_path: Path) -> None:
     note = client.get_run(summary_id).data.tags["mlflow.note.content"]
     assert note.startswith("Runs of this sweep: [table](#/experiments/") and "tags.sweep_id+%3D+%27sweep-7%27" in note
     assert artifacts(client, str(summary_id), "figures") == ["figures/metrics_against_k.png"]
+    drawn = MlflowTracking(uri=mlflow_store, experiment="sweeps", figures=True)
+    by_figures = [bool(artifacts(client, str(each.upload(folder / "0")), "figures")) for each in (tracking, drawn)]
+    assert by_figures == [False, True]  # charts of a cell are drawn on request: each costs more than its upload
 
 
 def test_files_are_kept_beside_the_database(mlflow_store: str, client: Any, tmp_path: Path) -> None:

@@ -1,0 +1,75 @@
+"""What the cells of a sweep share in one process: made for the first that asks, let go when the command ends.
+
+    with sharing():
+        shared("data", key, read)      # reads
+        shared("data", key, read)      # has it
+
+Outside of `sharing` everything is made anew. Of each kind the latest few are kept, so that a sweep over data sets does
+not hold all of them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+KEPT = 2  # of each kind
+
+_depth = 0  # of commands, one within the other
+_command = ""  # whose cells a worker process runs
+_made: dict[str, dict[Hashable, Any]] = {}
+_settings: dict[int, tuple[weakref.ref[Any], Hashable]] = {}
+
+
+@contextmanager
+def sharing() -> Iterator[None]:
+    """For one command; within another one this changes nothing."""
+    global _depth
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+        if not _depth:
+            _made.clear()
+
+
+def share_in_worker(command: str) -> None:
+    """A worker process is told no end: what was made for a command is let go when the next one begins."""
+    global _command
+    if not _depth and _command != command:
+        _made.clear()
+        _command = command
+
+
+def shared(kind: str, key: Hashable, make: Callable[[], T]) -> T:
+    """What was made for this key before, else what `make` makes."""
+    if not (_depth or _command):
+        return make()
+    known = _made.setdefault(kind, {})
+    value: T = known.pop(key) if key in known else make()
+    known[key] = value  # the latest stands last
+    while len(known) > KEPT:
+        del known[next(iter(known))]
+    return value
+
+
+def settle(component: Any, settings: Hashable) -> None:
+    """Note what a component was made from, by which `settings_of` tells that another one is like it."""
+    place = id(component)
+
+    def forget(_: Any) -> None:
+        _settings.pop(place, None)
+
+    with suppress(TypeError):  # of a class whose objects cannot be followed
+        _settings[place] = weakref.ref(component, forget), settings
+
+
+def settings_of(component: Any) -> Hashable:
+    """None where it is not known."""
+    reference, settings = _settings.get(id(component), (None, None))
+    return settings if reference is not None and reference() is component else None
