@@ -149,7 +149,9 @@ class Desk:
         paths = self.sheets.of_run(place, rubric)
         if not paths:
             raise ConflictError(f"run {id}: nobody has rated an answer for {rubric[:80]} yet")
+        report = (self.runs.files(place)[0].get("config") or {}).get("report") or {}
         words = ["calibrate", ",".join(map(str, paths)), f"run={place.path}", f"ratings={rubric}"]
+        words += [f"report.language={report.get('language', 'en')}"]
         return self._queue().add("calibration", "calibration", words, about={"run": id, "rubric": rubric})
 
     # --- words ------------------------------------------------------------------------------------
