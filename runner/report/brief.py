@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from runner.errors import installing
 from runner.llm.calls import FILE as CALLS
 from runner.report import thresholds, usage
 from runner.report.blocks import TERMINAL, Block, Cell, Facts, Note, Table, in_medium, section
@@ -254,7 +256,8 @@ def _case(document: Document, asked: Sequence[str]) -> Iterator[Way]:
 
 def _ui(run: Mapping[str, Any]) -> Iterator[Way]:
     if (run.get("choices") or {}).get("tracking") == "mlflow":
-        yield "brief.ui", _command("ui")
+        has_pages = any(distributions(name="mlflow"))  # runs are tracked by mlflow-skinny, which has none
+        yield "brief.ui", _command("ui") if has_pages else f"{installing('ui')} && {_command('ui')}"
 
 
 def _asked_again(run: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """What the terminal says when a run or a sweep has ended."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from runner import report
 from runner.compare.sweep import compare_sweep
+from runner.errors import installing
 from runner.report import brief, brief_sweep
 from runner.system.folder import open_run, open_sweep
 from tests.run_folders import RUN, SUMMARY, dump, row
@@ -100,6 +102,14 @@ def test_the_next_commands_of_a_run_ask_for_the_same_again(tmp_path: Path) -> No
         f"python -m runner +experiment=full_rag k=5 compare={folder}",
         "python -m runner ui",
     ]
+
+
+def test_where_the_pages_of_mlflow_are_not_installed_the_next_command_installs_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["runner.report.brief"], "distributions", lambda name: iter(()))
+    shown = "\n".join(str(line) for line in brief(open_run(write_run(tmp_path / "r", ["below_k"]))))
+    assert f"{installing('ui')} && python -m runner ui" in shown
 
 
 def test_they_name_the_configuration_that_the_run_had(tmp_path: Path) -> None:
