@@ -338,7 +338,7 @@ def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[
         if (path / "sweep.json").is_file():
             yield Place(id, path, is_sweep=True)
             yield from _below(path, root, 1, id)
-        elif (path / "run.json").is_file():
+        elif (path / "run.json").is_file() and not _has_links(path):
             yield Place(id, path, is_sweep=False, sweep=sweep)
         elif depth > 1 and sweep is None:
             yield from _below(path, root, depth - 1, None)
@@ -353,6 +353,15 @@ def _json_of(path: Path) -> Mapping[str, Any]:
     if not os.path.isfile(path) or path.is_symlink():  # noqa: PTH113
         return {}
     return _parsed(path, state.st_mtime_ns, state.st_size, state.st_ino)
+
+
+def _has_links(folder: Path) -> bool:
+    """Files of a run that lead elsewhere: such a run is not shown."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(entry.is_symlink() for entry in entries)
+    except OSError:
+        return True
 
 
 @lru_cache(maxsize=2048)

@@ -145,9 +145,10 @@ def test_folders_outside_of_the_root_are_not_reached(client: TestClient, root: P
     (root / "run").rename(outside)
     (root / "run").symlink_to(outside)
     assert client.get(f"{API}/runs/run").status_code == 404
-    (root / "sweep" / "0" / "summary.json").unlink()
-    (root / "sweep" / "0" / "summary.json").symlink_to(outside / "summary.json")
-    assert client.get(f"{API}/runs/sweep~0").json()["metrics"] is None
+    (root / "sweep" / "0" / "per_item.jsonl").unlink()
+    (root / "sweep" / "0" / "per_item.jsonl").symlink_to(outside / "per_item.jsonl")
+    client.app_state["desk"].runs.look_again()  # or a second later
+    assert [run["id"] for run in client.get(f"{API}/runs").json()] == ["sweep~1"]
     assert client.delete(f"{API}/runs/run").status_code == 404
     assert client.delete(f"{API}/sweeps/sweep").status_code == 204
     assert ((root / "sweep").exists(), outside.is_dir()) == (False, True)
