@@ -17,6 +17,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from runner import DISTRIBUTION, __version__
+from runner.config.completion import ASKS, answer
 from runner.errors import ComponentError, InputError, RunnerError, did_you_mean, unexpected
 from runner.system import redaction, terminal
 
@@ -84,6 +85,8 @@ def _tell(message: str, error: BaseException, words: Sequence[str]) -> None:
 
 def dispatch(words: Sequence[str]) -> int:
     """Run a command, or what an override line asks for. Returns the exit code."""
+    if tuple(words[:2]) == ASKS:
+        return answer(words[words.index("--") + 1 :] if "--" in words else [], terminal.write)
     if words and words[0] in VERSION:
         terminal.lines(f"{DISTRIBUTION} {__version__}")
         return 0

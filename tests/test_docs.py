@@ -52,7 +52,7 @@ FILE = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$", re.M | re.S)
 PRINTED = re.compile(r"^printf '(.*)' (?:> (\S+)|\| python -m runner (.+))$")
 RUN = re.compile(r"^python -m runner (.+?)(?:\s+# exit code (\d)|\s+#.*)?$")
 # What needs a server, a terminal or a folder that a reader has, and is run by tests of its own.
-ELSEWHERE = re.compile(r"ui$|serve$|generate |clean |results outputs/FOLDER|compare BASELINE|--help")
+ELSEWHERE = re.compile(r"ui$|serve$|generate |clean |watch |completion |results outputs/FOLDER|compare BASELINE|--help")
 WORD = re.compile(r"[^\W\d_]{2,}")
 OWN_DATA = re.compile(r"\bcase=|\bdry_run=|\bdataset=(jsonl|vault)|\bdataset\.traces=")  # small as it is
 PROTOCOLS = {
@@ -120,10 +120,13 @@ def test_what_is_not_run_here_is_known() -> None:
         "--help",
         "--help retriever=hybrid",
         "clean memory/store=redis memory.store.url=…",
+        "clean outputs --older-than 30",
+        "completion fish | source",
         "compare BASELINE CANDIDATE",
         "generate corpus=notes out=made.jsonl",
         "results outputs/FOLDER",
         "serve",
+        "watch +experiment=full_rag …",
     }
 
 
@@ -330,6 +333,11 @@ def test_both_languages_have_the_same_pages_and_headings() -> None:
         levels = [[level for level, _ in headings(page)] for page in (text, PAGES["ko"][name])]
         assert levels[0] == levels[1], name
         assert levels[0][0] == 1, name
+    places = [
+        set(re.findall(r"`?([\w/]+\.(?:py|json|jsonl|sqlite))\b", PAGES[language]["project/architecture.md"]))
+        for language in LANGUAGES
+    ]
+    assert places[0] == places[1]
 
 
 def test_every_page_stands_in_the_navigation() -> None:

@@ -1,5 +1,9 @@
-"""A hook of mkdocs: each language is searched by itself. Without it the pages of both share one index, of which the
-plugin `offline` keeps the part of the last language."""
+"""Hooks of mkdocs.
+
+Each language is searched by itself: without that the pages of both share one index, of which the plugin `offline`
+keeps the part of the last language. And a `|` in code in a table, which GitHub wants escaped, is shown without the
+backslash.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,18 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import CombinedEvent, event_priority
+from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 DEFAULT = "en"
 BASE = re.compile(r'(<script id="__config"[^>]*>.*?"base": ")([./]+)"', re.S)
 
 indexes: dict[str, dict[str, Any]] = {}
+
+
+def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Code as it is typed: GitHub, which reads these pages, too, wants a `|` in the code of a table escaped."""
+    return re.sub(r"<code>[^<]*</code>", lambda match: match[0].replace("\\|", "|"), html)
 
 
 def on_post_page(output: str, *, page: Page, config: MkDocsConfig) -> str:

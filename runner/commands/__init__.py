@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from runner.config.arguments import CONFIG_FOLDER, CONFIG_NAME, FLAGS
-from runner.config.language import language_of
 from runner.errors import InputError, did_you_mean
 from runner.words.wording import LANGUAGES, Wording, wording
 
@@ -161,6 +160,8 @@ class Command:
         """In the language that the words name (`--language ko`, `report.language=ko`), else in English."""
         if argv and argv[0] in self.parts:
             return self.parts[argv[0]].help(argv[1:])
+        from runner.config.language import language_of
+
         return "\n".join(self._help_lines(wording(language_of(argv), "commands")))
 
     def _help_lines(self, say: Wording) -> list[str]:

@@ -25,7 +25,7 @@ from runner.report.comparison_junit import no_place_for_junit, write_junit
 from runner.report.comparison_words import Record
 from runner.run.comparing import why
 from runner.system import terminal
-from runner.system.writing import from_here
+from runner.system.writing import from_here, make_folder
 from runner.words.bilingual import LABELS
 from runner.words.wording import LANGUAGES, Wording, wording_of
 
@@ -130,7 +130,7 @@ def _new_folder() -> Path:
     for number in count(1):
         folder = Path("outputs") / f"{start}{'' if number == 1 else f'.{number}'}-compare"
         try:
-            folder.mkdir(parents=True)
+            make_folder(folder, exist_ok=False)
         except FileExistsError:
             continue
         return folder

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from runner.config import arguments
+from runner.config.frozen import read_mapping
 from runner.config.help import groups
+from runner.errors import InputError
 from runner.system.metadata import read_json
 from runner.words.wording import SUPPORTED
 
@@ -26,7 +26,7 @@ def language_of(words: Sequence[str]) -> str:
         return named[-1]
     try:
         found = [*map(_of_folder, words), _of_experiment(words)]
-    except (OSError, ValueError, yaml.YAMLError, RecursionError):
+    except (OSError, ValueError, InputError):
         return "en"
     return next((language for language in found if language in SUPPORTED), "en")
 
@@ -39,7 +39,7 @@ def _of_folder(word: str) -> Any:
         if path.is_file():
             return _in_configuration((read_json(path) or {}).get("config"))
     frozen = folder / "frozen.yaml"
-    return _in_configuration(yaml.safe_load(frozen.read_text(encoding="utf-8"))) if frozen.is_file() else None
+    return _in_configuration(read_mapping(frozen)) if frozen.is_file() else None
 
 
 def _of_experiment(words: Sequence[str]) -> Any:
@@ -47,7 +47,7 @@ def _of_experiment(words: Sequence[str]) -> Any:
     if name is None:
         return None
     path = groups(arguments.taken(words, arguments.CONFIG_FOLDER)[0]).get("experiment", {}).get(name)
-    return None if path is None else _in_configuration(yaml.safe_load(path.read_text(encoding="utf-8")))
+    return None if path is None else _in_configuration(read_mapping(path))
 
 
 def _in_configuration(values: Any) -> Any:

@@ -16,7 +16,7 @@ from runner.config.compose import Plan
 from runner.errors import ConfigError, InputError, Problem
 from runner.run.job import Outcome
 from runner.system.metadata import read_json
-from runner.system.writing import from_here, remove_half_written
+from runner.system.writing import from_here, make_folder, remove_half_written
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def run_folder(plan: Plan) -> Iterator[Path]:
 def locked(folder: Path) -> Iterator[None]:
     """A folder, which is made where it is missing, is this process's alone. Raises InputError."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise InputError(f"out: cannot write to {folder}: {error.strerror}") from None
@@ -72,7 +72,7 @@ def _new(plan: Plan) -> Path:
         start = time.strftime("%Y%m%d-%H%M%S") + ("" if number == 1 else f".{number}")
         folder = Path("outputs") / f"{start}-{_suffix(plan)}"
         try:
-            folder.mkdir(parents=True)
+            make_folder(folder, exist_ok=False)
         except FileExistsError:
             continue
         except OSError as error:

@@ -22,29 +22,36 @@ from runner.words.wording import LANGUAGES
 FILES = ("sqlite:", "unix:", "file:")
 
 
-def preflight(cells: Sequence[Cell]) -> None:
-    """Raises ConfigError with everything that the components of any cell miss."""
+def preflight(cells: Sequence[Cell]) -> list[str]:
+    """What `receivers` gives. Raises ConfigError with everything that the components of any cell miss."""
     problems: dict[Problem, None] = {}
+    hosts: dict[str, None] = {}
     for cell in cells:
         try:
             built = build(cell.cfg.evaluation)
         except ConfigError as error:
             problems |= dict.fromkeys(error.problems)
             continue
-        except Exception:  # noqa: S112 - a bug of one component: its own run tells, with a log
-            continue
-        problems |= dict.fromkeys(_problems(built))
+        except Exception:  # a bug of one component: its own run tells, with a log
+            built = None
+        problems |= dict.fromkeys(() if built is None else _problems(built))
+        hosts |= dict.fromkeys(_hosts_of(cell, built))
     if problems:
         raise ConfigError(list(problems))
+    return list(hosts)
 
 
 def receivers(cells: Sequence[Cell]) -> list[str]:
     """Servers that get prompts, texts or results of these runs: `https://api.openai.com (openai)`. None of models of
     a run whose components cannot be built: it ends before it asks any."""
-    hosts: dict[str, None] = {}
-    for cell in cells:
-        hosts |= dict.fromkeys(_hosts(cell.cfg, _models(cell), {*keys(cell.cfg.evaluation), "tracking"}))
-    return list(hosts)
+    return list(dict.fromkeys(host for cell in cells for host in _hosts_of(cell, _built(cell))))
+
+
+def _hosts_of(cell: Cell, built: Built | None) -> Iterator[str]:
+    if built is None:
+        yield from _hosts(cell.cfg, None, {*keys(cell.cfg.evaluation), "tracking"})
+    else:
+        yield from _hosts(cell.cfg, models_among(built.parts.values()), {*built.parts, "tracking"})
 
 
 def announce(cfg: DictConfig, built: Built, language: str) -> None:
@@ -62,9 +69,9 @@ def _hosts(cfg: DictConfig, models: Models | None, parts: Set[str]) -> Iterator[
         yield from _servers(OmegaConf.select(cfg, key))
 
 
-def _models(cell: Cell) -> Models | None:
+def _built(cell: Cell) -> Built | None:
     try:
-        return models_among(build(cell.cfg.evaluation).parts.values())
+        return build(cell.cfg.evaluation)
     except Exception:  # its own run tells, with a log
         return None
 

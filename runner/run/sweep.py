@@ -20,7 +20,7 @@ from runner.run.engine import INTERRUPTED
 from runner.run.folders import check_cache, run_folder
 from runner.run.job import OUTCOME, Outcome
 from runner.run.passes import serve
-from runner.run.preflight import preflight, receivers
+from runner.run.preflight import preflight
 from runner.run.run import tracking_failure
 from runner.system import terminal
 from runner.system.metadata import SCHEMA, now, read_json, write_json
@@ -44,8 +44,7 @@ def launched(plan: Plan) -> tuple[Path, int]:
 
 
 def _launched(plan: Plan) -> tuple[Path, int]:
-    preflight(plan.runs)
-    if hosts := receivers(plan.runs):
+    if hosts := preflight(plan.runs):
         terminal.note(LANGUAGES[plan.language]("progress.receivers", hosts=", ".join(hosts)))
     check_cache(Path(plan.cells[0].cfg.cache_dir))
     baseline = look_up(plan.cells)

@@ -26,6 +26,7 @@ from typing import Any
 
 from runner.system.redaction import marked
 from runner.system.sources import code_digest
+from runner.system.writing import ignored_in_git
 
 MANIFEST = "manifest.json"
 SCHEMA = 1
@@ -139,9 +140,7 @@ class Store:
             shutil.rmtree(scratch.with_name(scratch.name + "-old"), ignore_errors=True)
 
     def _ignore_in_git(self) -> None:
-        marker = self.root / ".gitignore"
-        if not marker.exists():
-            marker.write_text("*\n", encoding="utf-8")
+        ignored_in_git(self.root)
 
 
 def module_of(build: Callable[[Path], None]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from runner.system.redaction import redact_file, redacted, redacted_bytes
 from runner.system.terminal import harmless
 
+OUTPUTS = Path("outputs")  # of commands that are not told where to put theirs
 SCRATCH = re.compile(r"\..+\.(json|jsonl|csv|md|html|xml|yaml|txt)\.\d+")  # of `replacing`
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.A)
@@ -101,3 +102,19 @@ def in_words(error: OSError, place: Path | str) -> str:
     if error.errno is None:
         return f"{place}: {error}"
     return f"{error.filename or place}: {error.strerror}" + (f"; {GOES_ON}" if error.errno in FULL else "")
+
+
+def ignored_in_git(folder: Path) -> None:
+    """A folder whose content nobody commits says so to git, unless somebody has said something there already."""
+    with suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
+        file.write("*\n")
+
+
+def make_folder(folder: Path, *, exist_ok: bool = True) -> None:
+    """With the folders around it. When ./outputs comes to be with it, git is told to leave that alone; a folder that
+    somebody chose elsewhere may be meant to be committed. Raises OSError."""
+    outputs = OUTPUTS.absolute()
+    is_first = outputs in folder.absolute().parents and not outputs.exists()
+    folder.mkdir(parents=True, exist_ok=exist_ok)
+    if is_first:
+        ignored_in_git(outputs)

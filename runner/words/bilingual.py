@@ -15,6 +15,7 @@ from runner.words.wording import wording
 
 ROOM = "errors"
 LABELS = {"ko": "오류"}  # of languages that stand beside English
+ALREADY = {"ko": re.compile("니다|세요")}  # what running systems say is raised in the language of the run
 KEY = re.compile(r"(\S+(?: \S+)?: )(.+)")  # `judge.model: …`, `notes.csv:12: …`: what stands before a message
 
 
@@ -23,7 +24,10 @@ def beside(message: str, language: str, exit_code: int, lead: str = "") -> str:
     english = f"{lead}{message}"
     if language not in LABELS:
         return english
-    return f"{english}\n{LABELS[language]}: {lead}{translated(message, language, exit_code)}"
+    other = translated(message, language, exit_code)
+    if other == _of_kind(language, exit_code) and ALREADY[language].search(message):
+        return english
+    return f"{english}\n{LABELS[language]}: {lead}{other}"
 
 
 def translated(message: str, language: str, exit_code: int) -> str:
@@ -33,6 +37,10 @@ def translated(message: str, language: str, exit_code: int) -> str:
     found = [_line(line, language) for line in lines]
     if any(found):
         return "\n".join(own or line for own, line in zip(found, lines, strict=True))
+    return _of_kind(language, exit_code)
+
+
+def _of_kind(language: str, exit_code: int) -> str:
     texts = wording(language, ROOM).texts
     return texts.get(f"kind.{exit_code}", texts["kind.3"])
 

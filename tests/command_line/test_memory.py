@@ -56,6 +56,7 @@ def test_a_profile_weighs_memories_and_sets_margins(capsys: pytest.CaptureFixtur
     """An empty memory is worth what the weight of noise gives it. 4 less are fewer than the rules accept, and more than
     finance does."""
     words = ["+experiment=memory", "memory=none", "tracking=none", "format=json", "profile=finance"]
+    words.append("scenario.language=ko")
     assert main([*words, "out=a"]) == 0
     assert read("a/summary.json")["metrics"]["memory_overall"]["value"] == 10.0
     changed = [*words, "profile.memory.noise=0.06", "profile.memory.accuracy=0.39", "compare=a"]
@@ -72,7 +73,7 @@ def test_a_profile_weighs_memories_and_sets_margins(capsys: pytest.CaptureFixtur
 
 
 def test_one_run_again_is_the_same_but_for_the_clock() -> None:
-    words = ["+experiment=memory", "tracking=none", "format=json", "max_concurrency=7"]
+    words = ["+experiment=memory", "scenario.language=ko", "tracking=none", "format=json", "max_concurrency=7"]
     assert main([*words, "out=a"]) == main([*words, "out=b", "max_concurrency=1"]) == 0
     one, other = read("a/summary.json"), read("b/summary.json")
     assert {**one, "timing": 0} == {**other, "timing": 0}

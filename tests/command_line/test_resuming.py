@@ -10,7 +10,7 @@ import pytest
 
 from runner.cli import main
 from tests.command_line.result_files import read, rows
-from tests.command_line.started import command, generated_by
+from tests.command_line.started import command, ended, generated_by
 from tests.small_data import write_jsonl
 
 
@@ -36,13 +36,15 @@ def test_resume_after_a_kill_equals_an_uninterrupted_run(data: list[str]) -> Non
 
 def test_a_default_folder_that_is_not_done_is_taken_up_again(data: list[str]) -> None:
     main(data)
-    (folder,) = Path("outputs").iterdir()
+    (folder,) = Path("outputs").glob("2*")
+    assert Path("outputs/.gitignore").read_text(encoding="utf-8") == "*\n"
+    Path("outputs/.gitignore").write_text("mine", encoding="utf-8")
     run = read(folder / "run.json")
     (folder / "run.json").write_text(json.dumps({**run, "status": "partial"}), encoding="utf-8")
     main(data)
-    assert list(Path("outputs").iterdir()) == [folder]
+    assert list(Path("outputs").glob("2*")) == [folder]
     main(data)
-    assert len(list(Path("outputs").iterdir())) == 2
+    assert len(list(Path("outputs").glob("2*"))) == 2
 
 
 def test_changed_data_starts_over_and_keeps_the_earlier_rows(data: list[str], tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(tmp_path: Path,
     assert (run["status"], run["exit_code"]) == ("partial", 130)
     done = read("x/summary.json")["cases"]["ok"]
     assert 2 <= done < 8 and read("x/summary.json")["cases"]["pending"] == 8 - done
-    again = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    again = ended(*words[words.index("runner") + 1 :])
     assert again.returncode == 0, again.stderr
     assert f"resuming: {done} of 8 cases are done" in again.stderr
     assert read("x/summary.json")["cases"]["ok"] == 8

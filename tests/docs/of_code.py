@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -162,3 +163,55 @@ def _settings(group: str, choice: Choice, language: str) -> str:
         return ""
     meaning = choice.text if language == "en" else korean()["choices"][group][choice.name]
     return f"### {group}={choice.name}\n\n{_sentence(meaning)}\n\n```yaml\n{choice.yaml}\n```"
+
+
+# --- HTTP -------------------------------------------------------------------------------------------
+
+
+def http(language: str) -> str:
+    """The requests of `serve`, by their tags; names and descriptions are those of its OpenAPI document."""
+    from fastapi import FastAPI
+
+    from runner.commands.serve.api import router
+
+    app = FastAPI()
+    app.include_router(router)
+    document = app.openapi()
+    by_tag: dict[str, list[str]] = {}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            tag = operation.get("tags", ["other"])[0]
+            by_tag.setdefault(tag, []).extend(
+                _request(f"{method.upper()} {path}", operation, document, COLUMNS[language])
+            )
+    return "\n\n".join(part for tag, parts in by_tag.items() for part in (f"## {tag}", *parts))
+
+
+def _request(
+    title: str, operation: Mapping[str, Any], document: Mapping[str, Any], head: tuple[str, ...]
+) -> Iterator[str]:
+    yield f"### `{title}`"
+    yield from _paragraphs(operation.get("description") or operation["summary"])
+    beside = [each for each in operation.get("parameters", ()) if each["in"] != "path"]
+    rows = [(each["name"], each["schema"], each.get("description", "")) for each in beside]
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        schema = _resolved(content["schema"], document)
+        rows += [(name, each, each.get("description", "")) for name, each in schema.get("properties", {}).items()]
+    if rows:
+        lines = [f"| {head[1]} | |", "|---|---|"]
+        yield "\n".join([*lines, *(f"| `{name}` | {_field(schema, text)} |" for name, schema, text in rows)])
+    codes = [code for code in operation["responses"] if code.startswith("2")]
+    yield ", ".join(f"`{code}`" for code in codes)
+
+
+def _resolved(schema: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    resolved: Mapping[str, Any] = document["components"]["schemas"][name] if name else schema
+    return resolved
+
+
+def _field(schema: Mapping[str, Any], text: str) -> str:
+    """What it means, and its default."""
+    default = schema.get("default")
+    shown = "" if default in (None, [], {}) else f" (`{json.dumps(default, ensure_ascii=False)}`)"
+    return f"{_sentence(text)}{shown}".strip()

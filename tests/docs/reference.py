@@ -18,6 +18,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "settings": of_code.settings,
     "python": of_code.python,
     "exceptions": of_code.exceptions,
+    "http": of_code.http,
 }
 
 

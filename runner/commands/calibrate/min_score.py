@@ -25,7 +25,7 @@ from runner.run.run import selected
 from runner.system import terminal
 from runner.system.metadata import write_json
 from runner.system.store import Store
-from runner.system.writing import from_here
+from runner.system.writing import from_here, make_folder
 from runner.words.wording import LANGUAGES, Wording, wording
 
 COMMAND = Command("calibrate min_score", (Place("data"),), words="OPTION=VALUE")
@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     say = LANGUAGES[str(options.report.language)]
     terminal.show(Group(*renderables(_blocks(results, wording(say.language, "calibrate")))))
     folder = Path(options.out or Path("outputs") / f"{time.strftime('%Y%m%d-%H%M%S')}-calibrate-min_score")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     write_json(folder / "min_score.json", {"data": given.data, "retrievers": results})
     terminal.note(say("progress.results", label="", folder=from_here(folder)))
     return 0

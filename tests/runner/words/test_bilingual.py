@@ -32,7 +32,7 @@ NOT_IN_CODE = ("value.", "kind.", "head.")  # pydantic's own words, what no mess
         (["ui", "--uri", "nix"], "MLflow 저장소가 아닙니다: nix. 쓸 수 있는 것: sqlite:///FILE, "),
         (
             ["cutoffs=1,3", "k=99", "strict=maybe", "retriver=x", "retriever=keywrd", "a.b=1", "+experiment=nix"],
-            "설정에 문제가 7개 있습니다:\n"
+            "설정에 문제가 6개 있습니다:\n"
             "  retriever: 없는 선택지입니다: keywrd(비슷한 이름: keyword)\n"
             "  experiment: 없는 선택지입니다: nix. 쓸 수 있는 이름: ",
         ),
@@ -102,6 +102,7 @@ def test_a_message_without_a_pattern_gets_the_sentence_of_its_exit_code() -> Non
         "오류: [1/2] 서로 비교할 수 없는 실행입니다. 자세한 내용은 위의 영어 메시지에 있습니다.",
     ]
     assert beside("x", "en", 1) == "x"
+    assert beside("system.url: 서버가 답하지 않습니다", "ko", 3) == "system.url: 서버가 답하지 않습니다"
 
 
 def test_the_language_is_that_of_the_run_that_a_command_reads(
@@ -117,6 +118,11 @@ def test_the_language_is_that_of_the_run_that_a_command_reads(
     experiment.write_text("# @package _global_\nreport: {language: ko}\nkk: 3\n", encoding="utf-8")
     assert main(["--config-dir", str(tmp_path), "+experiment=mine"]) == 1
     assert "  kk: 없는 옵션입니다" in capsys.readouterr().err
+    experiment.write_text("# @package _global_\nreport: {language: [\n", encoding="utf-8")
+    assert main(["--config-dir", str(tmp_path), "+experiment=mine"]) == 1
+    assert "mine.yaml: cannot be read" in capsys.readouterr().err
+    assert main(["results", "x" * 5000, "\0"]) == 1
+    assert "오류" not in capsys.readouterr().err
 
 
 def test_patterns_are_what_the_program_says() -> None:

@@ -21,6 +21,7 @@ FOLDER = ROOT / "runner" / "words"
 OTHER_ROOMS = (
     "calibrate",
     "chat",
+    "clean",
     "commands",
     "embed",
     "errors",
@@ -29,6 +30,7 @@ OTHER_ROOMS = (
     "init",
     "plan",
     "projection",
+    "watch",
     "serve",
 )  # read alone, or with reports
 ALL_ROOMS = (*ROOMS, *OTHER_ROOMS)

@@ -1,4 +1,4 @@
-"""Delete the sessions of a store that nobody can go on with, or that were not used for long."""
+"""Delete the sessions of a store that nobody can go on with, or that were not used for long; and old files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Annotated, Protocol, runtime_checkable
 from pydantic import Field
 
 from runner.commands import Command, Option
+from runner.commands.clean import files
 from runner.config.arguments import single_quoted
+from runner.config.language import language_of
 from runner.domains.memory.protocols import MemoryStore
 from runner.domains.memory.records import SessionKey
 from runner.errors import ConfigError, InputError
 from runner.system import terminal
+from runner.words.wording import Wording, wording
 
 CONFIG = "clean"
 COMMAND = Command(
@@ -22,12 +25,9 @@ COMMAND = Command(
     options=(Option("idle", "HOURS"), Option("tenant", "NAME"), Option("dry_run")),
     words="SETTING=VALUE",
     settings=CONFIG,
+    parts={"outputs": files.OUTPUTS, "cache": files.CACHE},
 )
-REASONS = {
-    "incomplete": "incomplete: a part of it is gone",
-    "endless": "without an end: a part of it has no time to live",
-    "idle": "not used for {idle:g} hours",
-}
+REASONS = ("incomplete", "endless", "idle")
 
 
 def main(argv: Sequence[str]) -> int:
@@ -37,11 +37,13 @@ def main(argv: Sequence[str]) -> int:
     from runner.config.settings import settings_of
     from runner.protocols import Preflight
 
+    if argv and argv[0] in COMMAND.parts:
+        return {"outputs": files.outputs, "cache": files.cache}[argv[0]](argv[1:])
     built = build(settings_of(CONFIG, list(_settings(argv)), CONFIG).clean)
     problems = [problem for part in built.parts.values() if isinstance(part, Preflight) for problem in part.preflight()]
     if problems:
         raise ConfigError(problems)
-    asyncio.run(_clean(built.root))
+    asyncio.run(_clean(built.root, wording(language_of(argv), CONFIG)))
     return 0
 
 
@@ -54,17 +56,18 @@ def _settings(argv: Sequence[str]) -> Iterator[str]:
         yield f"tenant={single_quoted(options.tenant)}"
     if options.dry_run:
         yield "dry_run=true"
-    yield from options.words
+    yield from (word for word in options.words if not word.startswith("report.language="))
 
 
-async def _clean(cleaning: Cleaning) -> None:
-    verb = "would delete" if cleaning.dry_run else "deleted"
+async def _clean(cleaning: Cleaning, say: Wording) -> None:
+    verb = "would" if cleaning.dry_run else "deleted"
     counts: Counter[str] = Counter()
     async for key, reason in cleaning.deleted():
-        counts[reason] += 1
-        terminal.write(f"{verb} {key.tenant!r} {key.session!r}, {reason}\n")
-    parts = "".join(f"\n  {count} {reason}" for reason, count in sorted(counts.items()))
-    terminal.write(f"{verb} {counts.total()} of {terminal.counted(cleaning.n_seen, 'session')}{parts}\n")
+        why = say(f"reason.{reason}", hours=f"{cleaning.idle or 0:g}")
+        counts[why] += 1
+        terminal.lines(say(verb, tenant=repr(key.tenant), session=repr(key.session), reason=why))
+    parts = (f"  {count} {why}" for why, count in sorted(counts.items()))
+    terminal.lines(say(f"total.{verb}", n=counts.total(), total=f"{cleaning.n_seen:,}"), *parts)
 
 
 @runtime_checkable
@@ -90,7 +93,7 @@ class Cleaning:
         self.dry_run = dry_run
         self._store = store
         self._tenant = tenant
-        self._idle = idle
+        self.idle = idle
         self.n_seen = 0
 
     async def deleted(self) -> AsyncIterator[tuple[SessionKey, str]]:
@@ -103,6 +106,6 @@ class Cleaning:
                 if self._tenant not in (None, key.tenant):
                     continue
                 self.n_seen += 1
-                reason = await store.clean(key, idle_hours=self._idle, dry_run=self.dry_run)
+                reason = await store.clean(key, idle_hours=self.idle, dry_run=self.dry_run)
                 if reason:
-                    yield key, REASONS[reason].format(idle=self._idle)
+                    yield key, reason

@@ -1,0 +1,198 @@
+"""Delete old outputs and stored indexes: what would go is shown first, and goes with --yes."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.commands import LANGUAGE, Command, Option, Place, whole
+from runner.config.language import language_of
+from runner.errors import InputError
+from runner.system import terminal
+from runner.system.store import MANIFEST
+from runner.words.wording import Wording, wording
+
+DAY_S = 24 * 3600
+MB = 1_000_000
+OPTIONS = (Option("older_than", "DAYS", whole(0)), Option("at_most", "MB", whole(0)), Option("yes"), LANGUAGE)
+OUTPUTS = Command("clean outputs", (Place("folder", Path, Path("outputs")),), OPTIONS)
+CACHE = Command("clean cache", (Place("folder", Path, Path(".runner_cache")),), OPTIONS)
+MADE = ("run.json", "sweep.json", "compare.json", "calibration.json", "min_score.json")  # by a command, in outputs
+FROZEN = ("frozen.yaml", "environment.json")
+RECORDS = Path("experiments")
+TELLING = (
+    "run.json",
+    "sweep.json",
+    "compare.json",
+    "reproduction.json",
+    "frozen.yaml",
+    "environment.json",
+    "README.md",
+)
+LONGEST = 20 * MB  # of a file that is looked through for names
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A folder that may go. `kept`: why it does not; empty where nothing speaks for it."""
+
+    path: Path
+    size: int
+    used_at: float
+    kept: str = ""
+
+    @property
+    def days(self) -> int:
+        """Since something in it was written or, of what is stored, last checked."""
+        return max(0, int((time.time() - self.used_at) // DAY_S))
+
+
+def outputs(argv: Sequence[str]) -> int:
+    """Runs, sweeps, comparisons and calibrations in a folder. Raises InputError where there is none."""
+    options = OUTPUTS.read(argv)
+    say = wording(options.language or language_of(argv), "clean")
+    return _clean(options, _made(options.folder, say), say)
+
+
+def cache(argv: Sequence[str]) -> int:
+    """Indexes, rankings and the like; replies of models stay. Raises InputError while a run is at work here."""
+    options = CACHE.read(argv)
+    say = wording(options.language or language_of(argv), "clean")
+    things = [_thing(path.parent, "") for path in sorted(options.folder.glob(f"*/*/{MANIFEST}"))]
+    busy = next((path.parent for path in Path("outputs").glob("*/.lock") if _is_locked(path.parent)), None)
+    if busy is not None and options.yes:
+        raise InputError(say("files.busy", path=busy))
+    code = _clean(options, things, say)
+    if replies := sum(path.stat().st_size for path in options.folder.glob("*.sqlite*")):
+        terminal.lines(say("files.replies", size=_shown(replies)))
+    return code
+
+
+def _clean(options: Any, things: Sequence[Thing], say: Wording) -> int:
+    """Exit code 3 where something could not be deleted."""
+    folder, older_than, at_most = (getattr(options, name) for name in ("folder", "older_than", "at_most"))
+    if not folder.is_dir():
+        raise InputError(f"FOLDER: folder not found: {folder}")
+    size = sum(thing.size for thing in things)
+    chosen = list(_chosen(things, older_than, at_most))
+    going = [thing for thing in chosen if not thing.kept]
+    terminal.lines(*(say("kept", path=thing.path, reason=thing.kept) for thing in chosen if thing.kept))
+    if not going:
+        terminal.lines(say("files.none", folder=folder, n=len(things), size=_shown(size)))
+        terminal.lines(*[say("files.choose")] * (older_than is None and at_most is None))
+        return 0
+    gone = [thing for thing in going if _goes(thing, say, is_sure=options.yes)]
+    freed = _shown(sum(thing.size for thing in gone))
+    key = "files.done" if options.yes else "files.would"
+    terminal.lines(say(key, folder=folder, n=len(gone), total=len(things), freed=freed, size=_shown(size)))
+    return 0 if len(gone) == len(going) else 3
+
+
+def _chosen(things: Sequence[Thing], older_than: int | None, at_most: int | None) -> Iterator[Thing]:
+    """What is older, and the oldest of the rest until it takes no more than so many MB; what is kept counts."""
+    left = sum(thing.size for thing in things)
+    for thing in sorted(things, key=lambda thing: thing.used_at):
+        is_old = older_than is not None and time.time() - thing.used_at >= older_than * DAY_S
+        if is_old or (at_most is not None and left > at_most * MB):
+            left -= 0 if thing.kept else thing.size
+            yield thing
+
+
+def _goes(thing: Thing, say: Wording, *, is_sure: bool) -> bool:
+    values = {"path": thing.path, "size": _shown(thing.size), "days": thing.days}
+    if not is_sure:
+        terminal.lines(say("would_go", **values))
+        return True
+    try:
+        _delete(thing.path)
+    except OSError as error:
+        terminal.note(say("not_deleted", path=thing.path, reason=error.strerror))
+        return False
+    terminal.lines(say("gone", **values))
+    return True
+
+
+def _delete(folder: Path) -> None:
+    """Out of sight at once, so that nobody meets a half of it; a link is taken away, not what it leads to. Raises
+    OSError, also for a run that has started in it meanwhile."""
+    if folder.is_symlink():
+        folder.unlink()
+        return
+    if _is_locked(folder):
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+    aside = folder.with_name(f".deleted-{os.getpid()}-{folder.name}")
+    folder.rename(aside)
+    shutil.rmtree(aside)
+
+
+# --- what there is --------------------------------------------------------------------------------
+
+
+def _made(folder: Path, say: Wording) -> list[Thing]:
+    """What commands left in a folder, with what speaks for keeping it. What is not theirs is not looked at."""
+    paths = [path for path in sorted(folder.glob("*")) if any((path / name).is_file() for name in MADE)]
+    named = _named_in([*paths, *sorted(RECORDS.glob("*"))])
+
+    def why(path: Path) -> str:
+        if _is_locked(path):
+            return say("why.running")
+        if any((path / name).exists() for name in FROZEN):
+            return say("why.record")
+        by = named(path)
+        return "" if by is None else say("why.named", by=by)
+
+    return [_thing(path, why(path)) for path in paths]
+
+
+def _named_in(folders: Sequence[Path]) -> Callable[[Path], Path | None]:
+    """What of these folders names a folder (a record of it, a comparison or a run with it), if one does."""
+    texts = {folder: "\0".join(_texts(folder)) for folder in folders}
+
+    def named(path: Path) -> Path | None:
+        name = re.compile(rf"(?<![\w.-]){re.escape(path.name)}(?![\w-])")
+        return next((by for by, text in texts.items() if by.name != path.name and name.search(text)), None)
+
+    return named
+
+
+def _texts(folder: Path) -> Iterator[str]:
+    """Of the files that may name other folders."""
+    for place in (folder, *(path for path in folder.glob("*") if path.is_dir() and not path.is_symlink())):
+        for path in (place / name for name in TELLING):
+            if path.is_file() and path.stat().st_size <= LONGEST:
+                yield path.read_text(encoding="utf-8", errors="replace")
+
+
+def _thing(path: Path, kept: str) -> Thing:
+    """With the size and age of its files; links are not followed."""
+    found = [entry.lstat() for entry in path.rglob("*") if not entry.is_dir()] or [path.lstat()]
+    return Thing(path, sum(entry.st_size for entry in found), max(entry.st_mtime for entry in found), kept)
+
+
+def _is_locked(folder: Path) -> bool:
+    """Whether a run is at work in it; nothing is written to see that."""
+    try:
+        descriptor = os.open(folder / ".lock", os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _shown(size: int) -> str:
+    return f"{size / MB:,.1f} MB"
