@@ -69,6 +69,7 @@ WORDS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         ["scale=", "threshold=", "ratings=", "run=", "sample=", "out=", "report.language=", "case=", "judge="],
     ),
     "plan": (["+experiment=full_rag", *QUICK], ["k=", "sample=", "budget.usd=", "dataset=", "cutoffs=", "case="]),
+    "export": (["sweep", "new"], ["--language=", ""]),
     "init": (["new"], ["--for=", "--language=", ""]),
     "snapshot": (["run"], [""]),
     "clean": (["--dry-run"], ["--idle=", "--tenant=", "memory.store.url=", "memory.store.ttl_hours="]),
@@ -113,7 +114,7 @@ READ = {
 
 def test_every_command_is_here() -> None:
     """Or in test_tracking.py (`ui`, `track`) and test_configurations.py (`chat`)."""
-    assert {*WORDS, "ui", "chat", "track"} == set(COMMANDS)
+    assert {*WORDS, "ui", "chat", "track", "serve"} == set(COMMANDS)
 
 
 @pytest.fixture(scope="module")

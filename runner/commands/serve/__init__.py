@@ -182,6 +182,7 @@ def _serve(desk: Desk, token: str | None, hosts: Sequence[str], door: socket.soc
         app_of(desk, token=token, hosts=hosts),
         log_level="warning",
         server_header=False,
+        timeout_keep_alive=75,  # a busy server must not hang up on who is about to ask again
         timeout_graceful_shutdown=3,
         limit_concurrency=2000,
         h11_max_incomplete_event_size=64 * 1024,

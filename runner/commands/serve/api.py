@@ -19,10 +19,10 @@ from runner.commands.serve.datasets import FORMS, PARTS, Dataset, Part
 from runner.commands.serve.desk import MOST_SIDES, RETRIEVAL_ONLY, Desk, MissingError
 from runner.commands.serve.rating import MOST as MOST_RATED
 from runner.commands.serve.rating import record
-from runner.commands.serve.runs import TAG, Run, metrics_of, results_of, row_of
+from runner.commands.serve.runs import TAG, Place, Run, metrics_of, results_of, row_of
 from runner.commands.serve.sides import shown_case
 from runner.errors import InputError
-from runner.system.folder import lines
+from runner.system.folder import legible, lines
 from runner.system.metadata import read_json
 
 MOST_RESULTS = 10_000
@@ -410,7 +410,7 @@ def delete_dataset(desk: Asking, dataset_id: Id) -> None:
 def detail(desk: Desk, id: str, offset: int = 0, limit: int = MOST_RESULTS) -> RunDetail:
     """In the names of the specification."""
     run, place = desk.run(id), desk.runs.place(id)
-    results = [] if place is None else [CaseResult(**each) for each in results_of(place, run.k, offset, limit)]
+    results = [] if place is None else _results(place, run.k, offset, limit)
     metrics = metrics_of(run)
     return RunDetail(
         id=run.id,
@@ -426,6 +426,11 @@ def detail(desk: Desk, id: str, offset: int = 0, limit: int = MOST_RESULTS) -> R
         created_at=run.created_at,
         updated_at=run.updated_at,
     )
+
+
+def _results(place: Place, k: int | None, offset: int, limit: int) -> list[CaseResult]:
+    with legible(place.path):
+        return [CaseResult(**each) for each in results_of(place, k, offset, limit)]
 
 
 @router.post(
@@ -664,7 +669,8 @@ def side_by_side(
     chosen = sides.chosen(show, q)
     if case is not None:
         chosen = chosen[[sides.ids[number] == case for number in chosen]]
-    cases = [CaseShown(**shown_case(sides, int(number))) for number in chosen[offset : offset + limit]]
+    with legible(desk.root):
+        cases = [CaseShown(**shown_case(sides, int(number))) for number in chosen[offset : offset + limit]]
     return SidesReply(runs=runs, total=len(chosen), counts=sides.counts, cases=cases)
 
 

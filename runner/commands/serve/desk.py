@@ -22,6 +22,7 @@ from runner.commands.serve.sides import Shelf, Sides
 from runner.config import arguments
 from runner.config.compose import plan_of
 from runner.errors import InputError, did_you_mean
+from runner.system.folder import legible
 from runner.system.metadata import read_json
 from runner.system.store import fingerprint
 
@@ -123,7 +124,8 @@ class Desk:
             raise InputError("runs: expected at least one run")
         if len(found) > MOST_SIDES:
             raise InputError(f"runs: at most {MOST_SIDES} stand side by side, got {len(found)}")
-        return self.shelf.sides(found)
+        with legible(self.root):
+            return self.shelf.sides(found)
 
     def warm(self) -> None:
         """Reads large finished runs before somebody asks for their cases."""
@@ -147,7 +149,9 @@ class Desk:
         paths = self.sheets.of_run(place, rubric)
         if not paths:
             raise ConflictError(f"run {id}: nobody has rated an answer for {rubric[:80]} yet")
+        report = (self.runs.files(place)[0].get("config") or {}).get("report") or {}
         words = ["calibrate", ",".join(map(str, paths)), f"run={place.path}", f"ratings={rubric}"]
+        words += [f"report.language={report.get('language', 'en')}"]
         return self._queue().add("calibration", "calibration", words, about={"run": id, "rubric": rubric})
 
     # --- words ------------------------------------------------------------------------------------

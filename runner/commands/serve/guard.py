@@ -105,7 +105,23 @@ class Guard:
         if refusal is not None:
             await _answer(guarded, *refusal)
             return
-        await self.app(scope, _Bounded(receive, self._most(scope), guarded).receive, guarded)
+        await self._bounded(scope, _Bounded(receive, self._most(scope)), guarded)
+
+    async def _bounded(self, scope: Scope, bounded: _Bounded, send: Send) -> None:
+        """What an application makes of a body that was cut off is not sent."""
+
+        async def sent(message: MutableMapping[str, Any]) -> None:
+            if not bounded.is_cut:
+                await send(message)
+
+        try:
+            await self.app(scope, bounded.receive, sent)
+        except Exception:
+            if not bounded.is_cut:
+                raise
+        if bounded.is_cut:
+            told = f"a request has at most {bounded.most:,} bytes, and at most {UPLOAD_S:g} s to come"
+            await _answer(send, 413, "too_large", told, {"connection": "close"})
 
     def _most(self, scope: Scope) -> int:
         return self.most_bytes if scope["path"] == "/evaluation/datasets" else SMALL
@@ -198,8 +214,8 @@ class _Bounded:
 
     source: Receive
     most: int
-    send: Send
     n_bytes: int = 0
+    is_cut: bool = False
     began: float = field(default_factory=time.monotonic)
 
     async def receive(self) -> MutableMapping[str, Any]:
@@ -207,5 +223,6 @@ class _Bounded:
         if message["type"] == "http.request":
             self.n_bytes += len(message.get("body", b""))
             if self.n_bytes > self.most or (message.get("more_body") and time.monotonic() - self.began > UPLOAD_S):
+                self.is_cut = True
                 return {"type": "http.disconnect"}
         return message

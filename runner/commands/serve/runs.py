@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from runner.commands.serve.jobs import Job, Jobs, at_work
+from runner.errors import InputError
 from runner.llm.ledger import FILE as LEDGER
 from runner.run.serving import PROGRESS
-from runner.system.folder import case_counts, lines, lines_at
+from runner.system.folder import case_counts, legible, lines, lines_at
 from runner.system.metadata import read_json, write_json
 
 DEPTH = 5  # folders below the root
@@ -152,23 +153,32 @@ class Runs:
     # --- one --------------------------------------------------------------------------------------
 
     def run(self, place: Place) -> Run:
-        """What is known of a run that has a folder."""
+        """What is known of a run that has a folder. Of one whose files are damaged, that they are."""
+        try:
+            with legible(place.path):
+                return self._known(place)
+        except InputError as error:
+            job = self.job_of(place.id)
+            text = str(error).replace(f"{self.root}{os.sep}", "")
+            return Run(place.id, None, "failed", None, None, {}, text, None, None, is_served=job is not None)
+
+    def _known(self, place: Place) -> Run:
         head, summary = self.files(place)
         job = self.job_of(place.id)
         status = self.status(place, head, job)
         done, failed = self._finished(place, status, summary)
-        metrics = {name: entry.get("value") for name, entry in (summary.get("metrics") or {}).items()}
+        metrics = {name: _number(entry.get("value")) for name, entry in (summary.get("metrics") or {}).items()}
         return Run(
             id=place.id,
             dataset_id=(job.dataset_id if job else None) or dataset_of(head),
             status=status,
-            k=head.get("k"),
-            evaluation_type=head.get("evaluation_type"),
+            k=None if head.get("k") is None else int(head["k"]),
+            evaluation_type=_text(head.get("evaluation_type")),
             metrics=metrics,
-            error_message=head.get("error_message"),
-            created_at=head.get("created_at"),
-            updated_at=head.get("updated_at"),
-            experiment=head.get("experiment"),
+            error_message=_text(head.get("error_message")),
+            created_at=_text(head.get("created_at")),
+            updated_at=_text(head.get("updated_at")),
+            experiment=_text(head.get("experiment")),
             sweep_id=place.sweep,
             label=self._label(place),
             tags=self.tags().get(place.id, ()),
@@ -189,6 +199,8 @@ class Runs:
         if job is not None and job.status == "cancelled":
             return "completed" if head.get("status") == "completed" else "cancelled"
         said = str(head.get("status") or "partial")
+        if said not in ("running", "completed", "partial", "failed"):
+            raise ValueError(f"status {said[:40]!r}")
         if said != "running":
             return said
         is_running = at_work(place.path.parent if place.sweep else place.path)
@@ -326,7 +338,7 @@ def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[
         if (path / "sweep.json").is_file():
             yield Place(id, path, is_sweep=True)
             yield from _below(path, root, 1, id)
-        elif (path / "run.json").is_file():
+        elif (path / "run.json").is_file() and not _has_links(path):
             yield Place(id, path, is_sweep=False, sweep=sweep)
         elif depth > 1 and sweep is None:
             yield from _below(path, root, depth - 1, None)
@@ -343,6 +355,15 @@ def _json_of(path: Path) -> Mapping[str, Any]:
     return _parsed(path, state.st_mtime_ns, state.st_size, state.st_ino)
 
 
+def _has_links(folder: Path) -> bool:
+    """Files of a run that lead elsewhere: such a run is not shown."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(entry.is_symlink() for entry in entries)
+    except OSError:
+        return True
+
+
 @lru_cache(maxsize=2048)
 def _parsed(path: Path, _changed: int, _size: int, _inode: int) -> Mapping[str, Any]:
     return read_json(path) or {}
@@ -351,7 +372,15 @@ def _parsed(path: Path, _changed: int, _size: int, _inode: int) -> Mapping[str, 
 def dataset_of(head: Mapping[str, Any]) -> str | None:
     """The choice by which a run of the command line has its data."""
     choices = head.get("choices") or {}
-    return choices.get("dataset") or (f"scenario-{choices['scenario']}" if "scenario" in choices else None)
+    return _text(choices.get("dataset")) or (f"scenario-{choices['scenario']}" if "scenario" in choices else None)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _natural(name: str) -> tuple[int, str]:

@@ -206,13 +206,15 @@ def side_page(
     if case is not None:
         chosen = chosen[[sides.ids[int(number)] == case for number in chosen]]
     numbers = [int(number) for number in chosen[(page - 1) * CASES : page * CASES]]
+    with legible(desk.root):
+        cases = [shown_case(sides, number) for number in numbers]
     names = [place.parent.name for place in (run.path for run in sides.runs)]
     return rendered(
         request,
         "side.html.j2",
         ids=_expanded(desk, runs),
         labels=_labels(desk, _expanded(desk, runs), names),
-        cases=[shown_case(sides, number) for number in numbers],
+        cases=cases,
         counts=sides.counts,
         n=len(chosen),
         show=show,

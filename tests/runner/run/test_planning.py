@@ -1,5 +1,6 @@
 """What a run of memories will ask of models, counted by hand. No server is up: a plan asks nothing."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -134,4 +135,10 @@ def test_a_plan_of_a_copilot_ends_with_a_month(copilot: list[str], capsys: pytes
 
 def test_other_plans_have_no_month(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", *words]) == 0
-    assert "month" not in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "month" not in shown
+    assert main(["plan", "--json", *words]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["runs", "total", "seconds", "receivers", "line"]
+    assert told["line"] in " ".join(shown.split())
+    assert told["total"]["requests"] == sum(each["requests"] for run in told["runs"] for each in run["asked"])

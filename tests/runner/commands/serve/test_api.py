@@ -75,6 +75,20 @@ def test_a_run_that_was_killed_at_the_command_line_is_not_called_running(client:
     assert client.get(f"{API}/runs/run").json()["status"] == "partial"
 
 
+def test_a_damaged_run_is_told_as_one_and_hides_no_other(client: TestClient, root: Path) -> None:
+    change(root / "run" / "summary.json", metrics=[1])
+    change(root / "sweep" / "0" / "run.json", k="many", status="running")
+    (root / "sweep" / "1" / "per_item.jsonl").write_text('{"id": "q1", "metrics": [], "output": "a"}\n')
+    listed = {run["id"]: run for run in client.get(f"{API}/runs").json()}
+    assert {id: run["status"] for id, run in listed.items()} == {
+        "run": "failed", "sweep~0": "failed", "sweep~1": "completed",
+    }  # fmt: skip
+    assert listed["run"]["error_message"].startswith("run: its files are damaged or were edited (AttributeError")
+    assert "its files are damaged" in message(client.get(f"{API}/runs/sweep~1"), 422)
+    assert "its files are damaged" in message(client.get(f"{API}/cases", params={"runs": "sweep~1"}), 422)
+    assert client.get("/").status_code == client.get("/runs/run").status_code == 200
+
+
 WRONG = [
     ("dataset.path=/etc/passwd", "dataset.path: cannot be set by a request; did you mean 'dataset.language'?"),
     ("judge._target_=os.system", "judge._target_: cannot be set by a request"),
@@ -131,9 +145,10 @@ def test_folders_outside_of_the_root_are_not_reached(client: TestClient, root: P
     (root / "run").rename(outside)
     (root / "run").symlink_to(outside)
     assert client.get(f"{API}/runs/run").status_code == 404
-    (root / "sweep" / "0" / "summary.json").unlink()
-    (root / "sweep" / "0" / "summary.json").symlink_to(outside / "summary.json")
-    assert client.get(f"{API}/runs/sweep~0").json()["metrics"] is None
+    (root / "sweep" / "0" / "per_item.jsonl").unlink()
+    (root / "sweep" / "0" / "per_item.jsonl").symlink_to(outside / "per_item.jsonl")
+    client.app_state["desk"].runs.look_again()  # or a second later
+    assert [run["id"] for run in client.get(f"{API}/runs").json()] == ["sweep~1"]
     assert client.delete(f"{API}/runs/run").status_code == 404
     assert client.delete(f"{API}/sweeps/sweep").status_code == 204
     assert ((root / "sweep").exists(), outside.is_dir()) == (False, True)

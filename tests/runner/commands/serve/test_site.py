@@ -117,7 +117,7 @@ def test_labels_are_saved_at_once_and_read_by_calibrate(serving: Serving, root: 
     job = client.app_state["desk"].jobs.get(started["id"])
     assert job.words[:1] == ["calibrate"]
     assert job.words[1].endswith(".csv") and "," not in job.words[1]  # the sheet of who has rated
-    assert job.words[2:4] == [f"run={root / 'run'}", "ratings=faithfulness"]
+    assert job.words[2:5] == [f"run={root / 'run'}", "ratings=faithfulness", "report.language=ko"]
     none = client.post(f"{API}/runs/run/calibrations", json={"rubric": "answer_relevancy"})
     assert none.json()["error"]["message"] == "run run: nobody has rated an answer for answer_relevancy yet"
 
