@@ -1,4 +1,4 @@
-.PHONY: help install test slow test-llm fuzz soak lint types ci bench records reference outputs pictures docs
+.PHONY: help install test matrix coverage slow test-llm fuzz soak lint types ci bench records reference outputs pictures docs
 
 PYTHON ?= .venv/bin/python
 
@@ -11,8 +11,17 @@ install:  ## A virtual environment with everything that the tests need
 test:  ## All tests
 	$(PYTHON) -m pytest -n logical --dist loadfile
 
-slow:  ## What the tests have in small, in full: marked tests, a thousand damaged inputs (ten minutes)
+TESTS ?= tests
+matrix:  ## Tests under each Python installed here, and with the oldest dependencies (TESTS="tests/runner/metrics": only these)
+	.ci/matrix -n logical --dist loadfile $(TESTS)
+
+coverage:  ## Which lines and branches the tests reach, also of the processes that they start: htmlcov/ (TESTS=...)
+	$(PYTHON) -m pytest -n logical --dist loadfile --cov --cov-report=term:skip-covered --cov-report=html $(TESTS)
+
+slow:  ## What the tests have in small, in full: marked tests, a thousand examples of each law, a thousand damaged inputs (half an hour)
 	$(PYTHON) -m pytest -n logical --dist loadfile -m slow
+	$(PYTHON) -m pytest -n logical --dist worksteal -m 'hypothesis and not slow' --hypothesis-profile=thorough \
+		--ignore=tests/fuzz
 	RUNNER_FUZZ=1000 $(PYTHON) -m pytest -n logical --dist worksteal tests/fuzz
 
 test-llm:  ## Tests against a small real model, served by llama.cpp (the first time compiles it: 10 minutes)
@@ -60,5 +69,5 @@ docs:  ## Build the documentation into site/, in both languages, and follow its 
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build -q --strict
 	$(PYTHON) -m tests.docs.site
 
-pictures:  ## Draw docs/first_command.svg anew, and docs/report.png and docs/mlflow.png where Chromium is installed
+pictures:  ## Draw docs/first_command.svg anew, and docs/report.png, docs/mlflow.png and docs/side_by_side.png where Chromium is installed
 	$(PYTHON) -m tests.pictures

@@ -44,10 +44,10 @@ def _ended(words: Sequence[str]) -> int:
     try:
         return dispatch(words)
     except ComponentError as error:
-        _tell(str(error), error)
+        _tell(str(error), error, words)
         return error.exit_code
     except RunnerError as error:
-        terminal.fail(str(error))
+        _fail(str(error), error.exit_code, words)
         return error.exit_code
     except KeyboardInterrupt:
         terminal.note("interrupted")
@@ -58,20 +58,28 @@ def _ended(words: Sequence[str]) -> int:
     except OSError as error:
         from runner.system.writing import in_words
 
-        terminal.fail(in_words(error, "a file"))
+        _fail(in_words(error, "a file"), 3, words)
         return 3
     except Exception as error:
-        _tell(f"unexpected {unexpected(error)}", error)
+        _tell(f"unexpected {unexpected(error)}", error, words)
         return 3
 
 
-def _tell(message: str, error: BaseException) -> None:
+def _fail(message: str, exit_code: int, words: Sequence[str]) -> None:
+    """In the language of the command line, too."""
+    from runner.config.language import language_of
+    from runner.words.bilingual import beside
+
+    terminal.fail(beside(message, language_of(words), exit_code))
+
+
+def _tell(message: str, error: BaseException, words: Sequence[str]) -> None:
     """Of a bug, one line, and where its traceback is. No run has a folder for it yet."""
     from runner.system.writing import write_text
 
     log = Path(tempfile.mkdtemp(prefix="runner-")) / "error.log"
     write_text(log, "".join(traceback.format_exception(error)))
-    terminal.fail(f"{message}; {log} has the details")
+    _fail(f"{message}; {log} has the details", getattr(error, "exit_code", 3), words)
 
 
 def dispatch(words: Sequence[str]) -> int:

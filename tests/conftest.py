@@ -3,9 +3,11 @@ on demand."""
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import ipaddress
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -39,7 +41,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same inputs each time, however busy the machine is; --hypothesis-profile=default draws them anew.
-settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "steady", derandomize=True, max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("steady"), derandomize=False, max_examples=1000)
 settings.load_profile("steady")
 
 
@@ -140,14 +145,32 @@ def _demand_loopback(host: str) -> None:
         raise ConnectionRefusedError(f"tests must not reach {host}")
 
 
+def shared(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that the first worker of pytest-xdist makes, and all others read."""
+    root = factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (root / name).exists():
+            unfinished = root / f"{name} unfinished"
+            shutil.rmtree(unfinished, ignore_errors=True)  # of a worker that was killed
+            unfinished.mkdir()
+            make(unfinished)
+            unfinished.rename(root / name)
+    return root / name
+
+
 @pytest.fixture(scope="session")
 def mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """URI of an MLflow store on sqlite, shared by all tests: a new one costs seconds."""
+    """URI of an MLflow store on sqlite, shared by all tests of a worker: to make its tables costs seconds."""
     from plugins.tracking.mlflow import MlflowTracking
 
-    uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow 저장소')}/mlflow.db"
-    MlflowTracking(uri=uri).prepare()
-    return uri
+    def make(folder: Path) -> None:
+        MlflowTracking(uri=f"sqlite:///{folder}/mlflow.db").prepare()
+
+    empty = shared(tmp_path_factory, "mlflow_store", make)
+    own = shutil.copytree(empty, tmp_path_factory.mktemp("mlflow") / "mlflow 저장소")
+    return f"sqlite:///{own}/mlflow.db"
 
 
 @pytest.fixture
@@ -179,10 +202,12 @@ def _wait_for_mlflow(url: str, process: subprocess.Popen[bytes]) -> None:
 @pytest.fixture(scope="session")
 def small_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the runs of tests/record_folders.py and their data. Not to be changed: take `copy_of` it."""
-    folder = tmp_path_factory.mktemp("small_runs")
-    with chdir(folder):
-        make_small_runs()
-    return folder
+
+    def make(folder: Path) -> None:
+        with chdir(folder):
+            make_small_runs()
+
+    return shared(tmp_path_factory, "small_runs", make)
 
 
 @pytest.fixture(scope="session")

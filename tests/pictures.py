@@ -25,11 +25,12 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 COMMAND = ("+experiment=full_rag", "k=3,5,10", "out=first")
 SETTLED_MS = 20_000  # of the clock of a page, until it is drawn
-CHARTS = "^(mean_faithfulness|mean_answer_relevancy|recall_at_k)$"
-MLFLOW_PAGE = (1888, 780)
-MLFLOW = (198, 8, 1200, 640)  # the part of it that is shown, without what stands beside the runs
-SEARCH = "document.querySelector(\"input[placeholder='Search metric charts']\")"
-DRAWN = r"/Model metrics\s*\(3\)/.test(document.body.innerText) && document.querySelectorAll('.bartext').length === 9"
+MLFLOW_PAGE = (1888, 960)
+MLFLOW = (198, 8, 1195, 780)  # the part of it that is shown, without what stands beside the runs
+DRAWN = "document.querySelectorAll('.scatterlayer path.point').length >= 9"  # a point a run in the charts in sight
+SIDES = "/side?runs=first~0&runs=first~1&show=changed&q=en-&lang=en"
+SIDES_PAGE = (1180, 860)
+FIRST_REASONS = "document.querySelectorAll('.case:first-child details:first-of-type').forEach((d) => (d.open = true))"
 PLAIN = "document.head.appendChild(document.createElement('style')).textContent = '.modebar {display: none}'"
 
 
@@ -46,6 +47,7 @@ def main() -> int:
             )
             return 1
         photograph_mlflow(browser, folder, DOCS / "mlflow.png")
+        photograph_sides(browser, folder, DOCS / "side_by_side.png")
         photograph(browser, (folder / "first" / "0" / "report.html").as_uri(), DOCS / "report.png", (1100, 1110))
     return 0
 
@@ -64,7 +66,7 @@ def photograph(browser: str, address: str, target: Path, size: tuple[int, int]) 
 
 
 def photograph_mlflow(program: str, folder: Path, target: Path) -> None:
-    """The runs beside their charts, of three metrics."""
+    """The runs beside their charts, as the link that the command prints and one in the description open them."""
     command = [sys.executable, "-m", "runner", "ui", "--port", str(free_port())]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
@@ -73,15 +75,29 @@ def photograph_mlflow(program: str, folder: Path, target: Path) -> None:
             next(line for line in server.stderr if "startup complete" in line)
             with browsing(program) as browser:
                 width, height = MLFLOW_PAGE
-                browser.open(f"{told.partition(': ')[2].strip()}?compareRunsMode=CHART", width=width, height=height)
-                browser.ask(_once(SEARCH))
+                browser.open(f"{told.partition(': ')[2].strip()}&compareRunsMode=CHART", width=width, height=height)
                 browser.command("Emulation.setScrollbarsHidden", hidden=True)
-                browser.ask(f"{PLAIN}; {SEARCH}.focus()")
-                browser.command("Input.insertText", text=CHARTS)
+                browser.ask(PLAIN)
                 browser.ask(_once(DRAWN))
-                browser.ask(f"{SEARCH}.blur()")
                 browser.ask("new Promise((done) => setTimeout(done, 2000))")  # what moves has come to rest
                 browser.screenshot(target, whole=False, clip=MLFLOW)
+        finally:
+            server.terminate()
+
+
+def photograph_sides(program: str, folder: Path, target: Path) -> None:
+    """The page of `serve` with the first two runs, and what changed from one to the other."""
+    port = free_port()
+    command = [sys.executable, "-m", "runner", "serve", "--port", str(port), "--root", str(folder), "--read-only"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            assert "serves the runs of" in server.stderr.readline()
+            with browsing(program) as browser:
+                browser.open(f"http://127.0.0.1:{port}{SIDES}", width=SIDES_PAGE[0], height=SIDES_PAGE[1])
+                browser.ask(FIRST_REASONS)
+                browser.command("Emulation.setScrollbarsHidden", hidden=True)
+                browser.screenshot(target, whole=False)
         finally:
             server.terminate()
 

@@ -8,8 +8,10 @@ or in a longer block elsewhere, runs once.
 import importlib
 import io
 import json
+import os
 import re
 import shlex
+import subprocess
 import sys
 import typing
 from collections.abc import Iterable, Iterator
@@ -37,6 +39,7 @@ from tests.docs.pages import (
     links,
     text_of,
 )
+from tests.docs.site import problems
 from tests.services.models_server import ModelsServer
 from tests.services.rag_service import RagService, serving_answers
 
@@ -49,7 +52,7 @@ FILE = re.compile(r"^cat > (\S+) <<'END'\n(.*?)^END$", re.M | re.S)
 PRINTED = re.compile(r"^printf '(.*)' (?:> (\S+)|\| python -m runner (.+))$")
 RUN = re.compile(r"^python -m runner (.+?)(?:\s+# exit code (\d)|\s+#.*)?$")
 # What needs a server, a terminal or a folder that a reader has, and is run by tests of its own.
-ELSEWHERE = re.compile(r"ui$|generate |clean |results outputs/FOLDER|compare BASELINE|--help")
+ELSEWHERE = re.compile(r"ui$|serve$|generate |clean |results outputs/FOLDER|compare BASELINE|--help")
 WORD = re.compile(r"[^\W\d_]{2,}")
 OWN_DATA = re.compile(r"\bcase=|\bdry_run=|\bdataset=(jsonl|vault)|\bdataset\.traces=")  # small as it is
 PROTOCOLS = {
@@ -120,6 +123,7 @@ def test_what_is_not_run_here_is_known() -> None:
         "compare BASELINE CANDIDATE",
         "generate corpus=notes out=made.jsonl",
         "results outputs/FOLDER",
+        "serve",
     }
 
 
@@ -331,6 +335,17 @@ def test_both_languages_have_the_same_pages_and_headings() -> None:
 def test_every_page_stands_in_the_navigation() -> None:
     listed = re.findall(r"^ +- (?:\w+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
     assert sorted(listed) == list(PAGES["en"])
+
+
+@pytest.mark.slow
+def test_the_site_is_built_and_its_links_lead_somewhere(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="pip install -e '.[docs]'")
+    command = [sys.executable, "-m", "mkdocs", "build", "-q", "--strict", "-d", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, check=False)
+    assert (done.returncode, problems(tmp_path)) == (0, [])
+    for folder, inside in (("", "cache"), ("ko/", "캐시")):  # each language is searched by itself
+        index = (tmp_path / folder / "search" / "search_index.js").read_text(encoding="utf-8")
+        assert inside in index and '"location": "ko/' not in index
 
 
 def test_help_names_every_command_group_and_option() -> None:

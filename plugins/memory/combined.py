@@ -8,6 +8,7 @@ from typing import Annotated, Unpack
 
 from pydantic import Field
 
+from runner.domains.memory.extraction.digest import outdated
 from runner.domains.memory.protocols import MemoryStore, Summariser
 from runner.domains.memory.recall import is_question
 from runner.domains.memory.records import ChatTurn, Remembered, SessionKey, SessionState, Upkeep
@@ -78,8 +79,9 @@ def still_true(turns: Sequence[ChatTurn], state: SessionState, recent: Sequence[
     in one of the `recent` turns, or in a newer one of `turns`. A summary holds what was said last, so a turn that it
     holds itself is not replaced by it."""
     later = [*split_sentences(state.memory), *(f"{entity.key}: {entity.value}" for entity in state.entities)]
+    ended = outdated(sorted({*turns, *recent}, key=lambda turn: turn.number))
     current = []
-    for turn in turns:
+    for turn in (turn for turn in turns if turn.number not in ended):
         newer = (other for other in (*turns, *recent) if other.number > turn.number)
         sentences = [*later, *(each for other in newer for each in split_sentences(other.user))]
         if not any(_is_replaced(each, sentences) for each in split_sentences(turn.user)):

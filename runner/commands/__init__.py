@@ -10,10 +10,12 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from runner.config.arguments import CONFIG_FOLDER, CONFIG_NAME, FLAGS
+from runner.config.language import language_of
 from runner.errors import InputError, did_you_mean
-from runner.words.wording import LANGUAGES, Wording, supported, wording
+from runner.words.wording import LANGUAGES, Wording, wording
 
 HELP = ("-h", "--help")
+SPOKEN = "report.language"
 REQUIRED = object()
 WITH_VALUE = (*CONFIG_FOLDER, *CONFIG_NAME)  # flags of a run, whose value may be the next word
 SWITCH = {"true": True, "false": False}
@@ -89,6 +91,8 @@ class Command:
         rest = iter(argv)
         for word in rest:
             key, equals, value = word.partition("=")
+            if key == SPOKEN and not self.words:
+                key = self._spoken(value)
             option = next((option for option in self.options if key in (option.flag, option.name)), None)
             if word == "--" and not self.words:
                 placed += rest
@@ -97,12 +101,19 @@ class Command:
                 given[option.name] = self._value(option, key, following, bool(equals))
             elif self.words and (key in FLAGS or (word[:1] != "-" and (equals or word[:1] in ("+", "~")))):
                 words += [word, *([next(rest, "")] if word in WITH_VALUE else [])]
+            elif key == SPOKEN and not self.words:
+                continue  # it is the language of errors
             elif word.startswith("-") and word != "-":
                 known = [option.flag for option in self.options] + [*CONFIG_FOLDER] * bool(self.words)
                 self._refuse(f"unknown option {key}{did_you_mean(key, known)}")
             else:  # beyond its places, a word is wrong in the way that the words of a run are
                 (words if self.words and len(placed) == self._most() else placed).append(word)
         return placed, given, words
+
+    def _spoken(self, value: str) -> str:
+        """As a run takes it, `report.language=ko`: the option of a command that has one."""
+        self._value(LANGUAGE, SPOKEN, value, equals=True)
+        return LANGUAGE.name if LANGUAGE in self.options else SPOKEN
 
     def _most(self) -> float:
         return math.inf if any(place.several for place in self.places) else len(self.places)
@@ -179,13 +190,6 @@ def _line(argument: Place | Option, meaning: str, say: Wording) -> str:
 
 def _typed(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def language_of(words: Sequence[str]) -> str:
-    """The language that words name (`--language ko`, `report.language=ko`), else English."""
-    joined = " ".join(words).replace("--language ", "language=")
-    named = [word.partition("language=")[2] for word in joined.split() if "language=" in word]
-    return supported(named[-1]) if named else "en"
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:

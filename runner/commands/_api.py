@@ -36,7 +36,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runner.errors import InputError, did_you_mean
+from runner.errors import InputError, did_you_mean, installing
 from runner.records import Estimate
 
 if TYPE_CHECKING:
@@ -129,8 +129,7 @@ class Cases:
 
     def frame(self) -> pd.DataFrame:
         """A row a case: id, status, language, question, answer, then every metric and `judge.RUBRIC`."""
-        import pandas as pd
-
+        pd = _pandas()
         return pd.DataFrame([_flat(row) for row in self])
 
     def _repr_html_(self) -> str:
@@ -163,8 +162,7 @@ class Sweep:
 
     def frame(self) -> pd.DataFrame:
         """A row a run: its folder, status, and the value of each metric."""
-        import pandas as pd
-
+        pd = _pandas()
         return pd.DataFrame(
             [
                 {"run": run.path.name, "status": run.status, **{name: each.value for name, each in run.metrics.items()}}
@@ -546,6 +544,14 @@ def _mean_of(values: Sequence[float | bool | None]) -> Estimate:
 
 _HEADERS = ("metric", "value", "95 % interval", "n")
 _FIELDS = frozenset(each.name for each in fields(Estimate))
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise InputError(f"frame() needs pandas: {installing('frames')}") from None
+    return pandas
 
 
 def _apart(work: Callable[[], T], *, quiet: bool) -> T:

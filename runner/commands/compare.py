@@ -26,6 +26,7 @@ from runner.report.comparison_words import Record
 from runner.run.comparing import why
 from runner.system import terminal
 from runner.system.writing import from_here
+from runner.words.bilingual import LABELS
 from runner.words.wording import LANGUAGES, Wording, wording_of
 
 SEVERAL = "runner.comparisons"
@@ -74,8 +75,15 @@ def main(argv: Sequence[str]) -> int:
     terminal.note(say("compare.report", path=from_here(folder)))
     for record in records:
         if record["exit_code"]:
-            terminal.fail(f"{record['candidate']['label']}: {why(record)}")
+            terminal.fail(_told(record, say.language))
     return max(int(record["exit_code"]) for record in records)
+
+
+def _told(record: Record, language: str) -> str:
+    """Why the exit code is not 0, in English and in the language of the comparison."""
+    label = record["candidate"]["label"]
+    beside = "" if language not in LABELS else f"\n{LABELS[language]}: {label}: {why(record, language)}"
+    return f"{label}: {why(record)}{beside}"
 
 
 def rules_of(name: str) -> Regression:

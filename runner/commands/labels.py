@@ -6,6 +6,7 @@ import random
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,25 +51,43 @@ def main(argv: Sequence[str]) -> int:
         raise InputError(f"out: {problem}")
     if out.exists():
         raise InputError(f"out: {out} is there, and may hold ratings of people; choose another file or remove it")
+    picked = picked_of(folder, options.rubric, options.pick, options.n, options.seed)
+    rubric = picked.rubric
     with legible(folder):
-        run = open_run(folder)
-        say = words_of(run.run) if options.language is None else LANGUAGES[options.language]
-        rows = [row for row in run.rows() if _is_answered(row)]
-        rubric = _rubric(rows, options.rubric, folder)
-        judged = [row for row in rows if _score(row, rubric) is not None]
-        picked = picked_rows(judged, rubric, options.pick, options.n, options.seed)
-    if not picked:
-        raise InputError(f"{folder}: no answer to pick with pick={options.pick}; pick=random takes any")
+        say = words_of(open_run(folder).run) if options.language is None else LANGUAGES[options.language]
     lines = [
-        _rated_by(sheet_row(row, rubric, options.pick), rater) for rater in options.raters or ("",) for row in picked
+        _rated_by(sheet_row(row, rubric, options.pick), rater)
+        for rater in options.raters or ("",)
+        for row in picked.rows
     ]
     write_bytes(out, BOM + csv_of([COLUMNS, *lines]).encode())
     words = ["python", "-m", "runner", "calibrate", str(out), f"run={folder}", f"ratings={rubric}"]
-    told = {"n": len(picked), "of": len(judged), "out": out, "rubric": metric.rubric(rubric, say)}
+    told = {"n": len(picked.rows), "of": picked.n_judged, "out": out, "rubric": metric.rubric(rubric, say)}
     terminal.lines(say("labels.written", **told), say("labels.next", command=shlex.join(words)))
     if options.pick != "random":
         terminal.note(say("labels.not_random", pick=options.pick))
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Rows to be rated by one rubric, of so many that were judged by it."""
+
+    rubric: str
+    rows: Sequence[Row]
+    n_judged: int
+
+
+def picked_of(folder: Path, rubric: str | None, pick: str, n: int, seed: int) -> Picked:
+    """Of a run folder. Raises InputError for a run without judged answers."""
+    with legible(folder):
+        rows = [row for row in open_run(folder).rows() if _is_answered(row)]
+        name = _rubric(rows, rubric, folder)
+        judged = [row for row in rows if _score(row, name) is not None]
+        picked = picked_rows(judged, name, pick, n, seed)
+    if not picked:
+        raise InputError(f"{folder}: no answer to pick with pick={pick}; pick=random takes any")
+    return Picked(name, picked, len(judged))
 
 
 def _is_answered(row: Row) -> bool:

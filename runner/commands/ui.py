@@ -8,10 +8,12 @@ import sqlite3
 import sys
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from importlib.util import find_spec
+from pathlib import Path
 from typing import NoReturn
 
 from runner.commands import URI, Command, Option, whole
-from runner.errors import InputError
+from runner.errors import InputError, installing
 from runner.system import terminal
 from runner.tracking.mlflow_client import (
     configured_uri,
@@ -27,6 +29,7 @@ from runner.tracking.mlflow_views import link
 COMMAND = Command(
     "ui", options=(URI, Option("host", "HOST", default="127.0.0.1"), Option("port", "PORT", whole(1, 65535), 5000))
 )
+PAGES = "server/js/build/index.html"
 SHOWN = 5  # experiments
 NEWEST = """
 SELECT experiments.name, experiments.experiment_id FROM experiments JOIN runs USING (experiment_id)
@@ -44,6 +47,7 @@ def main(argv: Sequence[str]) -> int:
     if uri.startswith(("http://", "https://")):
         terminal.write(f"runs are tracked on a server that has a UI of its own: {shown(uri)}\n")
         return 0
+    _demand_pages()
     _demand_store(uri)
     _demand_port(options.host, options.port)
     address = f"http://{f'[{options.host}]' if ':' in options.host else options.host}:{options.port}"
@@ -71,6 +75,14 @@ def _become_server(uri: str, host: str, port: int) -> NoReturn:
     command = [sys.executable, "-m", "mlflow", "ui", *options]
     sys.stdout.flush()
     os.execve(command[0], command, {**os.environ, **environment(), **NO_JOBS, STORE: uri})  # noqa: S606
+
+
+def _demand_pages() -> None:
+    """Runs are tracked by MLflow's small package, which has no pages."""
+    found = find_spec("mlflow")
+    places = [Path(place) for place in (found.submodule_search_locations or ())] if found is not None else []
+    if not any((place / PAGES).is_file() for place in places):
+        raise InputError(f"ui needs the pages of MLflow: {installing('ui')} (runs are tracked without them)")
 
 
 def _demand_store(uri: str) -> None:

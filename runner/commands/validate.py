@@ -9,10 +9,11 @@ from typing import Any
 import orjson
 
 from runner import report
-from runner.commands import Command, Place, language_of
+from runner.commands import Command, Place
 from runner.config import arguments
 from runner.config.components import build
 from runner.config.compose import plan_of
+from runner.config.language import language_of
 from runner.data.files import open_file
 from runner.data.notes import read_notes
 from runner.data.problems import ProblemLog
@@ -40,10 +41,12 @@ class Words:
 
     @property
     def is_verbose(self) -> bool:
+        """Whether all problems are shown."""
         return "verbose=true" in self.options
 
     @property
     def say(self) -> Wording:
+        """In the language that the options name."""
         return LANGUAGES[language_of(self.options)]
 
 

@@ -13,34 +13,49 @@ TOLD = 50  # flips of a kind that are told with their texts, the heaviest first
 
 
 def with_texts(flips: Flips, baseline: Side, candidate: Side) -> Flips:
-    """The same flips; the heaviest with texts, where the rows of both runs are at hand."""
+    """The same flips; the heaviest with texts, where rows are at hand: a snapshot has none, but the other run asked
+    the same."""
     told = [*flips.lost[:TOLD], *flips.won[:TOLD]]
     before, after = baseline.rows({flip.baseline_id for flip in told}), candidate.rows({flip.id for flip in told})
     k = (baseline.snapshot.k, candidate.snapshot.k)
 
     def tell(flip: Flip) -> Flip:
         one, other = before.get(flip.baseline_id), after.get(flip.id)
-        return flip if one is None or other is None else replace(flip, texts=_texts(one, other, k))
+        return flip if one is None and other is None else replace(flip, texts=_texts(one, other, k))
 
     lost = [*map(tell, flips.lost[:TOLD]), *flips.lost[TOLD:]]
     won = [*map(tell, flips.won[:TOLD]), *flips.won[TOLD:]]
     return replace(flips, lost=lost, won=won)
 
 
-def _texts(one: Mapping[str, Any], other: Mapping[str, Any], k: tuple[int | None, int | None]) -> dict[str, Any]:
-    before, after = one.get("output") or {}, other.get("output") or {}
+def _texts(
+    one: Mapping[str, Any] | None, other: Mapping[str, Any] | None, k: tuple[int | None, int | None]
+) -> dict[str, Any]:
+    """A side whose row is not at hand is None, and what is told of both is empty."""
+    before, after = (_output(row) for row in (one, other))
     chunks = [_chunks(output, depth) for output, depth in zip((before, after), k, strict=True)]
+    both = one is not None and other is not None
     return {
         "question": after.get("query") or before.get("query"),
         "expected": list(after.get("expected") or before.get("expected") or ()),
-        "ranks": [_rank(before), _rank(after)],
+        "ranks": [_rank(before), _rank(after)] if both else [],
         "answers": list(after.get("answers") or before.get("answers") or ()),
-        "baseline": {"answer": before.get("answer"), "declined": before.get("declined"), "error": one.get("error")},
-        "candidate": {"answer": after.get("answer"), "declined": after.get("declined"), "error": other.get("error")},
-        "came": [chunk for chunk in chunks[1] if chunk["id"] not in {each["id"] for each in chunks[0]}],
-        "went": [chunk for chunk in chunks[0] if chunk["id"] not in {each["id"] for each in chunks[1]}],
-        "judges": _judges(one.get("judgements") or {}, other.get("judgements") or {}),
+        "baseline": _side(one),
+        "candidate": _side(other),
+        "came": [chunk for chunk in chunks[1] if both and chunk["id"] not in {each["id"] for each in chunks[0]}],
+        "went": [chunk for chunk in chunks[0] if both and chunk["id"] not in {each["id"] for each in chunks[1]}],
+        "judges": _judges(one.get("judgements") or {}, other.get("judgements") or {}) if one and other else {},
     }
+
+
+def _output(row: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return (row or {}).get("output") or {}
+
+
+def _side(row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    output = _output(row)
+    shown = {name: output.get(name) for name in ("answer", "declined")}
+    return None if row is None else {**shown, "error": row.get("error")}
 
 
 def _chunks(output: Mapping[str, Any], k: int | None) -> list[dict[str, Any]]:

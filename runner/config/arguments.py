@@ -177,17 +177,16 @@ def _key(override: str) -> str | None:
 def cells(overrides: Sequence[str]) -> list[list[str]]:
     """The override lists of all jobs of a sweep, in Hydra's order. Raises ConfigError for what goes over nothing, or
     over too much."""
-    values: dict[str, list[str]] = {}
-    for override in map(parse, overrides):
-        key = override.get_key_element()
-        values[key] = [as_typed(f"{key}={value}") for value in _values(override)]
+    values = {override.get_key_element(): _values(override) for override in map(parse, overrides)}
+    if math.prod(map(len, values.values())) > MOST_RUNS:
+        longest = max(values, key=lambda key: len(values[key]))
+        raise ConfigError([Problem(longest, f"more than {MOST_RUNS:,} runs in one command; expected fewer values")])
+    for key, found in values.items():
+        values[key] = [as_typed(f"{key}={value}") for value in found]
         if any(_key(text) is None for text in values[key]):
             raise ConfigError(
                 [Problem(key.lstrip("+~"), "no value that Hydra reads; in quotes ('…') all of it is a text")]
             )
-    if math.prod(map(len, values.values())) > MOST_RUNS:
-        longest = max(values, key=lambda key: len(values[key]))
-        raise ConfigError([Problem(longest, f"more than {MOST_RUNS:,} runs in one command; expected fewer values")])
     return [list(cell) for cell in product(*values.values())]
 
 

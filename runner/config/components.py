@@ -67,13 +67,14 @@ class Walk(Generic[T]):
     memo: dict[int, T] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)  # a setting -> the option it takes its value from
+    places: dict[int, str] = field(default_factory=dict)  # id of a node -> its key
 
     def component(self, node: DictConfig) -> T:
         """What was made of a node; each node is visited once."""
         if id(node) not in self.memo:
             key = key_of(node)
             with as_it_is():
-                target = str(OmegaConf.select(node, "_target_"))
+                target = str(value_of(node, "_target_") if "_target_" in node else None)
             arguments = {str(name): self._item(node, name) for name in node if name != "_target_"}
             self.memo[id(node)] = self.visit(key, target, arguments)
             self.keys[key] = id(node)
@@ -82,7 +83,7 @@ class Walk(Generic[T]):
     def _item(self, parent: DictConfig | ListConfig, name: Any) -> Any:
         raw = written(parent, name)
         if isinstance(raw, str) and (option := OPTION.fullmatch(raw)):
-            self.aliases[key_of(parent, name)] = option.group(1)
+            self.aliases[self._place(parent, name)] = option.group(1)
         try:
             return self._value(value_of(parent, name))
         except MissingMandatoryValue:
@@ -91,6 +92,15 @@ class Walk(Generic[T]):
         except OmegaConfBaseException as error:
             self.problems.append(Problem(key_of(parent, name), str(error).splitlines()[0]))
         return None
+
+    def _place(self, parent: DictConfig | ListConfig, name: Any) -> str:
+        """`key_of(parent, name)`, which goes up to the root each time."""
+        if isinstance(parent, ListConfig):
+            return key_of(parent, name)
+        if id(parent) not in self.places:
+            self.places[id(parent)] = key_of(parent)
+        above = self.places[id(parent)]
+        return f"{above}.{name}" if above else str(name)
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, DictConfig):

@@ -332,6 +332,7 @@ def _named(door: Callable[..., Any], own: Any) -> Callable[..., Any]:
     return functools.wraps(own)(door) if callable(own) else door
 
 
+@functools.lru_cache(maxsize=1000)
 def _returned(declared: Callable[..., Any]) -> Any:
     try:
         return typing.get_type_hints(declared).get("return", Any)

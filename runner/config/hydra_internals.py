@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LAUNCHER = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # the `_target_` of the one that has no workers
 SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # the `_target_` of hydra/sweeper=basic
 MOST_REFERRED = 1_000_000  # characters that the interpolations of one value may stand for
 REFERENCE = re.compile(r"(?:\$\{|(?<=:))(\.*)(\w[\w.\[\]@/-]*)(?=[},])")  # `${k}`, and the name in `${oc.select:k}`
@@ -40,6 +42,7 @@ NAMED = "hydra.searchpath in command-line"  # provider of the files in folders t
 OPTION = re.compile(r"\$\{(\w[\w.]*)\}")  # a value that is that of another setting, and nothing else
 LONGEST = 10  # settings in a row of which each has the value of the next; what is longer is left to OmegaConf
 MOST_COMPOSED = 100  # combinations of choices that are kept
+MOST_FILES = 2000  # that are looked at to see whether one has changed
 LATE = ("out", "hydra.mode", "hydra.sweep.subdir")  # what is known only when the runs start
 
 
@@ -404,36 +407,34 @@ class RememberingLoader:
         return is_plain and not files.group_exists(str(parsed.key_or_group))
 
     def _state(self, choices: Sequence[str]) -> tuple[Any, ...] | None:
-        """Of all files that can be read; None where some are in no package, or in an archive."""
+        """Of all files that can be read; None where some are in an archive, or there are too many to look at."""
         places = [(source.provider, source.scheme(), source.path) for source in self.loader.get_sources()]
         for choice in choices:
             if choice.startswith("hydra.searchpath"):
                 named: Any = arguments.parse(choice).value()
                 places += [(NAMED, *str(place).partition("://")[::2]) for place in named]
         state: list[Any] = []
-        for place in places:
-            scheme, path = place[1], place[-1]
-            if scheme == "structured":
-                continue
-            with suppress(ModuleNotFoundError, TypeError, OSError):
-                folder = resources.files(path) if scheme == "pkg" else None
-                if isinstance(folder, Path):
-                    state += [place, *_states(folder)]
-                    continue
-            return None
-        return tuple(state)
+        with suppress(ModuleNotFoundError, TypeError, OSError):
+            for place in places:
+                folder = resources.files(place[-1]) if place[1] == "pkg" else Path(place[-1])
+                if place[1] in ("pkg", "file") and isinstance(folder, Path):
+                    state += [place, *islice(_states(folder), MOST_FILES)]
+                elif place[1] != "structured":
+                    return None
+            return tuple(state) if len(state) < MOST_FILES else None
+        return None
 
 
 def _states(folder: Path | str) -> Iterator[tuple[str, int, int, int]]:
     """Of all that is in a folder, as far as it shows without reading it."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.endswith(".yaml"):
-                state = entry.stat()
-                yield entry.path, state.st_ino, state.st_mtime_ns, state.st_size
-            elif entry.is_dir() and entry.name != "__pycache__":
+            if entry.is_dir() and entry.name != "__pycache__":
                 yield entry.path, 0, 0, 0
                 yield from _states(entry.path)
+            elif entry.name.endswith(".yaml"):
+                state = entry.stat()
+                yield entry.path, state.st_ino, state.st_mtime_ns, state.st_size
 
 
 def _retell(cfg: DictConfig, overrides: Sequence[str]) -> None:

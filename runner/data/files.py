@@ -17,6 +17,7 @@ from runner.errors import Problem, RunnerError
 BUFFER_BYTES = 1 << 20
 DEEPEST = 200  # lists and mappings in one another
 MOST_REPEATED = 100_000  # values that aliases of a YAML file may stand for
+ZSTD_BYTES = 1 << 12  # packed bytes that are unpacked at once: up to 128 MB, where a value is repeated
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 PACKED = (".gz", ".zst", ".zstd")  # endings of the names of such files
 
@@ -59,9 +60,7 @@ class _Unpacked(io.RawIOBase):
         if self._kind == GZIP:
             self._source: Any = gzip.GzipFile(fileobj=self._file)
             return
-        import pyarrow
-
-        self._source = pyarrow.CompressedInputStream(pyarrow.PythonFile(self._file, mode="r"), "zstd")
+        self._source = _Zstd(self._file)
 
     def readable(self) -> bool:
         return True
@@ -96,6 +95,38 @@ class _Unpacked(io.RawIOBase):
         if not self.closed:
             self._file.close()
         super().close()
+
+
+class _Zstd:
+    """Frames of zstd, one after the other. What a library reads as a stream ends without a word where a file is cut
+    off."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        from zstandard import ZstdDecompressor
+
+        self._file, self._decompressor = file, ZstdDecompressor()
+        self._frame: Any = None
+        self._packed = self._plain = b""
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end. Raises OSError for damaged data."""
+        from zstandard import ZstdError
+
+        while not self._plain:
+            packed = self._packed or self._file.read(ZSTD_BYTES)
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError
+                return b""
+            self._frame = self._frame or self._decompressor.decompressobj()
+            try:
+                self._plain = self._frame.decompress(packed)
+            except ZstdError as error:
+                raise OSError(str(error)) from None
+            self._packed = self._frame.unused_data if self._frame.eof else b""
+            self._frame = None if self._frame.eof else self._frame
+        data, self._plain = self._plain[:size], self._plain[size:]
+        return data
 
 
 def missing_files(paths: Iterable[str], key: str, error: type[RunnerError]) -> list[Problem]:

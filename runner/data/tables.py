@@ -204,9 +204,12 @@ def _excel_rows(
 
 
 def _parquet_rows(content: bytes, path: str, key: str, error: type[RunnerError]) -> list[tuple[int | None, Row]]:
-    import pyarrow
-    from pyarrow import parquet
-
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        needs = f"{path} is a Parquet file, and reading one needs pyarrow"
+        raise error(f"{key}: {needs}: {installing('parquet')}") from None
     try:
         rows = parquet.read_table(io.BytesIO(content)).to_pylist()
     except (OSError, pyarrow.ArrowException) as problem:

@@ -187,7 +187,7 @@ def outcome(row: Mapping[str, Any]) -> str:
 # --- headers, filters, rows -----------------------------------------------------------------------
 
 
-def _word(kind: str, name: str, say: Wording) -> str:
+def named(kind: str, name: str, say: Wording) -> str:
     """An outcome, a language or a change in words."""
     if kind == "change":
         return say(f"compare.flips.{name}") if name else ""
@@ -221,7 +221,7 @@ def _options(cases: Cases, kind: str, say: Wording) -> Iterator[tuple[str, str]]
     if kind == "outcome" and len(failing) != 1:  # one way to fail is a choice by itself
         yield "failing", f"{say('html.cases.failing')} ({sum(counts[number] for number in failing):,})"
     for number, name in enumerate(choice.names):
-        yield str(number), f"{_word(kind, name, say) or say('none')} ({counts[number]:,})"
+        yield str(number), f"{named(kind, name, say) or say('none')} ({counts[number]:,})"
 
 
 def _row(number: int, row: Mapping[str, Any], document: Document, cases: Cases) -> CaseRow:
@@ -230,7 +230,7 @@ def _row(number: int, row: Mapping[str, Any], document: Document, cases: Cases) 
     cells = []
     for kind in _kinds(cases):
         name = cases.choices[kind][number]
-        cells.append(Cell(_word(kind, name, say), "alarm" if _is_bad(kind, name) else ""))
+        cells.append(Cell(named(kind, name, say), "alarm" if _is_bad(kind, name) else ""))
     values = (column[number] for column in cases.values.values())
     cells += [Cell("" if value != value else f"{value:.2f}") for value in values]
     language = language_tag(cases.choices["language"][number])
@@ -270,7 +270,7 @@ def _data(document: Document, cases: Cases, store: Store) -> dict[str, Any]:
 def _choice(kind: str, cases: Cases, say: Wording) -> Mapping[str, Sequence[Any]]:
     choice = cases.choices[kind]
     return {
-        "names": [_word(kind, name, say) for name in choice.names],
+        "names": [named(kind, name, say) for name in choice.names],
         "bad": [_is_bad(kind, name) for name in choice.names],
         "numbers": choice.numbers,
     }

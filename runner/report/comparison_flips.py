@@ -38,6 +38,9 @@ def _notes(record: Record, say: Wording) -> Iterator[Note]:
         yield Note(say("compare.flips.noise"), "quiet")
     if every and not any(flip["texts"] for flip in every):
         yield Note(say("compare.flips.no_texts"), "quiet")
+    unknown = [side for side in SIDES if any(flip["texts"] and flip["texts"][side] is None for flip in every)]
+    for side in unknown:
+        yield Note(say("compare.flips.one_text", side=say(f"compare.{side}")), "quiet")
 
 
 def right(record: Record, say: Wording) -> str:
@@ -131,13 +134,14 @@ def _number(value: float | None, say: Wording) -> str:
 def _behind(texts: Mapping[str, Any], say: Wording) -> Iterator[tuple[str, str]]:
     if texts["answers"]:
         yield say("compare.flip.known"), shorten(" / ".join(map(str, texts["answers"])), ANSWER)
-    answers = {side: texts[side]["answer"] for side in SIDES}
+    known_sides = [side for side in SIDES if texts[side] is not None]
+    answers = {side: texts[side]["answer"] for side in known_sides}
     if any(answer is not None for answer in answers.values()):
-        for side in SIDES:
+        for side in known_sides:
             declined = f"{say('worst.declined')} " if texts[side]["declined"] else ""
             answer = declined + shorten(str(answers[side] or ""), ANSWER)
             yield say("compare.flip.answer", side=say(f"compare.{side}")), answer
-    for side in SIDES:
+    for side in known_sides:
         if texts[side]["error"]:
             yield say("compare.flip.error", side=say(f"compare.{side}")), shorten(str(texts[side]["error"]), REASON)
     if texts["expected"]:

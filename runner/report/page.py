@@ -12,10 +12,11 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import orjson
 
@@ -86,6 +87,7 @@ def environment() -> Environment:
         as_cell=lambda cell: cell if isinstance(cell, Cell) else Cell(cell),
         grouped=_grouped,
         details=details,
+        quoted=partial(quote, safe="!'()*~"),  # as encodeURIComponent of the script
         wide=drawings.WIDE,
         narrow=drawings.NARROW,
         **{name: getattr(drawings, name) for name in ("span_of", "ends_of", "plotted", "corners", "px")},

@@ -15,6 +15,7 @@ from runner.report.markdown import markdown
 from runner.report.page import FILE, write_page
 from runner.report.summary import replace_text
 from runner.report.sweep import Sweep, read_sweep
+from runner.report.sweep_answers import answers
 from runner.report.sweep_sections import sections
 from runner.system.writing import csv_of
 
@@ -52,7 +53,8 @@ def _markdown(shown: Sequence[Section]) -> str:
 def _page(folder: Path, sweep: Sweep, shown: Sequence[Section]) -> None:
     """report.html, unless the runs were configured to leave reports out."""
     if not any((cell.run.get("config") or {}).get("format") == "json" for cell in sweep.cells):
-        write_page(folder / FILE, sweep.say, shown)
+        found = answers(sweep, folder)
+        write_page(folder / FILE, sweep.say, shown if found is None else [*shown, found])
 
 
 def _csv(sweep: Sweep) -> str:

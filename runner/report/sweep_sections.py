@@ -29,6 +29,7 @@ from runner.report.blocks import (
     Table,
     Warnings,
     section,
+    text_of,
 )
 from runner.report.figures import series_along, x_axis
 from runner.report.metrics import measured
@@ -40,6 +41,7 @@ from runner.report.sweep_comparison import against, called, front, gap
 from runner.report.sweep_judges import judges
 from runner.report.terminal import renderables
 
+COLUMNS = 7  # metrics beside each other on a page
 MARK = "*"  # before a value that stands out, where nothing is bold
 
 
@@ -139,7 +141,15 @@ def _view(sweep: Sweep, view: View, folder: Path, mark: str) -> Iterator[Block]:
     fit = Fit([*left, *short], len(left))
     rows = [_row(sweep, view, cell, folder, mark) for cell in sweep.cells]
     media = EVERYWHERE if names else FILES
-    yield Table(headers, rows, say("html.runs"), right=range(start, len(headers)), media=media, fit=fit)
+    further = [start + place for place, name in enumerate(names) if name not in sweep.say.catalogue.headlines(names)]
+    on_page = dict.fromkeys(further if len(names) > COLUMNS else (), PAGE)
+    yield Table(headers, rows, say("html.runs"), right=range(start, len(headers)), media=media, fit=fit, not_in=on_page)
+    if on_page:
+        kept = [0, *range(1, 1 + len(params)), *further]
+        cut = [[text_of(row[0]), *(row[place] for place in kept[1:])] for row in rows]  # the links stand above
+        shown, title = [headers[place] for place in kept], say("html.runs.further")
+        others = Table(shown, cut, title, right=range(1 + len(params), len(kept)), media=PAGE)
+        yield Section("", title, [others], PAGE)
 
 
 def _row(sweep: Sweep, view: View, cell: Run, folder: Path, mark: str) -> list[str | Cell]:

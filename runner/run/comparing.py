@@ -217,14 +217,14 @@ def _own(folder: Path) -> Side:
     return open_place(Place(folder, str(from_here(folder))))
 
 
-def why(record: Record) -> str:
+def why(record: Record, language: str = "en") -> str:
     """In one line, why the exit code of a comparison is not 0."""
     from runner.report.comparison_words import gate_lines, own, warnings
     from runner.words.wording import LANGUAGES
 
-    say = own(LANGUAGES["en"], record)
+    say = own(LANGUAGES[language], record)
     lines = warnings(record, say) if record["exit_code"] == 5 else gate_lines(record, say)
-    return f"{lines[0]} See compare.md." if lines else ""
+    return f"{lines[0]} {say('compare.see')}" if lines else ""
 
 
 def _joined(outcome: Outcome, exit_code: int, message: str) -> Outcome:

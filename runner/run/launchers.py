@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
 
+from runner.config.hydra_internals import LAUNCHER
+
 if TYPE_CHECKING:
     from hydra.core.utils import JobReturn
 
-BASIC = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
 SUBMITIT = "hydra_plugins.hydra_submitit_launcher.submitit_launcher"
 
 
 def is_here(hydra: DictConfig | None) -> bool:
     """Whether the runs of a sweep are made in this process, one after the other."""
-    return hydra is None or str(hydra.launcher.get("_target_")) == BASIC
+    return hydra is None or str(hydra.launcher.get("_target_")) == LAUNCHER
 
 
 def go_to(place: Mapping[str, Any] | None) -> None:

@@ -48,6 +48,7 @@ from runner.system.sources import code_digest
 from runner.system.spool import Part
 from runner.system.store import fingerprint
 from runner.system.writing import in_words, write_text
+from runner.words.bilingual import beside
 from runner.words.wording import Wording
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
@@ -286,7 +287,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
         else:
             terminal.note(f"warning: {found.error_message}")
     if outcome.error_message and not job.wave.is_closing:  # then the sweep says it
-        terminal.fail(f"{job.label}{outcome.error_message}")
+        terminal.fail(beside(outcome.error_message, job.say.language, outcome.exit_code, job.label))
         return replace(outcome, told=True)
     return outcome
 

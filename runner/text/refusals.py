@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from itertools import dropwhile
 from typing import Literal
 
@@ -293,6 +294,7 @@ def says_unknown(sentence: str) -> bool:
     return _kind(_plain(sentence)) == "unknown"
 
 
+@lru_cache(maxsize=1024)  # asked for each metric of a case
 def is_refusal(text: str, question: str | None = None) -> bool:
     """Whether an answer opens by saying that the sources or the speaker do not tell, and does not answer after all.
 
@@ -337,6 +339,7 @@ def _plain(sentence: str) -> str:
     return " ".join(plain.split()).strip(_END_MARKS)
 
 
+@lru_cache(maxsize=4096)
 def _kind(sentence: str) -> Kind:
     """A sentence is of the kind of its clauses: any fact makes it a fact, and a refusal outweighs courtesies."""
     kinds = {_kind_of_clause(clause) for part in _CONTRAST.split(sentence) if (clause := part.strip(_END_MARKS))}

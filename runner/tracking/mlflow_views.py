@@ -22,6 +22,10 @@ PACKED = "deflate;"
 STATE_LIMIT = 5000  # characters of a tag of an experiment
 PARAMS = 6  # columns of settings at most, the latest ones
 MODES = ("TABLE", "CHART", "ARTIFACT")  # of the page of runs: a table, a chart of each metric, tables of theirs
+SECTION = {
+    "uuid": "main", "name": "Model metrics", "display": True, "isReordered": False, "deleted": False,
+    "isGenerated": True,
+}  # fmt: skip
 RUNS = "tags.evaluation != ''"  # and no summaries of sweeps
 
 
@@ -46,9 +50,13 @@ def links(experiment_id: str, say: Wording, sweep_id: str | None = None) -> str:
 def state(metrics: Iterable[str], params: Iterable[str], earlier: str | None) -> str | None:
     """Of a page that shows these columns, and the settings that an earlier one shows; None where that is too long."""
     names = list(dict.fromkeys([*params, *_params(earlier)]))[:PARAMS]
+    metrics = list(metrics)
     columns = [f"metrics.`{name}`" for name in metrics] + [f"params.`{name}`" for name in names]
     page = {
         "selectedColumns": columns,
+        "columnOrder": columns,
+        "compareRunCharts": [_chart(name) for name in metrics],
+        "compareRunSections": [SECTION],
         "searchFilter": RUNS,
         "orderByKey": "attributes.start_time",
         "orderByAsc": False,
@@ -59,6 +67,14 @@ def state(metrics: Iterable[str], params: Iterable[str], earlier: str | None) ->
     }
     packed = PACKED + base64.b64encode(zlib.compress(json.dumps(page, ensure_ascii=False).encode())).decode()
     return packed if len(packed) <= STATE_LIMIT else None
+
+
+def _chart(metric: str) -> Mapping[str, object]:
+    """As MLflow makes one by itself, which it turns into a line where a metric has steps."""
+    return {
+        "uuid": metric, "type": "BAR", "metricKey": metric, "displayName": metric, "runsCountToCompare": 10,
+        "metricSectionId": SECTION["uuid"], "deleted": False, "isGenerated": True,
+    }  # fmt: skip
 
 
 def tables_tag(names: Iterable[str]) -> Mapping[str, str]:

@@ -20,6 +20,15 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def stored(empty_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Indexes and rankings of the data of the program are made once for all tests that name this; for tests that ask
+    no models, whose replies would be stored, too."""
+    folder = tmp_path_factory.getbasetemp() / "stored"
+    folder.mkdir(exist_ok=True)
+    (empty_folder / ".runner_cache").symlink_to(folder)
+
+
+@pytest.fixture
 def data(tmp_path: Path) -> list[str]:
     return [*small_data(tmp_path / "자료 (1)"), "tracking=none", "retriever=keyword"]
 

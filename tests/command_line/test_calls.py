@@ -171,31 +171,32 @@ def test_a_killed_run_loses_no_call_of_a_finished_case_and_tells_none_twice(
     words: list[str], server: ModelsServer, tmp_path: Path
 ) -> None:
     query = {"answerable": True, "expected_notes": ["mars"], "answers": ["Mars"]}
-    queries = [{"id": f"q{n}", "query": f"Is the red planet number {n}?", **query} for n in range(200)]
+    queries = [{"id": f"q{n}", "query": f"Is the red planet number {n}?", **query} for n in range(90)]
     write_jsonl(tmp_path / "many.jsonl", queries)
-    server.latency_s = 0.005
+    server.latency_s = 0.05  # so that it is not done before it is killed
     words = [f"dataset.queries={tmp_path / 'many.jsonl'}" if "queries=" in word else word for word in words]
     again = [*words, "out=o", "max_concurrency=8", "retriever=keyword"]
     process = subprocess.Popen(command(*again), cwd=tmp_path, stdout=subprocess.DEVNULL)
     path = tmp_path / "o/per_item.jsonl"
-    while not path.exists() or path.read_bytes().count(b"\n") < 30:
+    while not path.exists() or path.read_bytes().count(b"\n") < 12:
         assert process.poll() is None
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     done = set(rows("o"))
     counts = call_counts(Path("o", FILE))
-    assert 30 <= len(done) < 200
+    assert 12 <= len(done) < 90
     assert all(counts[case] == 4 for case in done)
     with Path("o", FILE).open("ab") as file:
         file.write(Path("o", FILE).read_bytes()[:60])  # what a power cut leaves
     assert call_counts(Path("o", FILE)) == counts
+    server.latency_s = 0.0
     assert main(again) == 0
     calls = kept("o")
-    assert Counter(Counter(call["case"] for call in calls).values()) == {4: 200}
+    assert Counter(Counter(call["case"] for call in calls).values()) == {4: 90}
     assert len({(call["case"], call["id"]) for call in calls}) == len(calls)
-    assert {call["case"] for call in calls if call["cached"]} <= {f"q{n}" for n in range(200)} - done
-    assert read("o/summary.json")["cases"]["ok"] == 200
+    assert {call["case"] for call in calls if call["cached"]} <= {f"q{n}" for n in range(90)} - done
+    assert read("o/summary.json")["cases"]["ok"] == 90
 
 
 def test_what_is_asked_again_after_a_failure_stands_behind_it(words: list[str], server: ModelsServer) -> None:

@@ -134,7 +134,7 @@ def test_a_file_of_data_that_is_not_there_is_told_before_the_run(words: list[str
 def test_a_sentence_of_a_report_drops_nothing_and_code_that_builds_does(words: list[str], tmp_path: Path) -> None:
     """In a copy of this program, which `python -m` takes from the working folder."""
     for name in ("runner", "plugins", "conf"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, tmp_path / name)  # what is compiled, too: Python looks whether it is as old
     asked = command("+experiment=retrieval_only", "retriever=keyword", *words, "out=x")
 
     def run_copy() -> str:

@@ -20,8 +20,10 @@ def values(path: str) -> dict[str, float]:
     return {name: metric["value"] for name, metric in read(path)["metrics"].items()}
 
 
-def test_retrievers_and_memories_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
-    sweep = ["retriever=hybrid,agentic", "memory=none,recursive_summary"]
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize(("language", "n"), [("ko", 45), pytest.param("null", 90, marks=pytest.mark.slow)])
+def test_retrievers_and_memories_side_by_side(language: str, n: int, capsys: pytest.CaptureFixture[str]) -> None:
+    sweep = ["retriever=hybrid,agentic", "memory=none,recursive_summary", f"scenario.language={language}"]
     assert main(["+experiment=copilot", *sweep, "tracking=none", "out=s"]) == 0
     names = ["hybrid none", "hybrid summary", "agentic none", "agentic summary"]
     found = {name: values(f"s/{number}/summary.json") for number, name in enumerate(names)}
@@ -34,7 +36,7 @@ def test_retrievers_and_memories_side_by_side(capsys: pytest.CaptureFixture[str]
     assert found["agentic summary"]["unanswerable_recall"] == 1
     assert all(metrics["leakage"] == 0 for metrics in found.values())
     summary = read("s/3/summary.json")
-    assert summary["cases"]["total"] == summary["agent"]["n"] == 90
+    assert summary["cases"]["total"] == summary["agent"]["n"] == n
     assert list(summary["memory"]["sections"]) == ["memory", "entities", "recent", "retrieved", "documents"]
     shown = Path("s/3/summary.md").read_text(encoding="utf-8")
     assert "| documents |" in shown and "## Memory" in shown
@@ -45,6 +47,7 @@ def test_retrievers_and_memories_side_by_side(capsys: pytest.CaptureFixture[str]
     assert found["agentic summary"]["recall_at_k"] > found["hybrid summary"]["recall_at_k"]
 
 
+@pytest.mark.usefixtures("stored")
 def test_what_is_remembered_answers_where_no_document_does() -> None:
     words = ["+experiment=copilot", "tracking=none", "format=json"]
     assert main([*words, "out=a"]) == main([*words, "out=b", "evaluation.fallback=unanswered"]) == 0
@@ -53,6 +56,7 @@ def test_what_is_remembered_answers_where_no_document_does() -> None:
     assert last["unanswerable_recall"] == always["unanswerable_recall"] == 1
 
 
+@pytest.mark.usefixtures("stored")
 def test_one_run_again_is_the_same_but_for_the_clock() -> None:
     words = ["+experiment=copilot", "scenario.language=ko", "tracking=none", "format=json"]
     assert main([*words, "out=a", "max_concurrency=7"]) == main([*words, "out=b", "max_concurrency=1"]) == 0
@@ -60,6 +64,7 @@ def test_one_run_again_is_the_same_but_for_the_clock() -> None:
     assert {**one, "timing": 0} == {**other, "timing": 0}
 
 
+@pytest.mark.usefixtures("stored")
 def test_a_worse_copilot_is_a_regression(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["+experiment=copilot", "scenario.language=en", "tracking=none", "format=json"]
     assert main([*words, "out=a"]) == 0

@@ -62,6 +62,7 @@ def words(server: ModelsServer, tmp_path: Path) -> list[str]:
         *embedded,
         *local,
         "k=1,3",
+        "sample=4",
         "tracking=none",
         "evaluation.rubrics=[faithfulness,answer_relevancy]",
     ]
@@ -77,7 +78,7 @@ def pareto(folder: str) -> list[tuple[float, list[str]]]:
     return [(cell["cost"], cell["dominated_by"]) for cell in found["cells"]]
 
 
-@pytest.mark.parametrize("kills", [[5], pytest.param([3, 11], marks=pytest.mark.slow)], ids=["once", "twice"])
+@pytest.mark.parametrize("kills", [[5], pytest.param([3, 7], marks=pytest.mark.slow)], ids=["once", "twice"])
 def test_an_interrupted_sweep_and_a_replayed_one_cost_what_the_whole_one_did(
     kills: list[int], words: list[str], server: ModelsServer
 ) -> None:
@@ -103,15 +104,15 @@ def _is_own_requests(found: list[Any], asked: list[Any]) -> None:
     """An answer, two judgements and the question embedded, at $1 and $10 a million tokens. Where runs and cases share
     a request, each bears it."""
     for cost in found:
-        assert cost["cases"] == 8
+        assert cost["cases"] == 4
         assert {role: spent["requests"] for role, spent in cost["roles"].items()} == {
-            "embedder": 8, "generator": 8, "judge": 16,
+            "embedder": 4, "generator": 4, "judge": 8,
         }  # fmt: skip
         for role in cost["roles"].values():
             assert role["usd"] == pytest.approx((role["input_tokens"] + 10 * role["output_tokens"]) / 1e6)
     usages = [json.loads(chat(body).body)["usage"] for body in asked]
     answered = [usage for body, usage in zip(asked, usages, strict=True) if "response_format" not in body]
-    assert len(answered) == 16
+    assert len(answered) == 8
     for name, counted in (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens")):
         assert sum(cost["roles"]["generator"][name] for cost in found) == sum(usage[counted] for usage in answered)
 

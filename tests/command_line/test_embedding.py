@@ -20,7 +20,7 @@ from tests.small_data import CORPUS, QUERIES, small_data
 @pytest.fixture
 def words(server: ModelsServer, tmp_path: Path) -> list[str]:
     model = ["embedder=openai", "embedder.model=local:small", f"provider.local.base_url={server.url}"]
-    return ["+experiment=full_rag", *small_data(tmp_path), "tracking=none", "format=json", "out=o", *model]
+    return ["+experiment=retrieval_only", *small_data(tmp_path), "tracking=none", "format=json", "out=o", *model]
 
 
 def usage(folder: str) -> Any:
@@ -99,7 +99,13 @@ def test_replies_are_asked_for_anew_and_indexes_made_anew_apart_from_each_other(
 
 
 def test_made_up_vectors_do_not_say_whether_retrieval_is_good_enough(words: list[str]) -> None:
-    demanding = [*words, "retriever=semantic", "generator=openai", "generator.model=local:small"]
+    demanding = [
+        "+experiment=full_rag",
+        *words[1:],
+        "retriever=semantic",
+        "generator=openai",
+        "generator.model=local:small",
+    ]
     _, cells = compose_cells([*demanding, "evaluation.require.recall_at_k=1.0", "k=1"])
     (cell,) = plan_cells(cells).cells
     assert cell.stopped is None
@@ -228,7 +234,7 @@ def test_one_shorter_vector_costs_itself_only(
 def test_a_plan_writes_nothing_that_a_run_reads_and_a_run_builds_once(
     words: list[str], server: ModelsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = [*words, "retriever=keyword", "generator=openai", "generator.model=local:small"]
+    asked = ["+experiment=full_rag", *words[1:], "retriever=keyword", "generator=openai", "generator.model=local:small"]
     built = []
     build = KeywordRetriever._build
 

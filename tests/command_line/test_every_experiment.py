@@ -67,6 +67,7 @@ def test_the_table_holds_every_experiment() -> None:
     assert {path.stem for path in (ROOT / "conf/experiment").glob("*.yaml")} == set(TABLE)
 
 
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("name", fewest("full_rag", "links", "trace_quality"))
 def test_a_run_is_sampled_told_compared_held_to_rules_and_gone_on_with(name: str, mlflow_store: str) -> None:
     usual = [f"+experiment={name}", *TABLE[name].usual]

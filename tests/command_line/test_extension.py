@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line.started import ended
 from tests.small_data import small_data, write_texts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,7 +152,7 @@ def test_a_wrong_component_is_an_error_that_names_it(
     group: str, code: str, exit_code: int, message: str, tmp_path: Path
 ) -> None:
     words = [*wrong(tmp_path, group, code), *([] if group == "retriever" else ["+experiment=full_rag"])]
-    done = run(Path(sys.executable), tmp_path, *words, "out=x")
+    done = ended(*words, "out=x")
     assert (done.returncode, "Traceback" in done.stderr) == (exit_code, False)
     assert message in done.stderr
     raised = "is 7.0" not in message
@@ -160,7 +161,7 @@ def test_a_wrong_component_is_an_error_that_names_it(
 
 def test_a_plan_counts_a_case_whose_judge_breaks_and_goes_on(tmp_path: Path) -> None:
     words = wrong(tmp_path, "judge", JUDGE.format(health=True, body="return 1 / 0"))
-    done = run(Path(sys.executable), tmp_path, "plan", *words, "+experiment=full_rag", "generator=openai", "cache=use")
+    done = ended("plan", *words, "+experiment=full_rag", "generator=openai", "cache=use")
     assert (done.returncode, done.stderr) == (0, "")
     assert "8" in done.stdout
 
@@ -170,7 +171,7 @@ def test_a_component_that_breaks_in_a_dry_run_is_one_line_with_a_log(tmp_path: P
     words = wrong(tmp_path, "dataset", code)
     words = [word for word in words if not word.startswith("dataset.")]
     for command in (["plan", *words], [*words, "dry_run=true"]):
-        done = run(Path(sys.executable), tmp_path, *command)
+        done = ended(*command)
         assert done.returncode == 1
         (line,) = [line for line in done.stderr.splitlines() if not line.startswith("note: ")]
         named, _, log = line.removesuffix(" has the details").rpartition("; ")

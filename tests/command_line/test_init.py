@@ -48,8 +48,14 @@ def without_tracking(line: str) -> list[str]:
     return [*words, "tracking=none"] if "+experiment=mine" in words else words
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("kind", PROJECTS)
+EACH = [
+    pytest.param(kind, language, marks=[pytest.mark.slow] if (place + (language == "ko")) % 2 else [])
+    for place, kind in enumerate(PROJECTS)
+    for language in LANGUAGES
+]
+
+
+@pytest.mark.parametrize(("kind", "language"), EACH)
 def test_the_commands_of_its_readme_run(kind: str, language: str, capsys: pytest.CaptureFixture[str]) -> None:
     with made(kind, language):
         said = capsys.readouterr().out
@@ -68,7 +74,7 @@ def test_the_commands_of_its_readme_run(kind: str, language: str, capsys: pytest
         assert [bool(HANGUL.search(heading)) for heading in headings] == [language == "ko"] * 2
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", [pytest.param("en", marks=pytest.mark.slow), "ko"])
 def test_the_commands_that_its_readme_mentions_run(language: str) -> None:
     with made("notes", language, "notes"):
         _run_mentioned("validate notes questions.jsonl")

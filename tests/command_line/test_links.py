@@ -16,6 +16,7 @@ from runner.run.planning import plan_cells
 from tests.command_line.result_files import summary
 from tests.services.models_server import ModelsServer
 
+pytestmark = pytest.mark.usefixtures("stored")
 RUN = ["+experiment=links", "tracking=none"]
 FOAM = Path(__file__).resolve().parents[3] / "shared" / "data" / "foam_vault_en" / "vault.zip"
 

@@ -25,10 +25,12 @@ from tests.small_data import write_jsonl
 SWEEP = ["none", "window", "recursive_summary", "retrieved_turns", "combined", "full_history"]
 
 
+@pytest.mark.parametrize("language", ["en", pytest.param("null", marks=pytest.mark.slow)])
 def test_strategies_are_ordered_as_they_must_be_on_the_scenarios_of_the_program(
-    capsys: pytest.CaptureFixture[str],
+    language: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["+experiment=memory", f"memory={','.join(SWEEP)}", "tracking=none", "verbose=true", "out=s"]) == 0
+    words = ["+experiment=memory", f"memory={','.join(SWEEP)}", f"scenario.language={language}", "tracking=none"]
+    assert main([*words, "verbose=true", "out=s"]) == 0
     found = {name: read(f"s/{number}/summary.json") for number, name in enumerate(SWEEP)}
     share = {name: summary["metrics"]["facts_present"]["value"] for name, summary in found.items()}
     assert share["full_history"] == 1.0

@@ -39,6 +39,7 @@ def run(name: str, server: ModelsServer, folder: Path, *words: str, model: str =
             f"generator.model={name}:{model}",
             "judge=openai",
             f"judge.model={name}:{model}",
+            "judge.health=false",
             "tracking=none",
             "out=run",
             "sample=2",

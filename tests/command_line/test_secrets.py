@@ -91,7 +91,11 @@ def test_a_run_keeps_them(
     words = [f"+experiment={name}", *usual, *asking, *settings(server), "sample=4"]
     if name in ("full_rag", "trace_quality"):  # of `m`, the others' model, requests hold what provider.local.add says
         words = [word.replace("local:m", "'local:${oc.env:MY_MODEL}'") for word in words]
-    tracked = [f"tracking.uri={mlflow_store}", "tracking.experiment='every ${oc.env:MY_TEAM}'"]
+    tracked = [
+        f"tracking.uri={mlflow_store}",
+        "tracking.figures=false",
+        "tracking.experiment='every ${oc.env:MY_TEAM}'",
+    ]
     assert main([*words, *tracked, "out=a"]) == 0
     assert server.count  # which a wrong key would not let through
     closed = f"http://me:{quote(PASSWORD, safe='')}@127.0.0.1:9/?password={quote(QUERY, safe='')}&pwd={quote(SHORT)}"

@@ -14,7 +14,6 @@ from typing import Any
 from runner import errors
 from runner.cli import COMMANDS
 from runner.commands import REQUIRED, Command, Option, Place, _api, _typed
-from runner.config.help import _own
 from runner.config.settings import listed
 from runner.words.wording import Wording, wording
 from tests.docs.of_conf import Choice, groups, korean
@@ -159,9 +158,7 @@ def settings(language: str) -> str:
 
 
 def _settings(group: str, choice: Choice, language: str) -> str:
-    lines = [line for line in choice.path.read_text(encoding="utf-8").splitlines() if not line.startswith("# @package")]
-    yaml = "\n".join(line for line in _own(lines) if not line.startswith("_target_:")).strip()
-    if all(line.startswith("#") for line in yaml.splitlines()):
+    if not choice.yaml:
         return ""
     meaning = choice.text if language == "en" else korean()["choices"][group][choice.name]
-    return f"### {group}={choice.name}\n\n{_sentence(meaning)}\n\n```yaml\n{yaml}\n```"
+    return f"### {group}={choice.name}\n\n{_sentence(meaning)}\n\n```yaml\n{choice.yaml}\n```"

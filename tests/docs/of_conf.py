@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from runner.config.help import _own
 from tests.docs.pages import ROOT
 
 CONF = ROOT / "conf"
@@ -92,6 +93,21 @@ class Choice:
             lines.append(line.removeprefix("# "))
         match = re.match(r"(.+?)(?:\.(?=\s|$)|(?<=\?)(?=\s|$)|$)", " ".join(lines))
         return match[1] if match else ""
+
+    @property
+    def yaml(self) -> str:
+        """What can be set, with its comments, as it stands in the file; empty where that is nothing."""
+        lines = [
+            line for line in self.path.read_text(encoding="utf-8").splitlines() if not line.startswith("# @package")
+        ]
+        text = "\n".join(line for line in _own(lines) if not line.startswith("_target_:")).strip()
+        return "" if all(line.startswith("#") for line in text.splitlines()) else text
+
+    @property
+    def linked(self) -> str:
+        """Its name, with a link to its settings."""
+        anchor = re.sub(r"[^\w-]", "", f"{self.group}{self.name}")
+        return f"[`{self.name}`](settings.md#{anchor})" if self.yaml else f"`{self.name}`"
 
     def settings(self) -> dict[str, str]:
         """What can be set, by its dotted name, as it is typed; without what comes from elsewhere in the run."""
@@ -227,7 +243,7 @@ def _table(
             if (name, value) not in shared
         )
         own = "; ".join(filter(None, [", ".join(choice.rules()), own]))
-        cells = [f"`{choice.name}`", _escaped(text) + _marks(choice, chosen, words), *([own] if column else [])]
+        cells = [choice.linked, _escaped(text) + _marks(choice, chosen, words), *([own] if column else [])]
         rows.append("| " + " | ".join(cells) + " |")
     by_owners: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for (name, value), owners in shared.items():

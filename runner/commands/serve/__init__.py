@@ -33,7 +33,7 @@ COMMAND = Command(
     ),
     words="OPTION=VALUE",
 )
-TICK_S = 0.3
+TICK_S, WARM_S = 0.3, 3.0  # between two looks at the queue, at finished runs
 SHORTEST = 16  # characters of a token
 
 
@@ -63,12 +63,15 @@ def main(argv: Sequence[str]) -> int:
 
 def app_of(desk: Desk, *, token: str | None = None, hosts: Sequence[str] = ()) -> Any:
     """The ASGI application behind its guard."""
-    from runner.commands.serve.api import application
+    from runner.commands.serve.application import application
     from runner.commands.serve.guard import Guard
 
     settings = desk.settings
     most = settings.bounds.n_bytes + (1 << 20)
-    return Guard(application(desk), token=token, hosts=hosts, read_only=settings.read_only, most_bytes=most)
+    app = application(desk)
+    guard = Guard(app, token=token, hosts=hosts, read_only=settings.read_only, most_bytes=most)
+    app.state.guard = guard
+    return guard
 
 
 def _demand_extra() -> None:
@@ -98,6 +101,7 @@ def token_of(name: str | None, host: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
     if host == "localhost":
         return True
     try:
@@ -157,13 +161,18 @@ def working(desk: Desk) -> Iterator[None]:
                 if desk.jobs is not None:
                     desk.jobs.tick()
 
-    thread = threading.Thread(target=work, name="queue", daemon=True)
-    thread.start()
+    def warm() -> None:
+        while not stop.wait(WARM_S):
+            desk.warm()
+
+    threads = [threading.Thread(target=target, daemon=True) for target in (work, warm)]
+    for thread in threads:
+        thread.start()
     try:
         yield
     finally:
         stop.set()
-        thread.join()
+        threads[0].join()
 
 
 def _serve(desk: Desk, token: str | None, hosts: Sequence[str], door: socket.socket) -> None:

@@ -63,6 +63,7 @@ class Allowed:
 
     @cached_property
     def experiments(self) -> tuple[str, ...]:
+        """Names of experiments, which are the `evaluation_type` of a request."""
         return tuple(sorted(self._choices["experiment"]))
 
     @cached_property
@@ -83,6 +84,21 @@ class Allowed:
             for choice in self._without_places(group)
             if choice != "none"
         }
+
+    @cached_property
+    def uses(self) -> Mapping[str, tuple[str, ...]]:
+        """The groups that an experiment has, by its name."""
+        return {name: tuple(dict.fromkeys(self._groups_of(name))) for name in self.experiments}
+
+    def _groups_of(self, experiment: str) -> Iterator[str]:
+        for entry in _defaults(self._choices["experiment"][experiment]):
+            named = dict(entry) if isinstance(entry, dict) else {}
+            evaluation = next((str(choice) for key, choice in named.items() if key.endswith("/evaluation")), None)
+            if evaluation is None:
+                continue
+            for inner in _defaults(self._choices["evaluation"].get(evaluation, "")):
+                keys = inner if isinstance(inner, dict) else {str(inner): None}
+                yield from (str(key).removeprefix("override ").strip("/").partition("@")[0] for key in keys)
 
     def _without_places(self, group: str) -> tuple[str, ...]:
         def is_open(text: str) -> bool:
@@ -146,6 +162,7 @@ class Allowed:
 
 
 def key_of(override: str) -> str:
+    """What an override sets."""
     return override.lstrip("+~").partition("=")[0]
 
 

@@ -6,24 +6,24 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from fastapi import APIRouter, Depends, FastAPI, File, Form, Query, Request, Response, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Query, Request, Response, UploadFile
 from fastapi import Path as InPath
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 
-from runner import __version__
-from runner.commands.serve import errors
 from runner.commands.serve.allowed import OPTIONS
 from runner.commands.serve.datasets import FORMS, PARTS, Dataset, Part
-from runner.commands.serve.desk import RETRIEVAL_ONLY, Desk, MissingError
+from runner.commands.serve.desk import MOST_SIDES, RETRIEVAL_ONLY, Desk, MissingError
+from runner.commands.serve.rating import MOST as MOST_RATED
+from runner.commands.serve.rating import record
 from runner.commands.serve.runs import TAG, Run, metrics_of, results_of, row_of
-from runner.errors import InputError, RunnerError
+from runner.commands.serve.sides import shown_case
+from runner.errors import InputError
+from runner.system.folder import lines
+from runner.system.metadata import read_json
 
 MOST_RESULTS = 10_000
 WAIT_S = 3600.0
@@ -31,15 +31,21 @@ EVENT_S = 1.0
 
 
 class Strict(BaseModel):
+    """A request with no further fields."""
+
     model_config = ConfigDict(extra="forbid")
 
 
 class Problem(BaseModel):
+    """One setting that is wrong, and what would work."""
+
     key: str = Field(description="the setting, as it is typed at the command line")
     message: str
 
 
 class ErrorBody(BaseModel):
+    """What went wrong."""
+
     code: str = Field(
         description="configuration, input, validation, not_found, conflict, not_comparable, too_large, token, origin, "
         "host, read_only, too_many_failures or http"
@@ -50,10 +56,14 @@ class ErrorBody(BaseModel):
 
 
 class ErrorReply(BaseModel):
+    """Every error of the API."""
+
     error: ErrorBody
 
 
 class DatasetDetail(BaseModel):
+    """Questions, and what is searched for their answers."""
+
     id: str
     name: str
     format: str = Field(description="the data group; of a built-in one, the group that it is a choice of")
@@ -68,17 +78,23 @@ Override = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 
 
 class RunEvaluation(Strict):
+    """A run over a data set."""
+
     k: Annotated[int, Field(ge=1, le=50, description="how many of the best results are evaluated")] = 5
     evaluation_type: str = Field(RETRIEVAL_ONLY, description="retrieval_only, full_rag, or another experiment")
     overrides: list[Override] = Field([], max_length=200, description="GROUP=CHOICE and KEY=VALUE, as GET /schema")
 
 
 class SweepEvaluation(Strict):
+    """Several runs over a data set."""
+
     evaluation_type: str = RETRIEVAL_ONLY
     overrides: list[Override] = Field(max_length=200, description="at least one with several values, such as k=3,5")
 
 
 class PlanEvaluation(Strict):
+    """A run or a sweep that is not started yet."""
+
     dataset_id: str
     k: Annotated[int, Field(ge=1, le=50)] | None = None
     evaluation_type: str = RETRIEVAL_ONLY
@@ -86,10 +102,14 @@ class PlanEvaluation(Strict):
 
 
 class Tags(Strict):
+    """Of a run; they take the place of those that it had."""
+
     tags: list[Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]] = Field(max_length=20)
 
 
 class RetrievalMetrics(BaseModel):
+    """Means over all cases."""
+
     precision_at_k: float | None
     recall_at_k: float | None
     hit_rate_at_k: float | None
@@ -98,6 +118,8 @@ class RetrievalMetrics(BaseModel):
 
 
 class CaseResult(BaseModel):
+    """What came of one case."""
+
     id: str
     test_case_id: str
     retrieved_chunk_ids: list[str]
@@ -114,6 +136,8 @@ Status = Literal["pending", "running", "completed", "partial", "failed", "cancel
 
 
 class RunDetail(BaseModel):
+    """A run with its results per case."""
+
     id: str
     dataset_id: str | None
     status: Status
@@ -129,6 +153,8 @@ class RunDetail(BaseModel):
 
 
 class RunSummary(BaseModel):
+    """A run in a list."""
+
     id: str
     dataset_id: str | None
     status: Status
@@ -149,6 +175,8 @@ class RunSummary(BaseModel):
 
 
 class SweepDetail(BaseModel):
+    """Several runs of one command."""
+
     id: str
     dataset_id: str | None
     status: Status
@@ -160,6 +188,8 @@ class SweepDetail(BaseModel):
 
 
 class Expected(BaseModel):
+    """Requests to models, and what they cost."""
+
     requests: int
     stored: int
     input_tokens: int
@@ -168,11 +198,15 @@ class Expected(BaseModel):
 
 
 class Asked(Expected):
+    """Of one role and model."""
+
     role: str
     model: str
 
 
 class PlannedRun(BaseModel):
+    """What one run would ask."""
+
     overrides: list[str]
     cases: int
     stopped: str | None = Field(description="why it will end before it asks a model")
@@ -180,6 +214,8 @@ class PlannedRun(BaseModel):
 
 
 class PlanReply(BaseModel):
+    """What a run or a sweep would ask and cost."""
+
     runs: list[PlannedRun]
     total: Expected
     seconds: float
@@ -187,7 +223,95 @@ class PlanReply(BaseModel):
     line: str
 
 
+class JudgeSaid(BaseModel):
+    """One judgement of an answer."""
+
+    rubric: str
+    score: float | None
+    reasoning: str
+    votes: dict[str, float | None]
+
+
+class ContextShown(BaseModel):
+    """A text from which it was answered."""
+
+    id: str
+    title: str
+    text: str
+    change: Literal["", "came", "went"] = Field(description="against the first run")
+
+
+class CaseCell(BaseModel):
+    """What one run made of a case."""
+
+    status: str | None = Field(description="null where the run does not have the case")
+    right: bool | None
+    error: str | None
+    stage: str | None = Field(description="at which a wrong answer was lost")
+    judges: list[JudgeSaid]
+    answer: list[tuple[Literal["", "new"], str]] | None = Field(description="in parts: words only this run has are new")
+    contexts: list[ContextShown]
+
+
+class CaseShown(BaseModel):
+    """A case, and what each run made of it."""
+
+    id: str
+    question: str
+    references: list[str]
+    answerable: bool | None
+    language: str | None
+    cells: list[CaseCell] = Field(description="one a run, in the order that was asked for")
+
+
+class SidesReply(BaseModel):
+    """Cases of several runs beside each other."""
+
+    runs: list[str]
+    total: int
+    counts: dict[str, int]
+    cases: list[CaseShown]
+
+
+class SheetReply(BaseModel):
+    """The answers that a rater is shown."""
+
+    rubric: str
+    rater: str
+    rated: int
+    answers: list[dict[str, Any]] = Field(description="what a person reads, with rating and comment")
+
+
+class Rating(Strict):
+    """What a person says of an answer."""
+
+    rubric: str = Field(max_length=200)
+    rater: str = Field(max_length=40)
+    case_id: str = Field(max_length=1000)
+    rating: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = Field(description="null takes it back")
+    comment: str = Field("", max_length=2000)
+
+
+class Calibrating(Strict):
+    """By which rubric the judge is compared with people."""
+
+    rubric: str = Field(max_length=200)
+
+
+class CalibrationDetail(BaseModel):
+    """The judge compared with people."""
+
+    id: str
+    status: str
+    run: str
+    rubric: str
+    error_message: str | None
+    result: dict[str, Any] | None = Field(description="calibration.json")
+
+
 class SettingDetail(BaseModel):
+    """A setting that a request may set."""
+
     key: str
     kind: Literal["number", "switch", "words", "list", "model", "text"]
     default: Any
@@ -195,6 +319,8 @@ class SettingDetail(BaseModel):
 
 
 class Schema(BaseModel):
+    """What a request may set."""
+
     experiments: list[str]
     options: list[str]
     groups: dict[str, list[str]]
@@ -202,6 +328,7 @@ class Schema(BaseModel):
 
 
 def desk_of(request: Request) -> Desk:
+    """Of the server."""
     desk: Desk = request.app.state.desk
     return desk
 
@@ -226,6 +353,7 @@ router = APIRouter(prefix="/evaluation", responses=WRONG)
 
 
 def shown(dataset: Dataset) -> DatasetDetail:
+    """As the API tells it."""
     return DatasetDetail(**{name: getattr(dataset, name) for name in DatasetDetail.model_fields})
 
 
@@ -260,16 +388,19 @@ def _columns(text: str) -> Mapping[str, str]:
 
 @router.get("/datasets", tags=["datasets"])
 def list_datasets(desk: Asking) -> list[DatasetDetail]:
+    """Those that come with the configuration, then the uploaded ones."""
     return [shown(dataset) for dataset in desk.datasets.all()]
 
 
 @router.get("/datasets/{dataset_id}", tags=["datasets"])
 def get_dataset(desk: Asking, dataset_id: Id) -> DatasetDetail:
+    """One data set."""
     return shown(desk.dataset(dataset_id))
 
 
 @router.delete("/datasets/{dataset_id}", status_code=204, tags=["datasets"])
 def delete_dataset(desk: Asking, dataset_id: Id) -> None:
+    """Of an uploaded one that no job reads, with its files."""
     desk.remove_dataset(dataset_id)
 
 
@@ -346,6 +477,7 @@ def list_runs(
 
 
 def filtered(runs: Sequence[Run], status: str | None, tag: str | None, text: str | None) -> list[Run]:
+    """Runs of a status and a tag whose id, experiment, data set, label or tags have all the words."""
     words = (text or "").casefold().split()
 
     def fits(run: Run) -> bool:
@@ -436,6 +568,7 @@ def delete_run(desk: Asking, run_id: Id) -> None:
 
 @router.put("/runs/{run_id}/tags", tags=["runs"])
 def tag_run(desk: Asking, run_id: Id, body: Tags) -> RunSummary:
+    """Sets the tags of a run."""
     desk.run(run_id)
     desk.runs.tag(run_id, body.tags)
     return RunSummary(**asdict(desk.run(run_id)))
@@ -450,22 +583,26 @@ def _demand_run(desk: Desk, id: str) -> None:
 
 @router.post("/datasets/{dataset_id}/sweeps", status_code=202, tags=["sweeps"])
 def start_sweep(desk: Asking, dataset_id: Id, body: SweepEvaluation) -> SweepDetail:
+    """One run for each combination of values; it is not waited for."""
     job = desk.start(dataset_id, body.evaluation_type, None, body.overrides, sweep=True)
     return _sweep(desk, job.id)
 
 
 @router.get("/sweeps", tags=["sweeps"])
 def list_sweeps(desk: Asking) -> list[SweepDetail]:
+    """Newest first."""
     return [SweepDetail(**each) for each in desk.runs.sweeps()]
 
 
 @router.get("/sweeps/{sweep_id}", tags=["sweeps"])
 def get_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
+    """A sweep, and the ids of its runs."""
     return _sweep(desk, sweep_id)
 
 
 @router.post("/sweeps/{sweep_id}/cancel", status_code=202, tags=["sweeps"])
 def cancel_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
+    """What is finished stays, and can be gone on with."""
     _sweep(desk, sweep_id)
     desk.cancel(sweep_id)
     return _sweep(desk, sweep_id)
@@ -473,6 +610,7 @@ def cancel_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
 
 @router.post("/sweeps/{sweep_id}/resume", status_code=202, tags=["sweeps"])
 def resume_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
+    """Only what is missing is run."""
     _sweep(desk, sweep_id)
     desk.resume(sweep_id)
     return _sweep(desk, sweep_id)
@@ -480,6 +618,7 @@ def resume_sweep(desk: Asking, sweep_id: Id) -> SweepDetail:
 
 @router.delete("/sweeps/{sweep_id}", status_code=204, tags=["sweeps"])
 def delete_sweep(desk: Asking, sweep_id: Id) -> None:
+    """With all its runs."""
     _sweep(desk, sweep_id)
     desk.delete(sweep_id)
 
@@ -510,6 +649,80 @@ def compare(
     return dict(desk.compare(baseline, candidate))
 
 
+@router.get("/cases", tags=["compare"])
+def side_by_side(
+    desk: Asking,
+    runs: Annotated[list[str], Query(max_length=MOST_SIDES, description="ids of runs, or of a sweep")],
+    show: Literal["all", "failing", "changed", "disagreeing"] = "all",
+    q: Annotated[str, Query(max_length=200, description="words of the question, or of the id")] = "",
+    case: Annotated[str | None, Query(max_length=1000, description="this one alone")] = None,
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Annotated[int, Query(ge=1, le=100)] = 25,
+) -> SidesReply:
+    """Cases of several runs beside each other, with the words and contexts that differ from the first."""
+    sides = desk.sides(runs)
+    chosen = sides.chosen(show, q)
+    if case is not None:
+        chosen = chosen[[sides.ids[number] == case for number in chosen]]
+    cases = [CaseShown(**shown_case(sides, int(number))) for number in chosen[offset : offset + limit]]
+    return SidesReply(runs=runs, total=len(chosen), counts=sides.counts, cases=cases)
+
+
+# --- labels -----------------------------------------------------------------------------------------
+
+
+@router.get("/runs/{run_id}/labels", tags=["labels"])
+def get_labels(
+    desk: Asking,
+    run_id: Id,
+    rater: Annotated[str, Query(max_length=40)],
+    rubric: Annotated[str | None, Query(max_length=200)] = None,
+    pick: Literal["random", "disagreement", "uncertain", "failing"] = "random",
+    n: Annotated[int, Query(ge=1, le=MOST_RATED)] = 50,
+) -> SheetReply:
+    """The sheet of a rater: the answers that `labels` picks, the same for everybody."""
+    sheet = desk.sheet(run_id, rater, rubric, pick, n)
+    wanted = set(sheet.cells)
+    rows = {
+        str(row["id"]): row for row in lines(desk.place(run_id).path / "per_item.jsonl") if str(row["id"]) in wanted
+    }
+    answers = [
+        {**record(rows[id]), "rating": cells["rating"], "comment": cells["comment"]}
+        for id, cells in sheet.cells.items()
+        if id in rows
+    ]
+    return SheetReply(rubric=sheet.rubric, rater=sheet.rater, rated=sheet.n_rated, answers=answers)
+
+
+@router.put("/runs/{run_id}/labels", tags=["labels"])
+def rate(desk: Asking, run_id: Id, body: Rating) -> dict[str, int]:
+    """Saved when this answers."""
+    place = desk.place(run_id)
+    sheet = desk.sheets.rate(place, body.rubric, body.rater, body.case_id, body.rating, body.comment)
+    return {"rated": sheet.n_rated, "answers": len(sheet.cells)}
+
+
+@router.post("/runs/{run_id}/calibrations", status_code=202, tags=["labels"])
+def start_calibration(desk: Asking, run_id: Id, body: Calibrating) -> CalibrationDetail:
+    """`calibrate` over what all raters have said."""
+    return _calibration(desk, desk.calibrate(run_id, body.rubric).id)
+
+
+@router.get("/calibrations/{calibration_id}", tags=["labels"])
+def get_calibration(desk: Asking, calibration_id: Id) -> CalibrationDetail:
+    """What came of it, when it has ended."""
+    return _calibration(desk, calibration_id)
+
+
+def _calibration(desk: Desk, id: str) -> CalibrationDetail:
+    job = None if desk.jobs is None else desk.jobs.get(id)
+    if desk.jobs is None or job is None or job.kind != "calibration":
+        raise MissingError(f"calibration_id: no calibration '{id[:200]}'")
+    result = read_json(desk.jobs.place(id) / "calibration.json")
+    status = {"queued": "pending", "ended": "failed" if job.error_message else "completed"}.get(job.status, job.status)
+    return CalibrationDetail(id=id, status=status, result=result, error_message=job.error_message, **job.about)
+
+
 @router.get("/schema", tags=["plan"])
 def schema(desk: Asking) -> Schema:
     """What a request may set: options, choices of groups, and settings of these."""
@@ -517,55 +730,3 @@ def schema(desk: Asking) -> Schema:
     settings = [SettingDetail(**asdict(each) | {"words": list(each.words)}) for each in allowed.settings.values()]
     groups = {group: list(choices) for group, choices in allowed.groups.items()}
     return Schema(experiments=list(allowed.experiments), options=list(OPTIONS), groups=groups, settings=settings)
-
-
-# --- the application --------------------------------------------------------------------------------
-
-
-def application(desk: Desk) -> FastAPI:
-    app = FastAPI(
-        title="runner",
-        version=__version__,
-        description="Evaluations of retrieval-augmented generation and conversational memory.",
-        openapi_url="/evaluation/openapi.json",
-        docs_url=None,  # these pages fetch their scripts from elsewhere
-        redoc_url=None,
-        redirect_slashes=False,
-    )
-    app.state.desk = desk
-    app.include_router(router)
-    app.add_exception_handler(RunnerError, _on_error)
-    app.add_exception_handler(RequestValidationError, _on_invalid)
-    app.add_exception_handler(HTTPException, _on_http)
-    app.add_exception_handler(OSError, _on_os_error)
-    return app
-
-
-async def _on_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RunnerError)  # noqa: S101
-    status, content = errors.of_error(error)
-    return JSONResponse(content, status)
-
-
-async def _on_invalid(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)  # noqa: S101
-    problems = [
-        {"key": ".".join(map(str, each["loc"][1:])) or str(each["loc"][0]), "message": str(each["msg"])}
-        for each in error.errors()
-    ]
-    message = "; ".join(f"{each['key']}: {each['message']}" for each in problems)
-    return JSONResponse(errors.body("validation", message, problems), 422)
-
-
-async def _on_http(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101
-    code = "not_found" if error.status_code == 404 else "http"
-    return JSONResponse(errors.body(code, str(error.detail)), error.status_code, headers=dict(error.headers or {}))
-
-
-async def _on_os_error(_: Request, error: Exception) -> Response:
-    """A disk that is full, a folder that was removed meanwhile."""
-    assert isinstance(error, OSError)  # noqa: S101
-    name = Path(str(error.filename)).name if error.filename else "a file"
-    status = 404 if isinstance(error, FileNotFoundError) else 507
-    return JSONResponse(errors.body("files", f"{name}: {error.strerror}"), status)

@@ -81,7 +81,7 @@ class Bounds:
 
 
 class TooLargeError(InputError):
-    pass
+    """More than an upload may have."""
 
 
 @dataclass
@@ -93,6 +93,8 @@ class Part:
 
 
 class Datasets:
+    """Those of one root."""
+
     def __init__(self, root: Path, built_in: Mapping[str, tuple[str, str]], bounds: Bounds) -> None:
         self.root, self.folder = root, root / ".serve" / "datasets"
         self.built_in, self.bounds = built_in, bounds
@@ -104,11 +106,13 @@ class Datasets:
         return [*map(self._own, self.built_in), *own]
 
     def get(self, id: str) -> Dataset | None:
+        """One of the configuration or an uploaded one; None where there is none."""
         if id in self.built_in:
             return self._own(id)
         return self._read(self.folder / id / FILE) if ID.fullmatch(id) else None
 
     def delete(self, dataset: Dataset) -> None:
+        """An uploaded one, with its files."""
         removed(self.folder / dataset.id, self.root)
 
     def _own(self, id: str) -> Dataset:
@@ -239,6 +243,7 @@ def _inner_name(name: str) -> str:
 
 
 def words_of(form: str, folder: Path, kept: Mapping[str, Sequence[Path]], columns: Mapping[str, str]) -> list[str]:
+    """By which a run reads the files of a data set."""
     if form == "beir":
         return ["dataset=beir", f"dataset.path={_quoted(_as_beir(folder, kept))}"]
     if form == "csv" and "corpus" not in kept:

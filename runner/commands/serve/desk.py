@@ -16,7 +16,9 @@ import orjson
 from runner.commands.serve.allowed import Allowed, key_of
 from runner.commands.serve.datasets import Bounds, Dataset, Datasets
 from runner.commands.serve.jobs import Job, Jobs, commanded, error_in, removed
+from runner.commands.serve.rating import Sheet, Sheets
 from runner.commands.serve.runs import Place, Run, Runs
+from runner.commands.serve.sides import Shelf, Sides
 from runner.config import arguments
 from runner.config.compose import plan_of
 from runner.errors import InputError, did_you_mean
@@ -25,6 +27,8 @@ from runner.system.store import fingerprint
 
 PLAN_S, COMPARE_S = 300.0, 300.0
 RETRIEVAL_ONLY = "retrieval_only"
+LARGE = 20_000_000  # bytes of rows that take a while to read
+MOST_SIDES = 12  # runs side by side
 
 
 class MissingError(InputError):
@@ -54,6 +58,8 @@ class Desk:
         self.settings, self.root = settings, settings.root
         self.jobs = None if settings.read_only else Jobs(self.root, settings.jobs)
         self.runs = Runs(self.root, self.jobs)
+        self.shelf = Shelf(self.root, writes=not settings.read_only)
+        self.sheets = Sheets(self.root)
         self._composing = threading.Lock()  # Hydra knows one configuration at a time
         self._asking = threading.Semaphore(settings.queries_at_once)
         self._answers: dict[str, dict[str, Any]] = {}
@@ -65,14 +71,17 @@ class Desk:
 
     @cached_property
     def allowed(self) -> Allowed:
+        """What requests may set."""
         keys = frozenset(key_of(word) for word in self.line.overrides)
         return Allowed(tuple(self.line.config_folders), keys)
 
     @cached_property
     def datasets(self) -> Datasets:
+        """Those of the root."""
         return Datasets(self.root, self.allowed.built_in, self.settings.bounds)
 
     def dataset(self, id: str) -> Dataset:
+        """Raises MissingError."""
         dataset = self.datasets.get(id)
         if dataset is None:
             raise MissingError(f"dataset_id: no data set '{id[:80]}'{did_you_mean(id[:80], self.allowed.built_in)}")
@@ -89,6 +98,7 @@ class Desk:
         self.datasets.delete(dataset)
 
     def run(self, id: str) -> Run:
+        """Raises MissingError."""
         run = self.runs.get(id)
         if run is None:
             raise MissingError(f"run_id: no run '{id[:200]}'{near(id, self.runs.places())}")
@@ -101,6 +111,44 @@ class Desk:
             self.run(id)
             raise ConflictError(f"run {id}: it has no results yet")
         return place
+
+    def sides(self, ids: Sequence[str]) -> Sides:
+        """Of the runs with these ids; of a sweep, of all its runs."""
+        found: list[Place] = []
+        for id in ids:
+            place = self.runs.place(id)
+            parts = (self.runs.sweep(id) or {}).get("runs", []) if place is not None and place.is_sweep else [id]
+            found += [self.place(part) for part in parts]
+        if not found:
+            raise InputError("runs: expected at least one run")
+        if len(found) > MOST_SIDES:
+            raise InputError(f"runs: at most {MOST_SIDES} stand side by side, got {len(found)}")
+        return self.shelf.sides(found)
+
+    def warm(self) -> None:
+        """Reads large finished runs before somebody asks for their cases."""
+        for place in list(self.runs.places().values()):
+            rows = place.path / "per_item.jsonl"
+            with suppress(OSError):
+                if not place.is_sweep and rows.stat().st_size > LARGE and not self.runs.is_running(place):
+                    self.shelf.warm(place)
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def sheet(self, id: str, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
+        """Of a rater; made where there is none."""
+        if self.settings.read_only:
+            raise ConflictError("the server was started with --read-only")
+        return self.sheets.open(self.place(id), rater, rubric, pick, n)
+
+    def calibrate(self, id: str, rubric: str) -> Job:
+        """A job of `calibrate` over the sheets of all raters."""
+        place = self.place(id)
+        paths = self.sheets.of_run(place, rubric)
+        if not paths:
+            raise ConflictError(f"run {id}: nobody has rated an answer for {rubric[:80]} yet")
+        words = ["calibrate", ",".join(map(str, paths)), f"run={place.path}", f"ratings={rubric}"]
+        return self._queue().add("calibration", "calibration", words, about={"run": id, "rubric": rubric})
 
     # --- words ------------------------------------------------------------------------------------
 
@@ -133,6 +181,7 @@ class Desk:
     def start(
         self, dataset_id: str, evaluation: str, k: int | None, overrides: Sequence[str], *, sweep: bool = False
     ) -> Job:
+        """A run, or a sweep, at the end of the queue."""
         dataset = self.dataset(dataset_id)
         words = self.words(dataset, evaluation, k, overrides)
         is_sweep = self.composed(words)
@@ -148,12 +197,14 @@ class Desk:
         return self.jobs
 
     def cancel(self, id: str) -> None:
+        """Raises ConflictError for what has ended, or was started elsewhere."""
         job = self._own(id)
         if not job.is_open:
             raise ConflictError(f"run {id}: it has ended")
         self._queue().cancel(job)
 
     def resume(self, id: str) -> None:
+        """Only what is missing is run. Raises ConflictError for what waits or runs."""
         job = self._own(id)
         if job.is_open:
             raise ConflictError(f"run {id}: it is {job.status}")
@@ -192,6 +243,7 @@ class Desk:
     # --- questions that commands answer -------------------------------------------------------------
 
     def plan(self, dataset_id: str, evaluation: str, k: int | None, overrides: Sequence[str]) -> dict[str, Any]:
+        """What `plan --json` says."""
         words = self.words(self.dataset(dataset_id), evaluation, k, overrides)
         self.composed(words)
         with self._asking:

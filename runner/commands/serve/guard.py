@@ -71,10 +71,13 @@ class Failures:
         return 0.0
 
     def add(self, address: str) -> None:
+        """A wrong one."""
         self._times.setdefault(address, deque(maxlen=self.most * 2)).append(time.monotonic())
 
 
 class Guard:
+    """Stands before an ASGI application. `hosts`: names that Host may have beside localhost and addresses."""
+
     def __init__(
         self, app: App, *, token: str | None, hosts: Iterable[str], read_only: bool = False, most_bytes: int = SMALL
     ) -> None:
@@ -144,6 +147,7 @@ class Guard:
         return 401, "token", "expected `Authorization: Bearer TOKEN`", {"www-authenticate": "Bearer"}
 
     def is_token(self, text: str) -> bool:
+        """In constant time."""
         return self._token is None or hmac.compare_digest(text.encode("utf-8", "replace"), self._token)
 
     @property

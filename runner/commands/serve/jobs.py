@@ -57,6 +57,7 @@ class Job:
 
     @property
     def is_open(self) -> bool:
+        """Whether it waits or runs."""
         return self.status not in ENDED
 
 
@@ -72,10 +73,12 @@ class Jobs:
         self._jobs = {job.id: job for path in sorted(self.folder.glob("*.json")) if (job := _read(path))}
 
     def all(self) -> list[Job]:
+        """In the order in which they came."""
         with self._lock:
             return list(self._jobs.values())
 
     def get(self, id: str) -> Job | None:
+        """None where there is none of that id."""
         with self._lock:
             return self._jobs.get(id)
 
@@ -86,12 +89,19 @@ class Jobs:
         return self._keep(job)
 
     def place(self, id: str) -> Path:
+        """Its folder."""
         return self.root / id
 
     def log(self, id: str) -> Path:
+        """What its command prints."""
         return self.folder / f"{id}.log"
 
+    def said(self, id: str) -> str:
+        """What the command of a job has printed last."""
+        return tail(self.log(id)).strip()
+
     def again(self, job: Job) -> Job:
+        """Queued once more, in the folder that it has."""
         return self._keep(replace(job, status="queued", starts=0, is_cancelled=False, due=None, error_message=None))
 
     def cancel(self, job: Job) -> Job:
@@ -105,6 +115,7 @@ class Jobs:
         return job
 
     def forget(self, job: Job) -> None:
+        """Its file and log; what it made stays."""
         with self._lock:
             self._jobs.pop(job.id, None)
             for path in (self.folder / f"{job.id}.json", self.log(job.id)):
@@ -229,6 +240,7 @@ def _signal(job: Job, number: signal.Signals) -> None:
 
 
 def tail(path: Path, most: int = TELLING) -> str:
+    """The last bytes of a file as text; empty where there is none."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - most))

@@ -20,7 +20,7 @@ from typing import Any
 from runner.commands.serve.jobs import Job, Jobs, at_work
 from runner.llm.ledger import FILE as LEDGER
 from runner.run.serving import PROGRESS
-from runner.system.folder import lines, lines_at
+from runner.system.folder import case_counts, lines, lines_at
 from runner.system.metadata import read_json, write_json
 
 DEPTH = 5  # folders below the root
@@ -89,6 +89,8 @@ class _Tail:
 
 
 class Runs:
+    """Runs and sweeps of one root."""
+
     def __init__(self, root: Path, jobs: Jobs | None) -> None:
         self.root, self.jobs = root, jobs
         self._lock = threading.Lock()
@@ -100,6 +102,7 @@ class Runs:
     # --- which there are --------------------------------------------------------------------------
 
     def places(self) -> Mapping[str, Place]:
+        """Folders of runs and sweeps by id, as they were a second ago at most."""
         with self._lock:
             if time.monotonic() - self._scanned >= FRESH_S:
                 self._places = {place.id: place for place in _below(self.root, self.root, DEPTH, None)}
@@ -107,9 +110,11 @@ class Runs:
             return self._places
 
     def look_again(self) -> None:
+        """At the folders, which may have changed."""
         self._scanned = -FRESH_S
 
     def place(self, id: str) -> Place | None:
+        """None where there is none of that id."""
         return self.places().get(id)
 
     def all(self) -> list[Run]:
@@ -120,12 +125,14 @@ class Runs:
         return sorted(found, key=lambda run: (run.created_at or "", run.id), reverse=True)
 
     def sweeps(self) -> list[dict[str, Any]]:
+        """Newest first, as the API tells them."""
         places = self.places()
         ids = {place.id for place in places.values() if place.is_sweep} | {job.id for job in self._jobs("sweep")}
         found = [self.sweep(id) for id in ids]
         return sorted((each for each in found if each), key=lambda each: str(each["created_at"]), reverse=True)
 
     def get(self, id: str) -> Run | None:
+        """None where there is none, and for a sweep."""
         place = self.place(id)
         if place is not None:
             return None if place.is_sweep else self.run(place)
@@ -145,13 +152,16 @@ class Runs:
     # --- one --------------------------------------------------------------------------------------
 
     def run(self, place: Place) -> Run:
+        """What is known of a run that has a folder."""
         head, summary = self.files(place)
-        job, progress = self.job_of(place.id), self.counted(place)
+        job = self.job_of(place.id)
+        status = self.status(place, head, job)
+        done, failed = self._finished(place, status, summary)
         metrics = {name: entry.get("value") for name, entry in (summary.get("metrics") or {}).items()}
         return Run(
             id=place.id,
             dataset_id=(job.dataset_id if job else None) or dataset_of(head),
-            status=self.status(place, head, job),
+            status=status,
             k=head.get("k"),
             evaluation_type=head.get("evaluation_type"),
             metrics=metrics,
@@ -162,8 +172,8 @@ class Runs:
             sweep_id=place.sweep,
             label=self._label(place),
             tags=self.tags().get(place.id, ()),
-            done=progress.done,
-            failed=progress.failed,
+            done=done,
+            failed=failed,
             total=self.total(place, summary),
             is_served=job is not None,
         )
@@ -183,6 +193,10 @@ class Runs:
             return said
         is_running = at_work(place.path.parent if place.sweep else place.path)
         return "running" if is_running or (job is not None and job.status == "running") else "partial"
+
+    def is_running(self, place: Place) -> bool:
+        """Whether its rows may still grow."""
+        return self.status(place, self.files(place)[0], self.job_of(place.id)) in ("pending", "running")
 
     def _waiting(self, job: Job) -> Run:
         """Before it has a folder with results."""
@@ -244,7 +258,17 @@ class Runs:
             tail.done_then = tail.done
         return tail
 
+    def _finished(self, place: Place, status: str, summary: Mapping[str, Any]) -> tuple[int, int]:
+        """Cases that are done, and those that failed: as the summary says, or where rows are being written, as they
+        do."""
+        if status in ("completed", "failed", "partial", "cancelled") and summary.get("cases"):
+            counts = case_counts(summary)
+            return counts["done"], counts["failed"] + counts["timeout"]
+        tail = self.counted(place)
+        return tail.done, tail.failed
+
     def total(self, place: Place, summary: Mapping[str, Any]) -> int | None:
+        """How many cases a run has, as soon as it knows."""
         known = (summary.get("cases") or {}).get("total")
         return known if known is not None else (read_json(place.path / PROGRESS) or {}).get("total")
 
@@ -257,26 +281,32 @@ class Runs:
         if place.is_sweep:
             sweep = self.sweep(id) or {}
             parts = [self._of_run(self.places()[each]) for each in sweep.get("runs", ()) if each in self.places()]
-            return _together(parts, str(sweep.get("status")))
+            state = _json_of(place.path / "sweep.json")
+            n_runs = len(state.get("cells") or ()) + len(state.get("references") or ())
+            return _together(parts, str(sweep.get("status")), n_runs)
         return self._of_run(place)
 
     def _of_run(self, place: Place) -> Progress:
         head, summary = self.files(place)
         status = self.status(place, head, self.job_of(place.id))
-        tail, total = self.counted(place), self.total(place, summary)
-        tokens, usd = spent(place)
-        eta = None
+        total = self.total(place, summary)
+        (done, failed), (tokens, usd), eta = self._finished(place, status, summary), spent(place), None
+        if status != "running":
+            return Progress(status, done, failed, total, tokens, usd, None)
+        tail = self.counted(place)
         gained = tail.done - (tail.done_then or 0)
-        if status == "running" and total is not None and gained > 0:
+        if total is not None and gained > 0:
             eta = round((total - tail.done) * (time.monotonic() - tail.began) / gained, 1)
         return Progress(status, tail.done, tail.failed, total, tokens, usd, eta)
 
     # --- tags -------------------------------------------------------------------------------------
 
     def tags(self) -> Mapping[str, Sequence[str]]:
+        """By id of a run."""
         return _json_of(self._tag_file)
 
     def tag(self, id: str, tags: Sequence[str]) -> None:
+        """Sets the tags of a run."""
         with self._lock:
             self._tag_file.parent.mkdir(parents=True, exist_ok=True)
             kept = {**(read_json(self._tag_file) or {}), id: list(dict.fromkeys(tags))}
@@ -359,7 +389,8 @@ def spent(place: Place) -> tuple[int, float | None]:
     return int(tokens), None if unpriced else nano / 1e9
 
 
-def _together(parts: Sequence[Progress], status: str) -> Progress:
+def _together(parts: Sequence[Progress], status: str, n_runs: int) -> Progress:
+    """Runs that have not begun are taken to have as many cases as the others."""
     totals = [part.total for part in parts if part.total is not None]
     costs = [part.usd for part in parts]
     etas = [part.eta_s for part in parts if part.eta_s is not None]
@@ -367,7 +398,7 @@ def _together(parts: Sequence[Progress], status: str) -> Progress:
         status,
         sum(part.done for part in parts),
         sum(part.failed for part in parts),
-        sum(totals) if totals else None,
+        round(sum(totals) * max(1.0, n_runs / len(totals))) if totals else None,
         sum(part.tokens for part in parts),
         None if None in costs else sum(cost for cost in costs if cost is not None),
         max(etas) if etas else None,
@@ -394,6 +425,7 @@ def results_of(place: Place, k: int | None, offset: int, limit: int) -> Iterator
 
 
 def result_of(number: int, row: Mapping[str, Any], k: int | None) -> dict[str, Any]:
+    """A row of per_item.jsonl in the names of the specification."""
     output, metrics = row.get("output") or {}, row.get("metrics") or {}
     hit = metrics.get("hit_rate_at_k")
     retrieved = (output.get("retrieved") or ())[:k]
@@ -412,4 +444,5 @@ def result_of(number: int, row: Mapping[str, Any], k: int | None) -> dict[str, A
 
 
 def row_of(place: Place, case: str) -> Mapping[str, Any] | None:
+    """Of one case; None where the run has none."""
     return next((row for row in lines(place.path / "per_item.jsonl") if str(row.get("id")) == case), None)

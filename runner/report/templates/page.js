@@ -91,6 +91,8 @@
 
   // --- showing them ---
 
+  const anchorOf = (place) => `case-${encodeURIComponent(data.ids[place])}`;
+
   const inOwnDirection = (name, text) => element(name, { dir: "auto", textContent: text });
 
   const itemOf = ([mark, lead, head, text]) => {
@@ -99,6 +101,13 @@
       ? inOwnDirection("span", data.texts[head])
       : element("details", {}, inOwnDirection("summary", data.texts[head]), inOwnDirection("p", data.texts[text]));
     return element("li", { className: mark ? "marked" : "" }, before, named);
+  };
+
+  // The reports of the runs of a sweep, at this case.
+  const pagesOf = (place) => {
+    const links = data.pages.map(([title, page]) =>
+      element("a", { href: `${page}#${anchorOf(place)}`, textContent: title }));
+    return element("p", { className: "runs" }, ...links);
   };
 
   const documentOf = (place) => {
@@ -116,11 +125,15 @@
 
   const cellOf = (kind, column, place) => {
     const value = values[column][place];
-    if (kind !== "value") {
-      const isBad = data.choices[kind].bad[data.choices[kind].numbers[place]];
-      return element("td", { className: isBad ? "failing" : "", textContent: value });
+    const cell = element("td", { className: "number", textContent: value === null ? "" : value });
+    cell.dataset.head = data.columns[column][1]; // where the columns stand below each other
+    if (kind === "value") {
+      if (value !== null) cell.textContent = value.toFixed(2);
+    } else {
+      cell.className = data.choices[kind].bad[data.choices[kind].numbers[place]] ? "failing" : "";
+      if (kind.startsWith("run-")) cell.dir = "auto";
     }
-    return element("td", { className: "number", textContent: value === null ? "" : value.toFixed(2) });
+    return cell;
   };
 
   const rowOf = (place) => {
@@ -136,6 +149,7 @@
     const cells = data.columns.slice(1).map(([kind], column) => cellOf(kind, column + 1, place));
     const row = element("tr", { className: "case" }, head, ...cells);
     row.dataset.place = place;
+    row.id = anchorOf(place);
     return row;
   };
 
@@ -143,8 +157,12 @@
     const button = row.querySelector("button");
     const open = button.getAttribute("aria-expanded") === "true";
     button.setAttribute("aria-expanded", String(!open));
-    if (open) return row.nextElementSibling.remove();
-    const cell = element("td", { colSpan: data.columns.length }, documentOf(+row.dataset.place));
+    if (open) {
+      row.nextElementSibling.remove();
+      return;
+    }
+    const place = +row.dataset.place;
+    const cell = element("td", { colSpan: data.columns.length }, documentOf(place), ...(data.pages ? [pagesOf(place)] : []));
     const detail = element("tr", { className: "detail" }, cell);
     if (row.cells[0].lang) detail.lang = row.cells[0].lang;
     row.after(detail);
@@ -206,11 +224,42 @@
   };
   pages.append(step(-1), step(1));
 
+  // The address of a case that is open can be sent to somebody else.
   body.addEventListener("click", (event) => {
     const row = event.target.closest("tr.case");
-    if (row && !String(getSelection())) toggle(row);
+    if (!row || String(getSelection())) return;
+    toggle(row);
+    const isOpen = row.querySelector("button").getAttribute("aria-expanded") === "true";
+    if (isOpen) history.replaceState(null, "", `#${row.id}`);
   });
+
+  const decoded = (text) => {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  };
+
+  // The case that the address names, whatever the filters hide.
+  const follow = () => {
+    const place = data.ids.indexOf(decoded(location.hash).replace(/^#case-/, ""));
+    if (place < 0 || !location.hash.startsWith("#case-")) return;
+    if (!matching.includes(place)) {
+      for (const control of filters.querySelectorAll("[data-filter]")) control.value = wanted[control.dataset.filter] = "";
+      select();
+    }
+    page = Math.floor(matching.indexOf(place) / PAGE);
+    show();
+    const row = document.getElementById(anchorOf(place));
+    const button = row.querySelector("button");
+    if (button.getAttribute("aria-expanded") === "false") toggle(row);
+    button.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "start", behavior: "instant" });
+  };
+  addEventListener("hashchange", follow);
 
   filters.hidden = pages.hidden = false;
   select();
+  follow();
 })();

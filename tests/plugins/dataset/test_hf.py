@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,6 @@ from plugins.dataset.hf import HfDataset
 from runner.cli import main
 from runner.errors import DataError
 
-datasets = pytest.importorskip("datasets")
 COLUMNS = {
     "user_input": ["How long does a refund take?"],
     "response": ["14 days."],
@@ -18,8 +18,14 @@ COLUMNS = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def datasets() -> Any:
+    """Imported by the worker that runs these tests, not by each that collects them."""
+    return pytest.importorskip("datasets")
+
+
 @pytest.fixture
-def saved(tmp_path: Path) -> str:
+def saved(tmp_path: Path, datasets: Any) -> str:
     datasets.Dataset.from_dict(COLUMNS).save_to_disk(str(tmp_path / "saved"))
     return str(tmp_path / "saved")
 
@@ -30,7 +36,7 @@ def test_a_folder(saved: str) -> None:
     assert [context.text for context in query.given.contexts or ()] == ["A refund takes 14 days."]
 
 
-def test_splits(tmp_path: Path) -> None:
+def test_splits(tmp_path: Path, datasets: Any) -> None:
     rows = datasets.Dataset.from_dict({"q": ["a?", "b?"], "reply": ["x", "y"]})
     path = str(tmp_path / "saved")
     datasets.DatasetDict({"train": rows, "test": rows.select([1])}).save_to_disk(path)

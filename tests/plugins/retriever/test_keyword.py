@@ -139,7 +139,7 @@ def test_chunks_without_any_word(tmp_path: Path) -> None:
 
 
 def test_a_huge_chunk(tmp_path: Path) -> None:
-    huge = "red fox 여우 " * 800_000
+    huge = "red fox 여우 " * 250_000
     retriever = indexed(corpus_of({"a": huge, "b": "red"}), tmp_path, tokenizer=AutoTokenizer())
     assert set(search(retriever, "red").ids) == {"a#0", "b#0"}
     assert search(retriever, "여우").ids == ("a#0",)

@@ -43,6 +43,12 @@ def test_a_sweep_has_its_runs_their_metrics_and_cases(swept: runner.Sweep) -> No
     assert right.n == 8
     assert [row["id"] for row in first.cases()] == [row["id"] for row in first.cases()]
     assert len(first.cases()) == 8
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(InputError, match=r"^frame\(\) needs pandas: pip install"),
+    ):
+        patch.setitem(sys.modules, "pandas", None)
+        first.cases().frame()
     frame = first.cases().frame()
     assert list(frame["id"]) == [row["id"] for row in first.cases()]
     assert frame["right"].mean() == pytest.approx(right.value)

@@ -28,6 +28,13 @@ def test_the_configured_store_is_in_the_working_directory(tmp_path: Path, monkey
         ui.main([])
 
 
+def test_tracking_alone_has_no_pages(mlflow_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui, "PAGES", "server/js/build/none.html")
+    with pytest.raises(InputError) as caught:
+        ui.main(["--uri", mlflow_store])
+    assert str(caught.value) == "ui needs the pages of MLflow: pip install -e '.[ui]' (runs are tracked without them)"
+
+
 def test_a_server_has_its_own_ui(capsys: pytest.CaptureFixture[str]) -> None:
     assert ui.main(["--uri", "https://user:secret@tracking.example:443/x"]) == 0
     shown = "runs are tracked on a server that has a UI of its own: https://tracking.example:443/x\n"

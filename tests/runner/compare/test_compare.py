@@ -305,6 +305,20 @@ def test_snapshots_alone_tell_ids_only(tmp_path: Path, record: dict[str, Any]) -
     assert [(flip["id"], flip["texts"]) for flip in flips["lost"]] == [("a", {})]
 
 
+def test_beside_a_snapshot_the_own_run_tells_the_question(tmp_path: Path, record: dict[str, Any]) -> None:
+    finder = Finder(tmp_path)
+    snapshot, folder = finder.open(str(tmp_path / "one" / "snapshot.json")), finder.open(str(tmp_path / "other"))
+    for sides, known, unknown in (
+        ((snapshot, folder), "candidate", "baseline"),
+        ((folder, snapshot), "baseline", "candidate"),
+    ):
+        flips = record_of(compare(*sides, NO_RULES, seed=1), fail_on_regression=True)["flips"]
+        texts = next(flip for flip in (*flips["lost"], *flips["won"]) if flip["id"] == "a")["texts"]
+        assert (texts["question"], texts["expected"]) == ("What is a?", ["doc-1"])
+        assert (texts[known]["answer"], texts[unknown]) == ("no", None)
+        assert (texts["ranks"], texts["came"], texts["went"], texts["judges"]) == ([], [], [], {})
+
+
 def test_an_endless_loss_is_null() -> None:
     left, right = side(cases(IDS, {"mrr": [0.0] * 30})), side(cases(IDS, {"mrr": [0.5] * 30}))
     rules = Regression(

@@ -260,9 +260,7 @@ def test_choices_that_were_composed_before_are_composed_as_by_hydra(words: list[
         assert cloudpickle.loads(cloudpickle.dumps(loader)).__class__ is loader.loader.__class__
 
 
-def test_choices_are_composed_again_only_when_a_file_of_a_package_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_choices_are_composed_again_only_when_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     group = tmp_path / "kept_conf" / "group"
     group.mkdir(parents=True)
     (group.parent / "__init__.py").write_text("")
@@ -297,6 +295,17 @@ def test_choices_are_composed_again_only_when_a_file_of_a_package_changes(
     assert made == [[], [], [], ["group=other"], ["k=5"]]
     assert composed("group=other") and len(made) == 5  # kept
     assert composed() and len(made) == 6  # not kept: the latest two are
+
+    own = tmp_path / "own" / "group"
+    own.mkdir(parents=True)
+    (own / "third.yaml").write_text("a: 3\n")
+    words = [f"hydra.searchpath=['file://{tmp_path}/own']", "group=third"]
+    assert composed(*words) == composed(*words) == {"k": 1, "group": {"a": 3}}
+    assert len(made) == 7
+    (own / "third.yaml").write_text("a: 30\n")
+    assert composed(*words) == {"k": 1, "group": {"a": 30}}
+    monkeypatch.setattr(hydra_internals, "MOST_FILES", 1)
+    assert composed(*words) == composed(*words) and len(made) == 10  # too much to look at
 
 
 def test_yaml_is_written_as_by_omegaconf() -> None:

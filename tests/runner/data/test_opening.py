@@ -126,6 +126,15 @@ def test_packed_files_are_read_as_what_is_in_them(tmp_path: Path, kind: str) -> 
     assert len(list(read_jsonl(str(path), "dataset.queries", ProblemLog(strict=True), DataError))) == 300_000
 
 
+def test_several_frames_of_zstd_are_one_file_and_a_damaged_one_ends_it(tmp_path: Path) -> None:
+    frames = [PACKING["zstd"](b'{"n":%d}\n' % number * 10_000) for number in range(3)]
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(b"".join(frames))
+    assert read_text(str(path), "dataset.queries", DataError) == "".join(f'{{"n":{n}}}\n' * 10_000 for n in range(3))
+    path.write_bytes(frames[0] + frames[1][:-9] + b"nine bytes" + frames[2])
+    assert message(read_text, path) == f"dataset.queries: cannot read {path}: its zstd data are damaged or cut off"
+
+
 @pytest.mark.parametrize("kind", PACKING)
 def test_packed_files_that_are_cut_off(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "x.jsonl"

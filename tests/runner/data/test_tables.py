@@ -113,6 +113,13 @@ def test_excel_without_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "[xlsx]" in message
 
 
+def test_parquet_without_its_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    message = refused(tmp_path / "x.parquet", b"PAR1 and nothing")
+    assert message.startswith("FILE: x.parquet is a Parquet file, and reading one needs pyarrow: pip install ")
+    assert "[parquet]" in message
+
+
 def test_parquet(tmp_path: Path) -> None:
     path = tmp_path / "x"
     columns = {"q": ["a", None], "docs": [["x", "y"], []], "n": [1.0, float("nan")], "t": [datetime(2026, 3, 1), None]}

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from unicodedata import normalize
+from urllib.parse import unquote
 
 import pytest
 
 from runner import report
-from tests.run_folders import row, write_run
+from tests.run_folders import row, write_run, write_sweep_folder
 from tests.services.browser import MISSING, Browser, browsing, installed
 
 pytestmark = pytest.mark.skipif(installed() is None, reason=MISSING)
@@ -16,6 +18,9 @@ pytestmark = pytest.mark.skipif(installed() is None, reason=MISSING)
 ATTACK = "<img src=x onerror=\"document.title='stolen'\"></script><script>document.title='stolen'</script>"
 OUTCOMES = ("none", "below_k", "wrong_answer")
 N = 60
+# What reaches beyond the window, unless a box of its own scrolls to it.
+CUT = """[...document.body.querySelectorAll("*")].filter((each) => !each.closest(".scroll, pre, svg")
+    && each.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((each) => each.outerHTML)"""
 
 
 @pytest.fixture(scope="module")
@@ -206,6 +211,50 @@ def test_a_case_opens_to_everything_that_is_known_of_it(opened: Browser) -> None
     assert opened.ask("document.querySelectorAll('.cases .detail').length") == 0
 
 
+@pytest.mark.parametrize("name", ["q-05", "%3Cb%3E%20%2F&%EA%B0%80", "<b> /&가"])
+def test_an_address_opens_a_case_whatever_is_filtered(browser: Browser, tmp_path: Path, name: str) -> None:
+    report.write(write_run(tmp_path, rows=[*rows(), row("<b> /&가")]))
+    page = (tmp_path / "report.html").as_uri()
+    browser.open(f"{page}#case-{name}")
+    shown = "document.querySelector('.cases .detail').previousElementSibling.querySelector('.id').textContent"
+    assert browser.ask(shown) == unquote(name)
+    assert browser.ask("document.querySelectorAll('.cases .detail').length") == 1
+    top = "document.querySelector('.cases .detail').previousElementSibling.getBoundingClientRect().top"
+    assert 0 <= browser.ask(top) < 900  # in sight
+    choose(browser, "text", "q-07")
+    browser.ask("document.querySelector('.cases .question').click()")
+    assert browser.ask("location.hash") == "#case-q-07"
+    browser.ask(f'new Promise((done) => {{ addEventListener("hashchange", done); location.hash = "case-{name}"; }})')
+    assert browser.ask(shown) == unquote(name) and count(browser).endswith("of 61")
+    browser.open(f"{page}#case-nowhere%")
+    assert browser.ask("document.querySelectorAll('.cases .detail').length") == 0
+
+
+def test_answers_of_a_sweep_stand_side_by_side(browser: Browser, tmp_path: Path) -> None:
+    folder = write_sweep_folder(tmp_path, (3, 5, 10))
+    for number in range(3):
+        changed = [row(f"q-{n}", labels={"lost_at": "wrong_answer" if n % 4 < number else "none"}) for n in range(40)]
+        write_run(folder / str(number), {"k": (3, 5, 10)[number]}, rows=changed)
+        report.write(folder / str(number))
+    report.write_sweep(folder)
+    browser.open((folder / "report.html").as_uri())
+    assert count(browser) == "1–25 of 40"
+    choose(browser, "outcome", option(browser, "outcome", "changed"))
+    assert count(browser) == "1–20 of 20"
+    cells = "[...document.querySelector('.cases .case').cells].map((each) => each.textContent)"
+    assert browser.ask(cells)[1:] == ["changed", "✓ It is q-0. [1]", "✗ It is q-0. [1]", "✗ It is q-0. [1]"]
+    choose(browser, "outcome", "failing")
+    assert count(browser) == "1–20 of 20"
+    browser.ask("document.querySelector('.cases .question').click()")
+    links = browser.ask("[...document.querySelectorAll('.detail .runs a')].map((each) => each.getAttribute('href'))")
+    assert links == [f"./{number}/report.html#case-q-0" for number in range(3)]
+    for width in (390, 768, 1280, 1920):
+        browser.resize(width, 900)
+        assert browser.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), width
+        assert browser.ask(CUT) == [], width
+    assert browser.complaints() == []
+
+
 def test_the_keyboard_is_enough(opened: Browser) -> None:
     opened.ask("document.querySelector('.cases thead button').focus()")
     opened.press("Enter", 13)
@@ -246,10 +295,11 @@ def test_without_scripts_everything_but_the_filters_is_there(browser: Browser, p
         browser.command("DOM.getBoxModel", nodeId=filters)
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+@pytest.mark.parametrize("width", [320, 390, 768, 1280, 1920])
 def test_no_page_is_wider_than_its_window(browser: Browser, page: str, width: int) -> None:
     browser.open(page, width=width)
     assert browser.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert browser.ask(CUT) == []
 
 
 def test_light_and_dark(browser: Browser, page: str) -> None:

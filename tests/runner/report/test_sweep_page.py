@@ -28,7 +28,7 @@ def test_runs_stand_side_by_side_with_links_to_their_reports(tmp_path: Path) -> 
     for name in ("0", "2"):
         report.write(folder / name)
     runs = page(folder).one("section", id="runs")
-    rows = runs.one("table").rows()
+    rows = runs.all("table")[0].rows()
     assert rows[0][:4] == ["Run", "k", "Status", "Recall@k"]
     assert [cells[:4] for cells in rows[1:]] == [
         ["0", "3", "completed", "0.30[0.25, 0.35] (8)"],
@@ -37,6 +37,14 @@ def test_runs_stand_side_by_side_with_links_to_their_reports(tmp_path: Path) -> 
     ]
     assert [each.attributes["href"] for each in runs.all("a")] == ["./0/report.html", "./2/report.html"]
     assert [each.text for each in runs.all("strong")][:1] == ["1.00"]
+
+
+def test_metrics_that_would_not_fit_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
+    runs = page(write_sweep_folder(tmp_path)).one("section", id="runs")
+    first, others = (table.rows() for table in runs.all("table"))
+    assert first[0] == ["Run", "k", "Status", "Recall@k", "nDCG@k", "MRR", "Faithfulness", "Answer Relevancy"]
+    assert others[0] == ["Run", "k", "Unanswerable F1", "Exact Match", "Token F1"]
+    assert [cells[:2] for cells in others[1:]] == [["0", "3"], ["1", "5"]]
 
 
 def test_metrics_are_drawn_against_k(tmp_path: Path) -> None:
@@ -76,7 +84,8 @@ def test_korean(tmp_path: Path) -> None:
     root = page(write_sweep_folder(tmp_path, language="ko"))
     assert root.one("html").attributes["lang"] == "ko"
     assert root.one("h1").text == "스윕: full_rag"
-    assert root.one("section", id="runs").one("h3").text == "k에 따른 메트릭"
+    assert [each.text for each in root.one("section", id="runs").all("h3")] == ["그 밖의 메트릭", "k에 따른 메트릭"]
+    assert root.one("section", id="answers").one("h2").text == "답변 나란히 보기"
 
 
 def test_hostile_names_stay_names(tmp_path: Path) -> None:
@@ -86,8 +95,8 @@ def test_hostile_names_stay_names(tmp_path: Path) -> None:
         cell["overrides"] = [f"name={HOSTILE} {number}"]
     dump(folder / "sweep.json", merged(head, {"experiment": HOSTILE}))
     root = page(folder)
-    assert len(root.all("script")) == 1
-    assert root.one("section", id="runs").one("table").rows()[1][1] == " ".join(f"{HOSTILE} 0".split()).replace(
+    assert [each.attributes.get("id") for each in root.all("script")] == ["data", None]
+    assert root.one("section", id="runs").all("table")[0].rows()[1][1] == " ".join(f"{HOSTILE} 0".split()).replace(
         "\u202e", "\ufffd"
     )
 

@@ -23,11 +23,13 @@ OTHER_ROOMS = (
     "chat",
     "commands",
     "embed",
+    "errors",
     "records",
     "import",
     "init",
     "plan",
     "projection",
+    "serve",
 )  # read alone, or with reports
 ALL_ROOMS = (*ROOMS, *OTHER_ROOMS)
 KEYS = {key for room in ALL_ROOMS for key in wording("en", room).texts}
@@ -107,7 +109,8 @@ def test_no_sentence_is_left_that_nothing_says(nodes: list[ast.AST]) -> None:
         matches = filter(None, (form.fullmatch(key) for form in forms))
         return any({part for filled in match.groups() for part in _parts(filled)} <= names for match in matches)
 
-    general = KEYS - wording("en", "commands").texts.keys()  # those: tests/runner/commands/test_arguments.py
+    # those: tests/runner/commands/test_arguments.py, and tests/runner/words/test_bilingual.py
+    general = KEYS - wording("en", "commands", "errors").texts.keys()
     assert {key for key in general if not any(each in constants or is_made(each) for each in _general(key))} == set()
 
 

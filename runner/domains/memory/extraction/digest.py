@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,6 +22,7 @@ from runner.text.words import content_words
 
 SIMILAR, LEAST_WORDS = 0.45, 5  # two statements with so many words, such a share of them in both, say the same anew
 MOST, LONGEST = 20_000, 400  # characters that are read: of a turn, of a sentence
+ALIKE = 0.5  # share of its words that a correction of one of a few turns has in common with it
 LATEST = 3  # lines back to which a correction without a word of what it corrects may go
 ASSISTANTS = {"en": "Assistant", "ko": "어시스턴트"}
 _SPEAKER, _ENDED = re.compile(r"^\[([^\[\]\n]{1,60})\] "), re.compile(r"[.!?。…]['\"”’)]*$")
@@ -81,6 +83,17 @@ def digest(
     return Summary(_within(digested.lines, bounds), tuple(digested.changes.items()))
 
 
+def outdated(turns: Sequence[ChatTurn]) -> frozenset[int]:
+    """Numbers of the turns of which a later one, in the order given, has replaced, corrected or ended a statement."""
+    digested, stated = _Digest("", (), least=ALIKE), Counter[int]()
+    for turn in turns:
+        for line in _lines_of(turn, ASSISTANTS["en"]):
+            if not line.is_assistant:
+                digested.take(line)
+                stated[turn.number] += 1
+    return frozenset(stated - Counter(line.turn for line in digested.lines))
+
+
 # --- what a turn states -----------------------------------------------------------------------------
 
 
@@ -126,12 +139,15 @@ def _owned(facts: Sequence[Fact], speaker: str) -> tuple[Fact, ...]:
 
 
 class _Digest:
-    """`lines`: oldest first. `changes`: entities to set, by their key."""
+    """`lines`: oldest first. `changes`: entities to set, by their key. `least`: share of its words that a correction
+    without the old value must have in common with what it corrects; 0 where all that was said is at hand, so that it
+    can be taken for the nearest."""
 
-    def __init__(self, memory: str, entities: Sequence[Entity]) -> None:
+    def __init__(self, memory: str, entities: Sequence[Entity], least: float = 0) -> None:
         sentences = [sentence for line in memory.splitlines() for sentence in split_sentences(line)]
         self.lines = [_read(sentence) for sentence in reversed(sentences)]
         self.changes: dict[str, str] = {}
+        self.least = least
         self._entities = {entity.key: entity.value for entity in entities}
 
     def take(self, line: _Line) -> None:
@@ -147,7 +163,7 @@ class _Digest:
         before = [old for old in kept if not _says_anew(line, old)]
         ended = [old for old in kept if old not in before]
         if not ended and not any(_is_replaced(fact, other) for fact in facts for other in earlier_facts):
-            ended = _overtaken(line, before)
+            ended = [old for old in _overtaken(line, before) if _common(line, old) >= self.least]
             before = [each for old in before for each in (_rest(old, line) if old in ended else [old])]
         for old in ended:
             self._end(old, line)
@@ -254,6 +270,14 @@ def _nearness(line: _Line, old: _Line, back: int) -> float:
     return 0.5 * (has(line.text, "refers") if line.mood == "correction" else not is_of_other)
 
 
+def _common(line: _Line, old: _Line) -> float:
+    """Share of the words of the shorter of two lines that stand in both; 0 where that is one word only."""
+    said, before = words_in(grammar.without(line.text, "correction", "changed")), words_in(old.text)
+    forms = frozenset().union(*before)
+    shared = sum(_shares(word, old.text, forms) for word in said)
+    return (shared > 1) * shared / max(1, min(len(said), len(before)))
+
+
 def _shares(forms: frozenset[str], text: str, before: frozenset[str]) -> bool:
     """Whether a word stands there, too, be it as part of a longer one: 신문, 종이신문."""
     full = {form for form in forms if len(form) > 1}  # not 님 of 이하은 님으로
@@ -322,7 +346,7 @@ def _rest(old: _Line, line: _Line) -> Iterator[_Line]:
             flags=re.IGNORECASE,
         )
         if text != old.text:
-            yield replace(old, text=text, facts=())
+            yield replace(old, text=text, facts=(), turn=0)
             return
 
 
@@ -347,7 +371,7 @@ def _without_old(line: _Line, stale: Sequence[tuple[Fact, str]]) -> Iterator[_Li
     text = " ".join(clauses[first + 1 :]) if first is not None and line.mood != "cancellation" else text
     plain = replace(line, text=" ".join(text.split()).strip(" -–—,"))
     if any(fact.key and shows(plain.text, [value], besides=[fact.value]) for fact, value in stale):
-        yield from (_line_of(fact, line.speaker) for fact in line.facts)
+        yield from (replace(_line_of(fact, line.speaker), turn=line.turn) for fact in line.facts)
     else:
         yield plain
 

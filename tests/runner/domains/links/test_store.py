@@ -153,7 +153,7 @@ def write(folder: Path, notes: dict[str, str]) -> None:
         (folder / "notes" / path).write_text(f"---\ntitle: {path[:-3]}\n---\n{text} word{path}\n", encoding="utf-8")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(VAULT, min_size=2, max_size=3))
 def test_after_changes_everything_is_as_if_built_anew(versions: list[dict[str, str]]) -> None:
     with TemporaryDirectory() as name:

@@ -1,0 +1,139 @@
+"""Make a site of files from all runs below a folder: a list, the report of each, and sweeps side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from runner.commands import LANGUAGE, Command, Place
+from runner.commands.serve.rendering import asset, environment, metric_names, named, stages
+from runner.commands.serve.runs import Run, Runs
+from runner.commands.serve.sides import FILTERS, Shelf, Sides, shown_case
+from runner.errors import InputError, RunnerError
+from runner.report.document import Document
+from runner.report.page import write_page
+from runner.report.summary import report_of
+from runner.system import terminal
+from runner.system.folder import legible, open_run
+from runner.system.writing import replacing
+from runner.words.wording import Wording, wording
+
+COMMAND = Command("export", (Place("root", Path), Place("site", Path)), (LANGUAGE,))
+CASES, PAGES = 50, 200  # on a page; of a filter of a sweep
+MARK = ".runner-site"  # a folder that this command has made
+
+
+def main(argv: Sequence[str]) -> int:
+    """Raises InputError for a folder without runs, and for a place that holds something else."""
+    options = COMMAND.read(argv)
+    root, site = options.root, options.site
+    say = wording(options.language or "en", "serve")
+    if not root.is_dir():
+        raise InputError(f"ROOT: {root} is no folder")
+    if site.exists() and not (site / MARK).is_file() and (not site.is_dir() or any(site.iterdir())):
+        raise InputError(f"SITE: {site} is there and was not made by export; choose another folder, or remove it")
+    runs = Runs(root.resolve(), None)
+    found = runs.all()
+    if not found:
+        raise InputError(f"ROOT: no run below {root}")
+    _write(site / MARK, "")
+    _write(site / "serve.css", asset("static", "serve.css"))
+    reports = _reports(runs, found, site, say)
+    sides, n_pages = _sweeps(runs, root.resolve(), site, say)
+    values = {
+        "runs": found,
+        "metrics": metric_names([run.metrics for run in found]),
+        "reports": reports,
+        "sides": sides,
+    }
+    _page(site / "index.html", say, title=say("export.title", root=root.resolve().name), up="", **values)
+    terminal.lines(say("export.written", site=site, n=len(found), pages=len(reports) + n_pages + 1))
+    return 0
+
+
+def _reports(runs: Runs, found: Sequence[Run], site: Path, say: Wording) -> dict[str, str]:
+    """Report of each run that has results, by its id: made anew, so that no page of others is handed on."""
+    made = {}
+    for run in found:
+        place = runs.places()[run.id]
+        try:
+            with legible(place.path):
+                document = Document.of(open_run(place.path))
+                if not document.summary:
+                    raise InputError(run.error_message or run.status)
+                name = f"runs/{_name(run.id)}.html"
+                (site / "runs").mkdir(parents=True, exist_ok=True)
+                write_page(site / name, document.say, report_of(document))
+                made[run.id] = name
+        except RunnerError as error:
+            terminal.note(say("export.skipped", run=run.id, reason=error))
+    return made
+
+
+def _sweeps(runs: Runs, root: Path, site: Path, say: Wording) -> tuple[dict[str, str], int]:
+    """First page of each sweep side by side, and how many pages there are."""
+    shelf, first, n_pages = Shelf(root, writes=False), {}, 0
+    for sweep in runs.sweeps():
+        places = [runs.places()[id] for id in sweep["runs"] if runs.counted(runs.places()[id]).done][:12]
+        if len(places) > 1:
+            folder = f"side/{_name(sweep['id'])}"
+            n_pages += _side_pages(shelf.sides(places), [runs.run(place) for place in places], site / folder, say)
+            first[sweep["id"]] = f"{folder}/{'changed' if len(places) > 1 else 'all'}-1.html"
+    return first, n_pages
+
+
+def _side_pages(sides: Sides, runs: Sequence[Run], folder: Path, say: Wording) -> int:
+    counts, written = sides.counts, 0
+    labels = [run.label or run.id for run in runs]
+    links = [f"../../runs/{_name(run.id)}.html" for run in runs]
+    for show in FILTERS:
+        chosen = sides.chosen(show)
+        pages = min(PAGES, max(1, -(-len(chosen) // CASES)))
+        for page in range(1, pages + 1):
+            cases = [shown_case(sides, int(n)) for n in chosen[(page - 1) * CASES : page * CASES]]
+            values = {
+                "cases": cases,
+                "labels": labels,
+                "run_links": links,
+                "counts": counts,
+                "show": show,
+                "page": page,
+            }
+            about = {
+                "pages": pages,
+                "link": _linking(show),
+                "case_link": _anchors(cases),
+                "stage": stages(say.language),
+            }
+            title = f"{say('side')}: {runs[0].sweep_id}"
+            _page(folder / f"{show}-{page}.html", say, title=title, up="../../", **values, **about)
+            written += 1
+    return written
+
+
+def _linking(show: str) -> Any:
+    return lambda page: f"{show}-{page}.html"
+
+
+def _anchors(cases: Sequence[Mapping[str, Any]]) -> Any:
+    numbers = {case["id"]: number for number, case in enumerate(cases, start=1)}
+    return lambda case: f"#case-{numbers[case]}"
+
+
+def _name(id: str) -> str:
+    """Of a file, which two ids never share."""
+    plain = re.sub(r"[^0-9A-Za-z가-힣._-]+", "-", id)
+    return plain if plain == id else f"{plain}-{hashlib.sha256(id.encode()).hexdigest()[:6]}"
+
+
+def _page(path: Path, say: Wording, **values: Any) -> None:
+    _write(path, environment().get_template("export.html.j2").render(say=say, **named(say), **values))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as scratch:
+        scratch.write_text(text, encoding="utf-8")

@@ -1,0 +1,77 @@
+"""The application: API and page over one desk, and what is said when something goes wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from runner import __version__
+from runner.commands.serve import api, errors, site
+from runner.commands.serve.desk import Desk
+from runner.errors import RunnerError
+
+
+def application(desk: Desk) -> FastAPI:
+    """API and page over a desk, without their guard."""
+    app = FastAPI(
+        title="runner",
+        version=__version__,
+        description="Evaluations of retrieval-augmented generation and conversational memory.",
+        openapi_url="/evaluation/openapi.json",
+        docs_url=None,  # these pages fetch their scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,  # what clients call their functions
+    )
+    app.state.desk = desk
+    app.include_router(api.router)
+    app.include_router(site.router)
+    app.add_exception_handler(RunnerError, _on_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(OSError, _on_os_error)
+    return app
+
+
+def _answer(
+    request: Request, status: int, content: dict[str, object], headers: dict[str, str] | None = None
+) -> Response:
+    """A page for who reads pages, else JSON."""
+    wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(api.router.prefix)
+    if wants_page and isinstance(error := content["error"], dict):
+        return site.error_page(request, status, str(error["message"]))
+    return JSONResponse(content, status, headers=headers)
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RunnerError)  # noqa: S101
+    status, content = errors.of_error(error)
+    return _answer(request, status, content)
+
+
+async def _on_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    problems = [
+        {"key": ".".join(map(str, each["loc"][1:])) or str(each["loc"][0]), "message": str(each["msg"])}
+        for each in error.errors()
+    ]
+    message = "; ".join(f"{each['key']}: {each['message']}" for each in problems)
+    return _answer(request, 422, errors.body("validation", message, problems))
+
+
+async def _on_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101
+    code = "not_found" if error.status_code == 404 else "http"
+    return _answer(request, error.status_code, errors.body(code, str(error.detail)), dict(error.headers or {}))
+
+
+async def _on_os_error(request: Request, error: Exception) -> Response:
+    """A disk that is full, a folder that was removed meanwhile."""
+    assert isinstance(error, OSError)  # noqa: S101
+    name = Path(str(error.filename)).name if error.filename else "a file"
+    status = 404 if isinstance(error, FileNotFoundError) else 507
+    return _answer(request, status, errors.body("files", f"{name}: {error.strerror}"))

@@ -1,0 +1,119 @@
+"""Ratings of people, one answer at a time: sheets as `labels` writes them, one a rater, which `calibrate` reads."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.commands.labels import BOM, Picked, picked_of
+from runner.commands.serve.runs import Place
+from runner.data.label_sheets import COLUMNS, record_of, sheet_row
+from runner.errors import InputError
+from runner.system.writing import csv_of, replacing
+
+RATER = re.compile(r"[\w][\w .@-]{0,39}")
+MOST = 1000
+READ = ("id", "question", "answer", "contexts", "answers", "history", "language")  # by a person
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """`cells`: by case, in the order of the sheet: rating and comment as they stand in it."""
+
+    path: Path
+    rubric: str
+    rater: str
+    cells: Mapping[str, Mapping[str, str]]
+
+    @property
+    def n_rated(self) -> int:
+        """How many answers have a rating."""
+        return sum(bool(cells["rating"].strip()) for cells in self.cells.values())
+
+
+class Sheets:
+    """Of one root. A sheet is written whole with every rating, so that nothing waits to be saved."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = root / ".serve" / "labels"
+        self._lock = threading.Lock()
+
+    def open(self, place: Place, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
+        """The sheet of a rater, which is made where there is none: all raters get the same answers."""
+        if not RATER.fullmatch(rater):
+            raise InputError("rater: expected a name of at most 40 letters, digits, spaces, dots or hyphens")
+        with self._lock:
+            picked = picked_of(place.path, rubric, pick, min(n, MOST), seed=42)
+            path = self._path(place, picked.rubric, rater)
+            if not path.is_file():
+                _write(path, _rows(picked, rater, pick))
+            return _read(path, picked.rubric, rater)
+
+    def rate(self, place: Place, rubric: str, rater: str, case: str, rating: float | None, comment: str) -> Sheet:
+        """Raises InputError for a case that is not in the sheet of the rater."""
+        with self._lock:
+            path = self._path(place, rubric, rater)
+            if not path.is_file():
+                raise InputError(f"rater: {rater[:40]} has no sheet for {rubric[:80]} of this run yet")
+            rows = _table(path)
+            at = {name: number for number, name in enumerate(COLUMNS)}
+            mine = next((row for row in rows[1:] if row[at["id"]] == case), None)
+            if mine is None:
+                raise InputError(f"case_id: the sheet has no answer '{case[:80]}'")
+            mine[at["rating"]], mine[at["comment"]] = "" if rating is None else f"{rating:g}", comment
+            _write(path, rows)
+            return _read(path, rubric, rater)
+
+    def of_run(self, place: Place, rubric: str) -> list[Path]:
+        """Sheets in which something is rated."""
+        found = sorted((self.folder / place.id).glob(f"{_slug(rubric)}.*.csv"))
+        return [path for path in found if _read(path, rubric, "").n_rated]
+
+    def _path(self, place: Place, rubric: str, rater: str) -> Path:
+        return self.folder / place.id / f"{_slug(rubric)}.{_slug(rater)}.csv"
+
+
+def _slug(name: str) -> str:
+    """A name of a file that two names never share."""
+    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{re.sub(r'[^0-9A-Za-z가-힣_-]+', '-', name)[:40]}-{digest}"
+
+
+def _rows(picked: Picked, rater: str, pick: str) -> list[list[str]]:
+    rows = [sheet_row(row, picked.rubric, pick) for row in picked.rows]
+    place = COLUMNS.index("rater")
+    return [list(COLUMNS), *([*row[:place], rater, *row[place + 1 :]] for row in rows)]
+
+
+def _write(path: Path, rows: Sequence[Sequence[str]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as scratch:
+        scratch.write_bytes(BOM + csv_of(rows).encode())
+
+
+def _table(path: Path) -> list[list[str]]:
+    text = path.read_text(encoding="utf-8-sig")
+    return [[_plain(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline="")) if row]
+
+
+def _plain(cell: str) -> str:
+    return cell[1:] if cell[:1] == "'" else cell
+
+
+def _read(path: Path, rubric: str, rater: str) -> Sheet:
+    header, *rows = _table(path)
+    cells = [dict(zip(header, row, strict=False)) for row in rows]
+    return Sheet(path, rubric, rater, {each["id"]: each for each in cells})
+
+
+def record(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a person reads of a case."""
+    found = record_of(row)
+    return {name: found.get(name) for name in READ}

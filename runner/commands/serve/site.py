@@ -1,0 +1,330 @@
+"""The page: rendered on the server, with a little script that needs no building, in English and Korean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from runner.commands.serve.api import Asking, Id, filtered
+from runner.commands.serve.desk import LARGE, Desk, MissingError
+from runner.commands.serve.guard import COOKIE, Guard
+from runner.commands.serve.rendering import asset, environment, metric_names, named, stages
+from runner.commands.serve.sides import FILTERS, shown_case
+from runner.errors import RunnerError
+from runner.system.folder import legible, open_run
+from runner.words.wording import SUPPORTED, wording
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+LISTED, CASES = 50, 20  # on a page
+REPORT_STYLE = "report.css"
+KINDS = {**dict.fromkeys(("serve.css", REPORT_STYLE), "text/css; charset=utf-8"), "serve.js": "text/javascript"}
+REPORT_POLICY = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
+router = APIRouter(include_in_schema=False)
+
+
+def language_of(request: Request) -> str:
+    """That which was chosen, else the first of the browser's that there is."""
+    chosen = request.query_params.get("lang") or request.cookies.get("lang")
+    if chosen in SUPPORTED:
+        return str(chosen)
+    accepted = request.headers.get("accept-language", "")
+    return next((word[:2].lower() for word in accepted.split(",") if word.strip()[:2].lower() in SUPPORTED), "en")
+
+
+def rendered(request: Request, name: str, http_status: int = 200, **values: Any) -> HTMLResponse:
+    """A template in the language of the request."""
+    language = language_of(request)
+    desk: Desk = request.app.state.desk
+    asked = [(key, value) for key, value in request.query_params.multi_items() if key != "lang"]
+    say, links = wording(language, "serve"), [(each, f"?{urlencode([*asked, ('lang', each)])}") for each in SUPPORTED]
+    shown = {"say": say, "languages": links, "read_only": desk.settings.read_only, "path": request.url.path}
+    text = environment().get_template(name).render(**shown, **named(say), **values)
+    response = HTMLResponse(text, http_status)
+    if request.query_params.get("lang") in SUPPORTED:
+        response.set_cookie("lang", language, samesite="strict", max_age=31_536_000)
+    return response
+
+
+@router.get("/static/{name}")
+def static(name: str) -> Response:
+    """Style and script."""
+    if name not in KINDS:
+        raise MissingError(f"no file '{name[:80]}'")
+    if name == REPORT_STYLE:
+        text = files("runner.report").joinpath("templates", "page.css").read_text(encoding="utf-8")
+        return Response(text, media_type=KINDS[name], headers={"cache-control": "no-cache"})
+    return Response(asset("static", name), media_type=KINDS[name], headers={"cache-control": "no-cache"})
+
+
+# --- lists ------------------------------------------------------------------------------------------
+
+
+@router.get("/")
+def runs_page(
+    request: Request, desk: Asking, q: str = "", status: str = "", tag: str = "", page: Annotated[int, Query(ge=1)] = 1
+) -> Response:
+    """All runs, newest first."""
+    every = desk.runs.all()
+    found = filtered(every, status, tag, q)
+    shown = found[(page - 1) * LISTED : page * LISTED]
+    names = metric_names([run.metrics for run in shown])
+    return rendered(
+        request,
+        "runs.html.j2",
+        runs=shown,
+        n=len(found),
+        metrics=names,
+        page=page,
+        pages=max(1, -(-len(found) // LISTED)),
+        q=q,
+        status=status,
+        tag=tag,
+        tags=sorted({each for run in every for each in run.tags}),
+        link=lambda **new: "?" + urlencode({"q": q, "status": status, "tag": tag, **new}),
+        is_live=any(run.status in ("pending", "running") for run in shown),
+    )
+
+
+# --- one run, one sweep -------------------------------------------------------------------------------
+
+
+@router.get("/runs/{run_id}")
+def run_page(request: Request, desk: Asking, run_id: Id) -> Response:
+    """One run: how far it is, and the sections of its report."""
+    run, place = desk.run(run_id), desk.runs.place(run_id)
+    sections: Sequence[tuple[str, str, Markup]] = []
+    problem = None
+    is_large = place is not None and _size(place.path / "per_item.jsonl") > LARGE
+    if place is not None and not is_large and (place.path / "summary.json").is_file():
+        try:
+            sections = _sections(place.path, _changed(place.path / "summary.json"), run.status)
+        except RunnerError as error:
+            problem = str(error)
+    has_report = place is not None and (place.path / "report.html").is_file()
+    log = "" if desk.jobs is None else desk.jobs.said(run_id)
+    return rendered(
+        request,
+        "run.html.j2",
+        run=run,
+        progress=desk.runs.progress(run_id),
+        sections=sections,
+        problem=problem,
+        is_large=is_large and bool(run.metrics),
+        has_report=has_report,
+        log=log if run.status in ("failed", "partial", "cancelled") else "",
+        is_live=run.status in ("pending", "running"),
+    )
+
+
+def _changed(path: Path) -> int:
+    return path.stat().st_mtime_ns
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else 0
+
+
+@router.get("/runs/{run_id}/sections")
+def sections_page(request: Request, desk: Asking, run_id: Id) -> Response:
+    """The sections of a run with many cases, which the page asks for when it is there."""
+    place = desk.place(run_id)
+    found = _sections(place.path, _changed(place.path / "summary.json"), desk.run(run_id).status)
+    return rendered(request, "sections.html.j2", sections=found)
+
+
+@lru_cache(maxsize=16)
+def _sections(folder: Path, _changed_ns: int, _status: str) -> Sequence[tuple[str, str, Markup]]:
+    """Those of report.html but the cases, which have a page of their own."""
+    from markupsafe import Markup
+
+    from runner.report.document import Document
+    from runner.report.page import html
+    from runner.report.summary import report_of
+
+    with legible(folder):
+        document = Document.of(open_run(folder))
+        found = report_of(document, frozenset({"terminal"}))
+        return [(part.id, part.title, Markup(html(part.blocks, 3))) for part in found]  # noqa: S704  escaped there
+
+
+@router.get("/runs/{run_id}/report.html")
+def report_page(desk: Asking, run_id: Id) -> Response:
+    """The one file of a run or sweep. What is in it runs in no page of this server."""
+    place = desk.runs.place(run_id)
+    path = None if place is None else place.path / "report.html"
+    if path is None or not path.is_file() or path.is_symlink():
+        raise MissingError(f"run_id: no report of '{run_id[:200]}'")
+    return Response(path.read_bytes(), media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
+
+
+@router.get("/sweeps/{sweep_id}")
+def sweep_page(request: Request, desk: Asking, sweep_id: Id) -> Response:
+    """The runs of a sweep."""
+    sweep = desk.runs.sweep(sweep_id)
+    if sweep is None:
+        raise MissingError(f"sweep_id: no sweep '{sweep_id[:200]}'")
+    runs = [run for id in sweep["runs"] if (run := desk.runs.get(id)) is not None]
+    place = desk.runs.place(sweep_id)
+    return rendered(
+        request,
+        "sweep.html.j2",
+        sweep=sweep,
+        runs=runs,
+        metrics=metric_names([run.metrics for run in runs]),
+        has_report=place is not None and (place.path / "report.html").is_file(),
+        log="" if desk.jobs is None or sweep["status"] in ("running", "completed") else desk.jobs.said(sweep_id),
+        is_live=sweep["status"] in ("pending", "running"),
+    )
+
+
+# --- side by side -------------------------------------------------------------------------------------
+
+
+@router.get("/side")
+def side_page(
+    request: Request,
+    desk: Asking,
+    runs: Annotated[list[str], Query()],
+    show: str = "all",
+    q: str = "",
+    case: str | None = None,
+    page: Annotated[int, Query(ge=1)] = 1,
+) -> Response:
+    """Cases of several runs beside each other."""
+    show = show if show in FILTERS else "all"
+    sides = desk.sides(runs)
+    chosen = sides.chosen(show, q)
+    if case is not None:
+        chosen = chosen[[sides.ids[int(number)] == case for number in chosen]]
+    numbers = [int(number) for number in chosen[(page - 1) * CASES : page * CASES]]
+    names = [place.parent.name for place in (run.path for run in sides.runs)]
+    return rendered(
+        request,
+        "side.html.j2",
+        ids=_expanded(desk, runs),
+        labels=_labels(desk, _expanded(desk, runs), names),
+        cases=[shown_case(sides, number) for number in numbers],
+        counts=sides.counts,
+        n=len(chosen),
+        show=show,
+        q=q,
+        case=case,
+        page=page,
+        pages=max(1, -(-len(chosen) // CASES)),
+        run_links=[f"/runs/{quote(id)}" for id in _expanded(desk, runs)],
+        case_link=lambda each: "?" + urlencode({"runs": runs, "show": show, "q": q, "case": each}, doseq=True),
+        link=lambda **new: "?" + urlencode({"runs": runs, "show": show, "q": q, **new}, doseq=True),
+        stage=stages(language_of(request)),
+    )
+
+
+def _expanded(desk: Desk, ids: Sequence[str]) -> list[str]:
+    parts = [(desk.runs.sweep(id) or {}).get("runs") or [id] for id in ids]
+    return [each for part in parts for each in part]
+
+
+def _labels(desk: Desk, ids: Sequence[str], names: Sequence[str]) -> list[str]:
+    """What tells the runs apart."""
+    found = [desk.run(id) for id in ids]
+    return [run.label or name for run, name in zip(found, names, strict=True)]
+
+
+# --- labels, start, documents -------------------------------------------------------------------------
+
+
+@router.get("/label/{run_id}")
+def label_page(request: Request, desk: Asking, run_id: Id) -> Response:
+    """One answer at a time."""
+    place = desk.place(run_id)
+    with legible(place.path):
+        rubrics = rubrics_of(place.path)
+    return rendered(request, "label.html.j2", run=desk.run(run_id), rubrics=rubrics)
+
+
+def rubrics_of(folder: Path) -> list[str]:
+    """By which answers of a run were judged; of the first rows."""
+    found: dict[str, None] = {}
+    for number, row in enumerate(open_run(folder).rows()):
+        found |= dict.fromkeys(row.get("judgements") or ())
+        if number > 100:
+            break
+    return list(found)
+
+
+@router.get("/calibrations/{calibration_id}")
+def calibration_page(request: Request, desk: Asking, calibration_id: Id) -> Response:
+    """What `calibrate` wrote."""
+    from markupsafe import Markup
+
+    job = None if desk.jobs is None else desk.jobs.get(calibration_id)
+    if desk.jobs is None or job is None or job.kind != "calibration":
+        raise MissingError(f"calibration_id: no calibration '{calibration_id[:200]}'")
+    path = desk.jobs.place(job.id) / "calibration.md"
+    text = Markup(_marked_down(path.read_text(encoding="utf-8"))) if path.is_file() else None  # noqa: S704  no HTML in it
+    return rendered(request, "calibration.html.j2", job=job, text=text, is_live=job.is_open)
+
+
+def _marked_down(text: str) -> str:
+    from markdown_it import MarkdownIt
+
+    return str(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+
+
+@router.get("/start")
+def start_page(request: Request, desk: Asking) -> Response:
+    """A form of everything that a request may set."""
+    allowed = desk.allowed
+    settings: dict[str, list[Any]] = {}
+    for setting in allowed.settings.values():
+        settings.setdefault(setting.key.split(".")[0], []).append(setting)
+    return rendered(
+        request,
+        "start.html.j2",
+        datasets=desk.datasets.all(),
+        experiments=allowed.experiments,
+        uses={name: [each for each in groups if each in allowed.groups] for name, groups in allowed.uses.items()},
+        data={name: [g for g in ("dataset", "scenario") if g in groups] for name, groups in allowed.uses.items()},
+        groups={group: choices for group, choices in allowed.groups.items() if "/" not in group},
+        settings=settings,
+        closed=sorted(allowed.closed),
+    )
+
+
+@router.get("/evaluation/docs")
+def docs_page(request: Request) -> Response:
+    """The OpenAPI file in a form to read."""
+    return rendered(request, "docs.html.j2", api=request.app.openapi())
+
+
+@router.get("/sign-in")
+def sign_in_page(request: Request) -> Response:
+    """Asks for the token."""
+    return rendered(request, "sign_in.html.j2", is_wrong=False)
+
+
+@router.post("/sign-in")
+def sign_in(request: Request, token: Annotated[str, Form(max_length=1000)] = "") -> Response:
+    """Sets the cookie of who knows the token."""
+    guard: Guard = request.app.state.guard
+    address = request.client.host if request.client else ""
+    if guard.failures.wait_s(address) > 0 or not guard.is_token(token):
+        guard.failures.add(address)
+        return rendered(request, "sign_in.html.j2", 401, is_wrong=True)
+    response = RedirectResponse("/", 303)
+    is_secure = request.url.scheme == "https"
+    response.set_cookie(COOKIE, guard.session, httponly=True, samesite="strict", secure=is_secure)
+    return response
+
+
+def error_page(request: Request, status: int, message: str) -> Response:
+    """What went wrong, for who reads pages."""
+    return rendered(request, "error.html.j2", status, message=message)

@@ -1,0 +1,230 @@
+"use strict";
+// Everything works on what the server rendered; nothing here fetches from elsewhere.
+const say = JSON.parse(document.body.dataset.words);
+const one = (selector, from = document) => from.querySelector(selector);
+const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+
+function tell(text) { one("#told").textContent = text; if (text) setTimeout(() => { if (one("#told").textContent === text) one("#told").textContent = ""; }, 6000); }
+
+async function ask(method, path, body) {
+  const options = { method, headers: {} };
+  if (body instanceof FormData) options.body = body;
+  else if (body !== undefined) { options.body = JSON.stringify(body); options.headers["content-type"] = "application/json"; }
+  const answer = await fetch(path, options);
+  const text = await answer.text();
+  const value = text ? JSON.parse(text) : null;
+  if (!answer.ok) throw new Error(value && value.error ? value.error.message : `${say.failed} (${answer.status})`);
+  return value;
+}
+
+// --- live ---
+async function refreshed() {
+  const text = await (await fetch(location.href, { headers: { accept: "text/html" } })).text();
+  const page = new DOMParser().parseFromString(text, "text/html");
+  const chosen = new Set(all("#runs input:checked").map((box) => box.value));
+  const own = one("#runs"), other = one("#runs", page);
+  if (own && other) {
+    own.replaceWith(other);
+    for (const box of all("#runs input")) box.checked = chosen.has(box.value);
+  }
+  return one("[data-live]", page) !== null;
+}
+async function live() {
+  try { if (await refreshed()) setTimeout(live, 2000); } catch (error) { setTimeout(live, 5000); }
+}
+if (one("[data-live]")) setTimeout(live, 1500);
+const reloading = one("[data-reload]");
+if (reloading) setTimeout(() => location.reload(), Number(reloading.dataset.reload));
+
+const waiting = one("[data-load]");
+if (waiting) fetch(waiting.dataset.load).then((answer) => answer.text()).then((text) => {
+  waiting.replaceChildren(...new DOMParser().parseFromString(text, "text/html").body.childNodes);
+}).catch((error) => tell(error.message));
+
+const state = one("[data-events]");
+if (state) {
+  const events = new EventSource(state.dataset.events);
+  const show = (event) => {
+    const now = JSON.parse(event.data);
+    const bar = one("progress", state);
+    if (bar && now.total) { bar.hidden = false; bar.max = now.total; bar.value = now.done; }
+    const label = one(".status", state);
+    label.textContent = say.status[now.status];
+    label.className = `status ${now.status}`;
+    const count = one(".number", state);
+    if (count && now.total) count.textContent = `${now.done.toLocaleString()}/${now.total.toLocaleString()}`;
+    if (now.tokens) one("#spent", state).textContent = `${now.tokens.toLocaleString()} tokens` + (now.usd === null ? "" : ` $${now.usd.toFixed(4)}`);
+    one("#eta", state).textContent = now.eta_s === null ? "" : `~ ${Math.ceil(now.eta_s)} s`;
+    if (!bar && now.total) { events.close(); location.reload(); }
+  };
+  events.addEventListener("progress", show);
+  events.addEventListener("end", () => { events.close(); location.reload(); });
+}
+
+// --- what a button does ---
+for (const button of all("[data-post], [data-delete]")) button.addEventListener("click", async () => {
+  try {
+    if (button.dataset.delete) {
+      if (!confirm(say.sure)) return;
+      await ask("DELETE", button.dataset.delete);
+      location.href = "/";
+    } else { await ask("POST", button.dataset.post); location.reload(); }
+  } catch (error) { tell(error.message); }
+});
+const tags = one("[data-tags]");
+if (tags) tags.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const names = tags.elements.tags.value.split(",").map((name) => name.trim()).filter(Boolean);
+  try { await ask("PUT", tags.dataset.tags, { tags: names }); tell(say.saved); } catch (error) { tell(error.message); }
+});
+const choice = one("#choice");
+if (choice) choice.addEventListener("submit", (event) => {
+  if (!all("#runs input:checked").length) { event.preventDefault(); tell(say.one); }
+});
+
+// --- side by side: j and k go from case to case ---
+const cases = all(".case");
+let at = -1;
+const isTyping = (event) => event.target.closest("input:not([type=radio]), textarea, select") || event.ctrlKey || event.metaKey || event.altKey;
+if (cases.length) {
+  document.addEventListener("keydown", (event) => {
+    if (isTyping(event)) return;
+    const step = { j: 1, k: -1 }[event.key];
+    if (step) { at = Math.min(cases.length - 1, Math.max(0, at + step)); cases[at].focus(); cases[at].scrollIntoView({ block: "nearest" }); }
+    else if (event.key === "o" && at >= 0) for (const part of all("details", cases[at])) part.open = !part.open;
+    else if (event.key === "n") one(".pages [rel=next]")?.click();
+    else if (event.key === "p") one(".pages [rel=prev]")?.click();
+  });
+  for (const radio of all(".shows input")) radio.addEventListener("change", () => radio.form.requestSubmit());
+}
+
+// --- labels ---
+const rater = one("#rater"), sheet = one("#sheet");
+if (rater) {
+  let answers = [], place = 0, rubric = "", name = "";
+  const path = `/evaluation/runs/${encodeURIComponent(sheet.dataset.run)}/labels`;
+  try { rater.elements.rater.value = localStorage.getItem("rater") || ""; } catch (error) { /* nothing is kept */ }
+  const rated = () => answers.filter((each) => each.rating !== "").length;
+  function show() {
+    const answer = answers[place];
+    one("#place").textContent = `${place + 1}/${answers.length} · ${say.rated} ${rated()}`;
+    one("#rated").max = answers.length; one("#rated").value = rated();
+    one("#question").textContent = answer.question;
+    one("#text").textContent = answer.answer;
+    one("#references").textContent = (answer.answers || []).length ? `${say.reference}: ${answer.answers.join(" / ")}` : "";
+    one("#history").textContent = (answer.history || []).map((turn) => `${turn.role}: ${turn.text}`).join("\n");
+    one("#contexts").replaceChildren(...(answer.contexts || []).map((context) => {
+      const item = document.createElement("li");
+      item.textContent = typeof context === "string" ? context : [context.title, context.text].filter(Boolean).join(": ");
+      return item;
+    }));
+    one("#comment").value = answer.comment;
+    for (const button of all("[data-rating]")) button.setAttribute("aria-pressed", String(answer.rating !== "" && Number(answer.rating) === Number(button.dataset.rating)));
+    one("#answer").lang = answer.language || "";
+  }
+  async function save(rating) {
+    const answer = answers[place];
+    const body = { rubric, rater: name, case_id: answer.id, rating, comment: one("#comment").value };
+    try {
+      await ask("PUT", path, body);
+      answer.rating = rating === null ? "" : String(rating);
+      answer.comment = body.comment;
+      tell(rated() === answers.length ? say.done : say.saved);
+      show();
+    } catch (error) { tell(error.message); throw error; }
+  }
+  function go(step) { place = Math.min(answers.length - 1, Math.max(0, place + step)); show(); one("#question").focus(); }
+  async function rate(value) { await save(value); if (place < answers.length - 1) go(1); }
+  rater.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const given = new FormData(rater);
+    try {
+      const found = await ask("GET", `${path}?${new URLSearchParams(given)}`);
+      ({ answers, rubric, rater: name } = found);
+      try { localStorage.setItem("rater", name); } catch (error) { /* nothing is kept */ }
+      place = Math.max(0, answers.findIndex((each) => each.rating === ""));
+      sheet.hidden = false;
+      show();
+      one("#question").focus();
+    } catch (error) { tell(error.message); }
+  });
+  for (const button of all("[data-rating]")) button.addEventListener("click", () => rate(Number(button.dataset.rating)));
+  one("#before").addEventListener("click", () => go(-1));
+  one("#after").addEventListener("click", () => go(1));
+  one("#comment").addEventListener("change", () => { const own = answers[place].rating; save(own === "" ? null : Number(own)); });
+  one("#calibrate").addEventListener("click", async () => {
+    try { location.href = `/calibrations/${encodeURIComponent((await ask("POST", path.replace(/labels$/, "calibrations"), { rubric })).id)}`; } catch (error) { tell(error.message); }
+  });
+  document.addEventListener("keydown", (event) => {
+    if (sheet.hidden || isTyping(event)) return;
+    const button = one(`[data-key="${CSS.escape(event.key)}"]`, sheet);
+    if (button) { event.preventDefault(); rate(Number(button.dataset.rating)); }
+    else if (event.key === "ArrowLeft") go(-1);
+    else if (event.key === "ArrowRight") go(1);
+    else if (event.key === "c") { event.preventDefault(); one("#comment").focus(); }
+  });
+}
+
+// --- start ---
+const start = one("#start");
+if (start) {
+  const uses = JSON.parse(start.dataset.uses), data = JSON.parse(start.dataset.data);
+  const plan = one("#plan"), go = one("#go"), cost = one("#cost");
+  let planned = null;
+  function fit() {
+    const name = start.elements.evaluation_type.value;
+    for (const part of all("[data-of]")) part.hidden = !uses[name].includes(part.dataset.of) && !["evaluation", "dataset", "scenario", "regression"].includes(part.dataset.of);
+    const wanted = data[name].includes("scenario") ? "scenario" : "dataset";
+    for (const option of start.elements.dataset_id.options) option.hidden = option.disabled = option.dataset.group !== wanted;
+    const chosen = start.elements.dataset_id.selectedOptions[0];
+    if (!chosen || chosen.disabled) start.elements.dataset_id.value = [...start.elements.dataset_id.options].find((each) => !each.disabled).value;
+  }
+  function asked() {
+    const overrides = all("[data-key]", start).filter((each) => each.value.trim() && !each.closest("[hidden]")).map((each) => `${each.dataset.key}=${each.value.trim()}`);
+    overrides.unshift(`k=${start.elements.k.value.replaceAll(" ", "")}`);
+    overrides.push(...start.elements.more.value.split("\n").map((line) => line.trim()).filter(Boolean));
+    if (start.dataset.language && !overrides.some((each) => each.startsWith("report.language="))) overrides.push(`report.language=${start.dataset.language}`);
+    return { dataset_id: start.elements.dataset_id.value, evaluation_type: start.elements.evaluation_type.value, overrides };
+  }
+  function table(found) {
+    const list = document.createElement("table");
+    for (const run of found.runs) for (const cell of run.asked) {
+      const row = list.insertRow();
+      for (const text of [run.overrides.join(" "), cell.role, cell.model, cell.requests.toLocaleString(), cell.usd === null ? "?" : `$${cell.usd.toFixed(4)}`]) row.insertCell().textContent = text;
+    }
+    const line = document.createElement("p");
+    line.textContent = `${found.runs.length} × ${found.runs[0].cases.toLocaleString()}: ${found.line}`;
+    cost.replaceChildren(line, list);
+  }
+  start.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    go.disabled = true;
+    cost.textContent = say.planning;
+    try {
+      planned = asked();
+      const found = await ask("POST", "/evaluation/plan", planned);
+      table(found);
+      planned.several = found.runs.length > 1;
+      go.disabled = false;
+    } catch (error) { cost.textContent = error.message; cost.className = "bad"; return; }
+    cost.className = "";
+  });
+  start.addEventListener("input", () => { go.disabled = true; });
+  start.addEventListener("change", () => { go.disabled = true; fit(); });
+  go.addEventListener("click", async () => {
+    go.disabled = true;
+    const { dataset_id, evaluation_type, overrides, several } = planned;
+    const kind = several ? "sweeps" : "runs";
+    try {
+      const made = await ask("POST", `/evaluation/datasets/${encodeURIComponent(dataset_id)}/${kind}${several ? "" : "?wait=false"}`, { evaluation_type, overrides });
+      location.href = `/${kind}/${encodeURIComponent(made.id)}`;
+    } catch (error) { tell(error.message); }
+  });
+  one("#upload").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const form = new FormData(event.target);
+    for (const [key, file] of [...form]) if (file instanceof File && !file.size) form.delete(key);
+    try { await ask("POST", "/evaluation/datasets", form); location.reload(); } catch (error) { tell(error.message); }
+  });
+  fit();
+}

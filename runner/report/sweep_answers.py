@@ -1,0 +1,228 @@
+"""What the runs of a sweep answered to each question, side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from runner.report import blocks, metric
+from runner.report.blocks import PAGE, CaseRow, Fact, Filter, Note, Section
+from runner.report.blocks import Cell as Shown
+from runner.report.cases import QUESTION, RIGHT, WORDS, Choice, Store, named, outcome
+from runner.report.markdown import shorten
+from runner.report.page import FILE, clean, details, language_tag
+from runner.report.sweep import Cell, Sweep
+from runner.report.sweep_comparison import called
+from runner.report.worst import scores
+from runner.system.folder import lines_at, parsed
+from runner.words.wording import Wording
+
+RUNS = 12  # columns at most
+ANSWER = 400  # characters
+TEXT_BYTES = 4_000_000  # of questions and answers; of what else is known of a case, as much as a page of one run has
+DETAIL_BYTES = 1_000_000
+SHOWN = 10  # rows for readers without scripts
+DOCUMENTS = 10
+ROWS = "per_item.jsonl"
+TICK = {True: "✓", False: "✗"}
+RIGHT_IN_ALL, FAILING = "all_right", ("differs", "all_fail")
+AGREEMENTS = (*FAILING, RIGHT_IN_ALL)  # in this order
+
+Row = Mapping[str, Any]  # of per_item.jsonl
+
+
+def answers(sweep: Sweep, folder: Path) -> Section | None:
+    """Of the cases that every run has finished, those first on which the runs differ, then those that fail in all.
+    None where fewer than two runs have rows."""
+    cells = [cell for cell in sweep.cells if (folder / cell.folder / ROWS).is_file()]
+    runs = [_Run.of(cell, sweep, folder) for cell in cells[:RUNS]]
+    if len(runs) < 2 or not (cases := _common(runs)):
+        return None
+    say, columns = sweep.say, _Columns(sweep, runs)
+    ids = [case.id for case in cases]
+    for case, *rows in zip(cases, *(run.rows(ids) for run in runs), strict=True):
+        if not columns.add(case, rows):
+            break
+    notes = [say("html.answers.explain")]
+    if len(columns.ids) < len(cases):
+        notes.append(say("html.answers.listed", listed=f"{len(columns.ids):,}", n=f"{len(cases):,}"))
+    if len(cells) > len(runs):
+        notes.append(say("html.answers.runs", shown=len(runs), n=len(cells)))
+    return Section("answers", say("html.answers"), [*(Note(text, "quiet") for text in notes), columns.table()], PAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """`places` maps ids of cases to where their rows are in the journal, `states` to whether they went right."""
+
+    cell: Cell
+    title: str
+    path: Path
+    page: str | None
+    places: Mapping[str, int] = field(default_factory=dict)
+    states: Mapping[str, bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, cell: Cell, sweep: Sweep, folder: Path) -> _Run:
+        home = folder / cell.folder
+        page = f"./{quote(cell.folder)}/{FILE}" if (home / FILE).is_file() else None
+        places, states = {}, {}
+        for place, row in lines_at(home / ROWS):
+            places[str(row["id"])], states[str(row["id"])] = place, _is_right(row)
+        return cls(cell, called(sweep, cell.folder), home / ROWS, page, places, states)
+
+    def rows(self, ids: Sequence[str]) -> Iterator[Row]:
+        with self.path.open("rb") as file:
+            for id in ids:
+                file.seek(self.places[id])
+                yield parsed(file.readline()) or {}
+
+
+def _is_right(row: Row) -> bool:
+    return outcome(row) in RIGHT and (row.get("metrics") or {}).get("right") != 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    id: str
+    agreement: str
+
+
+def _common(runs: Sequence[_Run]) -> list[_Case]:
+    cases = []
+    for id in runs[0].places:
+        if all(id in run.places for run in runs):
+            right = {run.states[id] for run in runs}
+            cases.append(_Case(id, "differs" if len(right) > 1 else "all_right" if True in right else "all_fail"))
+    return sorted(cases, key=lambda case: (AGREEMENTS.index(case.agreement), case.id))
+
+
+def _output(row: Row) -> Mapping[str, Any]:
+    output = row.get("output")
+    return output if isinstance(output, Mapping) else {}
+
+
+def _answer(row: Row) -> str:
+    """What came of a case: its answer, the documents that were found, or why it did not end."""
+    output = _output(row)
+    if row.get("status") != "ok":
+        return clean(f"{row.get('status')}: {row.get('error') or ''}", ANSWER)
+    if isinstance(output.get("answer"), str):
+        return clean(shorten(output["answer"], ANSWER))
+    return clean(shorten(", ".join(_found(output)), ANSWER))
+
+
+def _found(output: Row) -> list[str]:
+    return [str(hit.get("id")) for hit in (output.get("retrieved") or ())[:DOCUMENTS]]
+
+
+# --- the table --------------------------------------------------------------------------------------
+
+
+class _Columns:
+    """What the page holds of the cases that were added, as long as there is room for it."""
+
+    def __init__(self, sweep: Sweep, runs: Sequence[_Run]) -> None:
+        self.ids: list[str] = []
+        self._sweep, self._runs = sweep, runs
+        self._questions: list[str] = []
+        self._agreements: list[str] = []
+        self._languages: list[str] = []
+        self._answers: list[list[str]] = [[] for _ in runs]
+        self._first: list[CaseRow] = []
+        self._store, self._has_room = Store(DETAIL_BYTES), True
+        self._left = TEXT_BYTES
+
+    def add(self, case: _Case, rows: Sequence[Row]) -> bool:
+        """False where there is no room for what the runs answered."""
+        said = [f"{TICK[_is_right(row)]} {_answer(row)}" for row in rows]
+        question = clean(" ".join(str(_output(rows[0]).get("query") or "").split()), QUESTION)
+        self._left -= sum(len(text.encode("utf-8", "replace")) + 16 for text in (question, case.id, *said))
+        if self._left < 0:
+            return False
+        facts = list(_facts(self._runs, rows, self._sweep))
+        self._has_room = self._has_room and self._store.add(len(self.ids), details(facts))
+        self.ids.append(clean(case.id, QUESTION))
+        self._questions.append(question)
+        self._agreements.append(case.agreement)
+        self._languages.append(str(rows[0].get("language") or ""))
+        for column, text in zip(self._answers, said, strict=True):
+            column.append(text)
+        if len(self.ids) <= SHOWN:
+            self._first.append(self._row(facts))
+        return True
+
+    def _row(self, facts: Sequence[Fact]) -> CaseRow:
+        """The case that was added last, as the script shows it."""
+        agreement, tag = self._agreements[-1], language_tag(self._languages[-1])
+        said = [Shown(column[-1], "alarm" if column[-1].startswith(TICK[False]) else "") for column in self._answers]
+        cells = [Shown(self._sweep.say(f"html.answers.{agreement}"), "" if agreement == RIGHT_IN_ALL else "alarm")]
+        return CaseRow(self.ids[-1], self._questions[-1], tag, [*cells, *said], facts)
+
+    def table(self) -> blocks.Cases:
+        say = self._sweep.say
+        columns = [("case", say("html.case")), ("outcome", say("html.cases.outcome"))]
+        columns += [(f"run-{number}", run.title) for number, run in enumerate(self._runs)]
+        agreement, language = _choice(self._agreements), _choice(self._languages)
+        data = {
+            "words": {name: say(f"html.cases.{name}") for name in WORDS},
+            "language": say.language,
+            "columns": columns,
+            "choices": {
+                "outcome": _told([say(f"html.answers.{name}") for name in agreement.names], agreement),
+                "language": _told(language.names, language),
+                **{f"run-{number}": _told(each.names, each) for number, each in enumerate(map(_choice, self._answers))},
+            },
+            "language_tags": [language_tag(name) for name in language.names],
+            "ids": self.ids,
+            "questions": self._questions,
+            "values": [],
+            "texts": self._store.texts,
+            "details": self._store.documents,
+            "pages": [[run.title, run.page] for run in self._runs if run.page is not None],
+        }
+        filters = list(_filters(say, agreement, language))
+        title, text, more = (say(f"html.{name}") for name in ("answers", "cases.text", "cases.more"))
+        return blocks.Cases(title, columns, text, filters, self._first, more, data)
+
+
+def _choice(names: Sequence[str]) -> Choice:
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return Choice(list(numbers), [numbers[name] for name in names])
+
+
+def _told(words: Sequence[str], choice: Choice) -> Mapping[str, Sequence[Any]]:
+    """For the script. A mark says what a colour would, for those who do not see it."""
+    bad = [name in FAILING or name.startswith(TICK[False]) for name in choice.names]
+    return {"names": words, "bad": bad, "numbers": choice.numbers}
+
+
+def _filters(say: Wording, agreement: Choice, language: Choice) -> Iterator[Filter]:
+    options = list(_options([say(f"html.answers.{name}") for name in agreement.names], agreement, say))
+    failing = sum(agreement[case] in FAILING for case in range(len(agreement.numbers)))
+    options.insert(1, ("failing", f"{say('html.cases.failing')} ({failing:,})"))
+    yield Filter("outcome", say("html.cases.outcome"), options)
+    if len(language.names) > 1:
+        yield Filter("language", say("html.cases.language"), list(_options(language.names, language, say)))
+
+
+def _options(words: Sequence[str], choice: Choice, say: Wording) -> Iterator[tuple[str, str]]:
+    counts = Counter(choice.numbers)
+    yield "", f"{say('html.cases.all')} ({len(choice.numbers):,})"
+    for number, word in enumerate(words):
+        yield str(number), f"{word or say('none')} ({counts[number]:,})"
+
+
+def _facts(runs: Sequence[_Run], rows: Sequence[Row], sweep: Sweep) -> Iterator[Fact]:
+    """Of each run: where it failed, its scores, the documents that it found."""
+    say = sweep.say
+    for run, row in zip(runs, rows, strict=True):
+        marks = scores(row, say.catalogue).items()
+        said = [f"{metric.label(name, sweep.k, say)} {value:.2f}" for name, value in marks if value is not None]
+        found = ", ".join(_found(_output(row)))
+        parts = [named("outcome", outcome(row), say), *said, found]
+        yield Fact(run.title, " · ".join(part for part in parts if part))

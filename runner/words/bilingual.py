@@ -1,0 +1,80 @@
+"""Errors in two languages: the English message, and a Korean one beside it.
+
+An error is raised in English, wherever that is. Its Korean line is found by the English one, as gettext finds a
+translation by its original: errors.en.yaml has patterns, errors.ko.yaml what they are in Korean. A message that no
+pattern fits gets the sentence of its exit code, which points to the English one.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from functools import cache
+
+from runner.words.wording import wording
+
+ROOM = "errors"
+LABELS = {"ko": "오류"}  # of languages that stand beside English
+KEY = re.compile(r"(\S+(?: \S+)?: )(.+)")  # `judge.model: …`, `notes.csv:12: …`: what stands before a message
+
+
+def beside(message: str, language: str, exit_code: int, lead: str = "") -> str:
+    """The English message, and below it that of another language; `lead` stands before both."""
+    english = f"{lead}{message}"
+    if language not in LABELS:
+        return english
+    return f"{english}\n{LABELS[language]}: {lead}{translated(message, language, exit_code)}"
+
+
+def translated(message: str, language: str, exit_code: int) -> str:
+    """The lines of a message, without the usage of a command; those that have no words stay as they are. Where none
+    has, the sentence of the exit code."""
+    lines = [line for line in message.splitlines() if not line.startswith("usage: ")]
+    found = [_line(line, language) for line in lines]
+    if any(found):
+        return "\n".join(own or line for own, line in zip(found, lines, strict=True))
+    texts = wording(language, ROOM).texts
+    return texts.get(f"kind.{exit_code}", texts["kind.3"])
+
+
+def _line(line: str, language: str) -> str | None:
+    indent = line[: len(line) - len(line.lstrip())]
+    text = _sentence(line.strip(), language, ("head", "end", "line"))
+    return None if text is None else indent + text
+
+
+def _sentence(text: str, language: str, groups: tuple[str, ...]) -> str | None:
+    """A sentence of one of the groups, with the key that stands before it, if one does."""
+    words = wording(language, ROOM)
+    led = KEY.fullmatch(text) if "line" in groups else None
+    if led is not None and (inner := _sentence(led[2], language, groups)) is not None:
+        return led[1] + inner
+    for key, pattern in _patterns():
+        if key.partition(".")[0] not in groups or (match := pattern.fullmatch(text)) is None:
+            continue
+        values = match.groupdict()
+        if key.startswith("end."):
+            inner = _sentence(values["rest"].rstrip("."), language, groups)
+            if inner is None:
+                continue
+            values["rest"] = inner
+        return words(key, **{name: _value(value, language) for name, value in values.items()})
+    return None
+
+
+def _value(text: str, language: str) -> str:
+    return _sentence(text, language, ("value",)) or text
+
+
+@cache
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    return [(key, _pattern(text)) for key, text in wording("en", ROOM).texts.items() if not key.startswith("kind.")]
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """`no choice '{name}'` as an expression with a group of that name. What comes last may be empty."""
+    parts = [
+        re.escape(literal) + (f"(?P<{name}>.{'*' if name == 'rest' else '+?'})" if name else "")
+        for literal, name, _, _ in string.Formatter().parse(text)
+    ]
+    return re.compile("".join(parts), re.S)

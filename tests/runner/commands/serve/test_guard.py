@@ -1,0 +1,99 @@
+"""Who may ask, from where, and how often."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from runner.commands.serve import token_of
+from runner.commands.serve.guard import HEADERS
+from runner.errors import InputError
+from tests.runner.commands.serve.conftest import Serving
+
+TOKEN = "correct-horse-battery"
+RUNS = "/evaluation/runs"
+
+
+def test_other_hosts_and_other_pages_are_refused(serving: Serving) -> None:
+    client = serving()
+    for host, status in (("localhost:8000", 200), ("[::1]:8000", 200), ("10.0.0.7", 200), ("evil.example", 421)):
+        assert client.get(RUNS, headers={"host": host}).status_code == status, host
+    for name, value, status in (
+        ("origin", "http://evil.example", 403),
+        ("origin", "null", 403),
+        ("origin", "http://127.0.0.1", 409),
+        ("sec-fetch-site", "cross-site", 403),
+        ("sec-fetch-site", "same-origin", 409),
+    ):
+        assert client.post(f"{RUNS}/run/cancel", headers={name: value}).status_code == status, value
+    told = client.get(RUNS)
+    assert {name: told.headers[name] for name in HEADERS} == HEADERS
+    assert "unsafe" not in HEADERS["content-security-policy"]
+
+
+def test_a_token_is_needed_everywhere_and_tried_a_few_times(serving: Serving) -> None:
+    client = serving(token=TOKEN)
+    for path in (RUNS, "/", "/evaluation/openapi.json", "/runs/run"):
+        assert client.get(path).status_code == 401, path
+    assert client.get(RUNS).json()["error"]["message"] == "expected `Authorization: Bearer TOKEN`"
+    good = {"authorization": f"Bearer {TOKEN}"}
+    assert client.get(RUNS, headers=good).status_code == 200
+    page = client.get("/", headers={"accept": "text/html"}, follow_redirects=False)
+    assert (page.status_code, page.headers["location"]) == (303, "/sign-in")
+    assert client.get("/sign-in").status_code == client.get("/static/serve.css").status_code == 200
+    assert client.post("/sign-in", data={"token": "wrong"}).status_code == 401
+    signed = client.post("/sign-in", data={"token": TOKEN}, follow_redirects=False)
+    assert TOKEN not in signed.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=strict"} <= {part.strip() for part in signed.headers["set-cookie"].split(";")}
+    assert client.get("/").status_code == 200
+    client.cookies.clear()
+    statuses = [client.get(RUNS, headers={"authorization": f"Bearer {n}"}).status_code for n in range(12)]
+    assert statuses == [*[401] * 9, *[429] * 3]  # one was wrong before
+    refused = client.get(RUNS, headers=good)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_failures")
+    assert 0 < int(refused.headers["retry-after"]) <= 60
+
+
+def test_a_server_for_readers_changes_nothing(serving: Serving, root: Path) -> None:
+    client = serving(read_only=True)
+    before = sorted(root.rglob("*"))
+    assert [client.get(path).status_code for path in ("/", "/runs/run", "/side?runs=sweep", RUNS)] == [200] * 4
+    for method, path in (("DELETE", f"{RUNS}/run"), ("POST", "/evaluation/datasets"), ("PUT", f"{RUNS}/run/tags")):
+        told = client.request(method, path)
+        assert (told.status_code, told.json()["error"]["code"]) == (403, "read_only")
+    assert client.get(f"{RUNS}/run/labels", params={"rater": "a"}).status_code == 409
+    assert sorted(root.rglob("*")) == before
+
+
+def test_what_is_too_large_is_not_read(serving: Serving) -> None:
+    client = serving()
+    told = client.post(
+        "/evaluation/plan", content=b" " * (1 << 20) + b"{}", headers={"content-type": "application/json"}
+    )
+    assert (told.status_code, told.json()["error"]["message"]) == (413, "a request has at most 1,048,576 bytes")
+
+    def endless():  # type: ignore[no-untyped-def]
+        for _ in range(40):
+            yield b" " * (1 << 16)
+
+    assert client.post("/evaluation/plan", content=endless()).status_code in (400, 413, 422, 500)
+
+
+def test_others_reach_a_server_with_a_token_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^--host 0.0.0.0: others reach it, so it needs a token; --token-env NAME"):
+        token_of(None, "0.0.0.0")
+    assert token_of(None, "127.0.0.1") is token_of(None, "::1") is None
+    with pytest.raises(InputError, match="--token-env: A_TOKEN is not set; expected a token of at least 16 characters"):
+        token_of("A_TOKEN", "127.0.0.1")
+    monkeypatch.setenv("A_TOKEN", "short")
+    with pytest.raises(InputError, match="--token-env: A_TOKEN holds 5 characters"):
+        token_of("A_TOKEN", "127.0.0.1")
+    monkeypatch.setenv("A_TOKEN", TOKEN)
+    assert token_of("A_TOKEN", "0.0.0.0") == TOKEN
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", "--host", "0.0.0.0"]) == 1
+    assert main(["serve", "--read-only"]) == 1
+    assert main(["serve", "--port", "8000", "juge=openai"]) == 1
+    assert main(["serve", "jobs=0"]) == 1

@@ -1,0 +1,104 @@
+"""What the runs of a sweep answered, side by side."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.report import sweep_answers
+from runner.report.blocks import Cases, Note, Section
+from runner.report.sweep import read_sweep
+from runner.report.sweep_answers import answers
+from tests.run_folders import dump, row, write_run
+
+
+def case(id: str, *, fails: bool = False, **changes: Any) -> dict[str, Any]:
+    return row(id, labels={"lost_at": "wrong_answer" if fails else "none"}, **changes)
+
+
+def swept(folder: Path, *runs: Sequence[Mapping[str, Any]]) -> Section | None:
+    """A sweep over k = 0, 1, ... with these rows."""
+    cells = []
+    for k, rows in enumerate(runs):
+        write_run(folder / str(k), {"k": k, "config": {"k": k}}, rows=rows)
+        cells.append({"folder": str(k), "overrides": [f"k={k}"], "status": "completed", "exit_code": 0})
+    head = {"schema": 1, "id": "s", "experiment": "full_rag", "status": "completed", "cells": cells}
+    dump(folder / "sweep.json", {**head, "created_at": "2026-01-02T03:04:05Z"})
+    return answers(read_sweep(folder), folder)
+
+
+def table(section: Section | None) -> Cases:
+    assert section is not None
+    (found,) = (block for block in section.blocks if isinstance(block, Cases))
+    return found
+
+
+def notes(section: Section | None) -> list[str]:
+    assert section is not None
+    return [block.text for block in section.blocks if isinstance(block, Note)]
+
+
+def column(found: Cases, kind: str) -> list[str]:
+    choice: Any = found.data["choices"][kind]  # type: ignore[index]
+    return [choice["names"][number] for number in choice["numbers"]]
+
+
+def test_those_that_differ_come_first_whatever_the_order_of_the_rows(tmp_path: Path) -> None:
+    one = [case("a"), case("b", fails=True), case("c"), case("d", language="ko"), case("only here")]
+    other = [
+        case("d", language="ko"),
+        case("c", fails=True, output={"answer": "Else."}),
+        case("b", fails=True),
+        case("a"),
+    ]
+    found = table(swept(tmp_path, one, other))
+    assert found.data["ids"] == ["c", "b", "a", "d"]  # what not every run has finished cannot be compared
+    assert column(found, "outcome") == ["changed", "all fail", "all right", "all right"]
+    assert found.columns == [("case", "Case"), ("outcome", "Result"), ("run-0", "k=0"), ("run-1", "k=1")]
+    assert column(found, "run-0") == ["✓ It is c. [1]", "✗ It is b. [1]", "✓ It is a. [1]", "✓ It is d. [1]"]
+    assert column(found, "run-1")[0] == "✗ Else."
+    assert [(one.kind, [text for _, text in one.options]) for one in found.filters] == [
+        ("outcome", ["all (4)", "failing (2)", "changed (1)", "all fail (1)", "all right (2)"]),
+        ("language", ["all (4)", "en (3)", "ko (1)"]),
+    ]
+    assert found.data["choices"]["outcome"]["bad"] == [True, True, False]  # type: ignore[index]
+    first = found.rows[0]
+    assert (first.id, first.question, [cell.mark for cell in first.cells]) == (
+        "c",
+        "What is c?",
+        ["alarm", "", "alarm"],
+    )
+    assert [(fact.title, fact.text) for fact in first.facts] == [
+        ("k=0", "right · Recall@5 1.00 · Faithfulness 1.00 · Answer Relevancy 1.00 · doc-1, doc-2"),
+        ("k=1", "answer wrong · Recall@5 1.00 · Faithfulness 1.00 · Answer Relevancy 1.00 · doc-1, doc-2"),
+    ]
+
+
+def test_a_case_without_an_answer_shows_what_there_is(tmp_path: Path) -> None:
+    one = [case("a", output={"answer": None}), case("b", status="timeout", output={}, error="late")]
+    found = table(swept(tmp_path, one, one))
+    assert column(found, "run-0") == ["✗ timeout: late", "✓ doc-1, doc-2"]
+
+
+def test_a_metric_of_right_answers_counts_where_the_label_says_nothing(tmp_path: Path) -> None:
+    found = table(swept(tmp_path, [case("a", metrics={"right": 0.0})], [case("a", metrics={"right": 1.0})]))
+    assert column(found, "outcome") == ["changed"]
+
+
+@pytest.mark.parametrize("runs", [[[case("a")]], [[case("a")], [case("b")]], [[case("a")], []]])
+def test_nothing_to_compare_is_not_shown(tmp_path: Path, runs: list[list[dict[str, Any]]]) -> None:
+    assert swept(tmp_path, *runs) is None
+
+
+def test_what_does_not_fit_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep_answers, "TEXT_BYTES", 400)
+    monkeypatch.setattr(sweep_answers, "DETAIL_BYTES", 150)
+    monkeypatch.setattr(sweep_answers, "RUNS", 2)
+    section = swept(tmp_path, *[[case(f"q-{n}") for n in range(9)]] * 3)
+    found = table(section)
+    assert notes(section)[1:] == [
+        "The first 3 of 9 cases are listed; the reports of the runs have the others.",
+        "The first 2 of 3 runs have a column.",
+    ]
+    assert len(found.data["ids"]) == 3 and list(found.data["details"]) == ["0", "1"]  # type: ignore[arg-type, call-overload]

@@ -1,0 +1,135 @@
+"""Errors have a Korean line beside the English one where Korean is asked for."""
+
+import ast
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from runner.words.bilingual import beside, translated
+from runner.words.wording import wording
+from tests.small_data import write_jsonl
+
+ROOT = Path(__file__).resolve().parents[3]
+NOT_IN_CODE = ("value.", "kind.", "head.")  # pydantic's own words, what no message has, and what is counted
+
+
+@pytest.mark.parametrize(
+    ("words", "korean"),
+    [
+        (["full_rag"], "없는 명령입니다: full_rag. 실험은 이렇게 실행합니다: python -m runner +experiment=full_rag"),
+        (["resluts", "x"], "없는 명령입니다: resluts(비슷한 이름: results)"),
+        (["--hlep"], "없는 옵션입니다: --hlep(비슷한 이름: --help)"),
+        (["compare", "a"], "인자가 빠졌습니다: CANDIDATE"),
+        (["compare", "a", "b"], "실행을 찾을 수 없습니다: b. 쓸 수 있는 것: snapshot.json 파일, 실행 폴더, "),
+        (["results", "x", "y"], "인자가 너무 많습니다: y"),
+        (["results", "x"], "x: 그런 폴더가 없습니다. MLflow 실행 ID(0-9a-f 32자)도 아닙니다(실행 폴더에는 run.json, "),
+        (["validate", "nix"], "notes: 폴더를 찾을 수 없습니다: nix"),
+        (["import", "nix.csv"], "FILE: 파일을 찾을 수 없습니다: nix.csv"),
+        (["import", "bad.csv"], "FILE: bad.csv 파일에서 질문 열을 찾지 못했습니다. 이렇게 지정하세요: question=COLUMN"),
+        (["ui", "--uri", "nix"], "MLflow 저장소가 아닙니다: nix. 쓸 수 있는 것: sqlite:///FILE, "),
+        (
+            ["cutoffs=1,3", "k=99", "strict=maybe", "retriver=x", "retriever=keywrd", "a.b=1", "+experiment=nix"],
+            "설정에 문제가 7개 있습니다:\n"
+            "  retriever: 없는 선택지입니다: keywrd(비슷한 이름: keyword)\n"
+            "  experiment: 없는 선택지입니다: nix. 쓸 수 있는 이름: ",
+        ),
+        (
+            ["cutoffs=1,3", "k=99", "strict=maybe", "retriver=x"],
+            "설정에 문제가 4개 있습니다:\n"
+            "  k: 필요한 값: 50 이하. 입력한 값: 99\n"
+            "  retriver: 없는 옵션입니다(비슷한 이름: retriever)\n"
+            "  strict: 필요한 값: true 또는 false. 입력한 값: 'maybe'\n"
+            "  cutoffs: 목록이 필요합니다. cutoffs=1,3 형태는 스윕이고, 목록은 cutoffs=[1,3] 형태로 씁니다\n",
+        ),
+        (["judge=lexical"], "judge: retrieval_only 평가에서는 쓰지 않는 그룹입니다: judge. 쓰는 그룹: dataset, "),
+        (["k=3", "5"], "  5: KEY=VALUE, +KEY=VALUE, ~KEY 중 하나로 써야 합니다\n"),
+        (["dataset=jsonl"], "  dataset.corpus: 값을 지정해야 합니다: dataset.corpus=VALUE\n"),
+        (["dataset=jsonl", "dataset.corpus=bad.jsonl", "dataset.queries=q.jsonl", "strict=true", "dry_run=true"],
+         "데이터 파일에 오류가 1개 있습니다(strict=true이면 여기서 멈춥니다):\n  bad.jsonl:2: JSON 형식이 아닙니다("),
+        (
+            ["+experiment=full_rag", "generator=openai", "generator.model=x"],
+            "  generator.model: 모델 이름은 provider:model 형식으로 씁니다(예: openai:gpt-4o-mini). 입력한 값: 'x'\n",
+        ),
+        (
+            ["+experiment=full_rag", "generator=openai", "provider.openai.api_key_env=NO_SUCH_KEY"],
+            "  provider.openai.api_key_env: 환경 변수 NO_SUCH_KEY 값이 없습니다. https://api.openai.com",
+        ),
+    ],
+)  # fmt: skip
+def test_what_users_meet_most(
+    words: list[str], korean: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    Path("bad.jsonl").write_text('{"id": "a", "text": "t"}\nbroken\n', encoding="utf-8")
+    write_jsonl(Path("q.jsonl"), [{"id": "1", "query": "a?", "answerable": False, "expected_documents": []}])
+    assert main([*words, "report.language=ko"]) in (1, 2)
+    english, _, told = capsys.readouterr().err.rpartition("error: ")[2].partition("\n오류: ")
+    assert f"오류: {told}".find(korean) >= 0 and english
+
+
+@pytest.mark.parametrize(
+    ("message", "korean"),
+    [
+        (
+            "openai:m at http://127.0.0.1:9/v1: no connection to 127.0.0.1:9 (connection refused) (asked 6 times)",
+            "서버에 연결할 수 없습니다: 127.0.0.1:9(연결 거부). 모델 openai:m, 주소 http://127.0.0.1:9/v1, 시도 6회",
+        ),
+        ("budget.usd=0.01 is spent (0.02 used)", "예산을 다 썼습니다: budget.usd=0.01(0.02 used)"),
+        (
+            "out: x is in use by another run; wait for it or choose another folder",
+            "out: 다른 실행이 쓰고 있는 폴더입니다: x. 끝나기를 기다리거나 다른 폴더를 고르세요",
+        ),
+        (
+            "tokenizer=kiwi needs the package kiwipiepy (No module); install the extra: pip install 'r[kiwi]'",
+            "tokenizer=kiwi 선택에는 kiwipiepy 패키지가 필요합니다(No module). 설치 명령: pip install 'r[kiwi]'",
+        ),
+        ("2 problems in the configuration:\n  a: unknown option\n  b: odd",
+         "설정에 문제가 2개 있습니다:\n  a: 없는 옵션입니다\n  b: odd"),
+    ],
+)  # fmt: skip
+def test_what_runs_say(message: str, korean: str) -> None:
+    assert translated(message, "ko", 1) == korean
+
+
+def test_a_message_without_a_pattern_gets_the_sentence_of_its_exit_code() -> None:
+    shown = beside("something nobody wrote a pattern for", "ko", 5, "[1/2] ")
+    assert shown.splitlines() == [
+        "[1/2] something nobody wrote a pattern for",
+        "오류: [1/2] 서로 비교할 수 없는 실행입니다. 자세한 내용은 위의 영어 메시지에 있습니다.",
+    ]
+    assert beside("x", "en", 1) == "x"
+
+
+def test_the_language_is_that_of_the_run_that_a_command_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = ROOT / "experiments" / "full_rag_k_ko"
+    assert main(["reproduce", str(record), "k=99"]) == 1
+    assert "오류: 설정에" in capsys.readouterr().err
+    assert main(["reproduce", str(record), "k=99", "report.language=en"]) == 1
+    assert "오류" not in capsys.readouterr().err
+    experiment = tmp_path / "experiment" / "mine.yaml"
+    experiment.parent.mkdir()
+    experiment.write_text("# @package _global_\nreport: {language: ko}\nkk: 3\n", encoding="utf-8")
+    assert main(["--config-dir", str(tmp_path), "+experiment=mine"]) == 1
+    assert "  kk: 없는 옵션입니다" in capsys.readouterr().err
+
+
+def test_patterns_are_what_the_program_says() -> None:
+    """Each text between two names stands in the code."""
+    paths = [path for folder in ("runner", "plugins") for path in (ROOT / folder).rglob("*.py")]
+    nodes = (node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    constants = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    everything = "\0".join(constants)
+    pieces = [
+        (key, piece.strip())
+        for key, text in wording("en", "errors").texts.items()
+        if not key.startswith(NOT_IN_CODE)
+        for literal, _, _, _ in string.Formatter().parse(text)
+        for piece in re.split(r"[;:()'`]", literal)
+    ]
+    assert [f"{key}: {piece}" for key, piece in pieces if piece not in everything] == []
