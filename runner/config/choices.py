@@ -44,7 +44,7 @@ def launcher_problem(choice: str) -> Problem | None:
     extra, module = LAUNCHERS.get(choice, ("", ""))
     if not extra or find_spec(f"hydra_plugins.{module}") is not None:
         return None
-    return Problem(LAUNCHER, f"'{choice}' needs the extra '{extra}': {installing(extra)}")
+    return Problem(LAUNCHER, f"{choice} needs the extra `{extra}`: {installing(extra)}")
 
 
 def _is_hydra(group: str) -> bool:

@@ -77,4 +77,4 @@ def test_a_launcher_whose_extra_is_missing_is_told_by_it(capsys: pytest.CaptureF
     if find_spec("hydra_plugins.hydra_ray_launcher") is not None:
         pytest.skip("Ray is installed here")
     assert main(["+experiment=retrieval_only", "k=1,2", "hydra/launcher=ray"]) == 1
-    assert "hydra/launcher: 'ray' needs the extra 'ray': pip install " in capsys.readouterr().err
+    assert "hydra/launcher: ray needs the extra `ray`: pip install " in capsys.readouterr().err
