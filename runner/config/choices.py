@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 from runner.config.hydra_internals import repository
-from runner.errors import Problem, did_you_mean
+from runner.errors import Problem, did_you_mean, installing
 from runner.system.metadata import without_credentials
 
+LAUNCHER = "hydra/launcher"
+LAUNCHERS = {  # choice -> the extra that brings it, and its module among the plugins of Hydra
+    "joblib": ("joblib", "hydra_joblib_launcher"),
+    "ray": ("ray", "hydra_ray_launcher"),
+    "slurm": ("slurm", "hydra_submitit_launcher"),
+    "submitit": ("slurm", "hydra_submitit_launcher"),
+}
 ENTRY_POINTS = "runner.conf"  # by which an installed package names the folder of its own choices
 
 
@@ -21,12 +29,22 @@ def known_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
 def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
     """Of an override (parsed by Hydra): a group that does not exist, or a choice that it does not have."""
     group, groups = str(override.key_or_group), _all_groups(search_path)
+    if group == LAUNCHER and not override.is_delete() and (problem := launcher_problem(str(override.value()))):
+        return problem
     if group in groups:
         return None if override.is_delete() else choice_problem(group, override.value(), groups[group])
     if group.startswith("hydra/") or override.package is not None:
         alike = [name for name in groups if _is_hydra(name) == _is_hydra(group)]
         return Problem(group, f"no such group{did_you_mean(group, alike)}")
     return None
+
+
+def launcher_problem(choice: str) -> Problem | None:
+    """Of a launcher whose extra is not installed."""
+    extra, module = LAUNCHERS.get(choice, ("", ""))
+    if not extra or find_spec(f"hydra_plugins.{module}") is not None:
+        return None
+    return Problem(LAUNCHER, f"{choice} needs the extra `{extra}`: {installing(extra)}")
 
 
 def _is_hydra(group: str) -> bool:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LAUNCHER = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # the `_target_` of the one that has no workers
 SWEEPER = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # the `_target_` of hydra/sweeper=basic
 MOST_REFERRED = 1_000_000  # characters that the interpolations of one value may stand for
 REFERENCE = re.compile(r"(?:\$\{|(?<=:))(\.*)(\w[\w.\[\]@/-]*)(?=[},])")  # `${k}`, and the name in `${oc.select:k}`

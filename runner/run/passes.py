@@ -17,10 +17,11 @@ from runner.config.arguments import as_typed, single_quoted
 from runner.config.compose import Plan, initialized
 from runner.config.frozen import UNFOLDED
 from runner.config.hydra_internals import start, yaml_of
-from runner.run import waves
+from runner.run import launchers, waves
 from runner.run.engine import INTERRUPTED
 from runner.run.job import Job, Outcome
 from runner.run.run import execute
+from runner.run.state import read_state, write_state
 from runner.run.waves import Wave
 from runner.system import redaction, terminal
 from runner.system.metadata import read_json
@@ -29,6 +30,7 @@ from runner.system.writing import from_here, in_words, replacing
 from runner.words.wording import LANGUAGES, Wording
 
 COMPOSED = ".hydra"
+MOST_FAILURES = 2  # of a launcher one after the other: then it is no single run that it fails with
 LAUNCHED = "multirun.yaml"  # the launcher's own: what it was told
 
 
@@ -49,13 +51,32 @@ def serve(plan: Plan, folder: Path) -> int:
 def _pass(plan: Plan, folder: Path, wave: Wave) -> int:
     if plan.is_sweep:
         waves.begin(wave, folder)
+        if not launchers.is_here(plan.cells[0].hydra):
+            write_state(folder, "place", {"path": str(Path.cwd())})
     try:
-        for overrides in _commands(plan):
-            _launch(plan, folder, overrides)
+        went_well = [_launch(plan, folder, overrides) for overrides in _commands(plan)]
+        if not all(went_well):
+            _launch_lost(plan, folder, wave)
     except KeyboardInterrupt:
         terminal.note(LANGUAGES[plan.language]("progress.interrupted", folder=folder))
         return INTERRUPTED.exit_code
     return 0
+
+
+def _launch_lost(plan: Plan, folder: Path, wave: Wave) -> None:
+    """Runs whose worker was lost are resumed once, one by one: one that kills its worker takes no other along."""
+    say, failures = LANGUAGES[plan.language], 0
+    for name, cell in zip(plan.folders, plan.runs, strict=True) if plan.is_sweep else ():
+        if failures < MOST_FAILURES and not _is_over(folder / name, wave):
+            terminal.note(say("progress.lost", run=name))
+            is_well = _launch(plan, folder, [*cell.overrides, f"hydra.sweep.subdir={name}"])
+            failures = 0 if is_well else failures + 1
+
+
+def _is_over(folder: Path, wave: Wave) -> bool:
+    """Whether a run got to the end of its part in this wave, or ended early for a reason of its own."""
+    outcome = Outcome.read(folder)
+    return outcome is not None and (outcome.wave == wave.number or outcome.status == "failed")
 
 
 def _commands(plan: Plan) -> Iterator[list[str]]:
@@ -65,18 +86,23 @@ def _commands(plan: Plan) -> Iterator[list[str]]:
         yield [*cell.overrides, f"hydra.sweep.subdir={name}"]
 
 
-def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> None:
-    words = [f"out={single_quoted(str(folder))}", *overrides]
+def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> bool:
+    """False where the launcher failed, which may have lost workers."""
+    out = folder if launchers.is_here(plan.cells[0].hydra) else folder.resolve()
+    words = [f"out={single_quoted(str(out))}", *overrides]
     composed = plan.runs if plan.frozen is None else ()  # its files are in another place by now
     try:
         with initialized(None if plan.frozen is None else folder / UNFOLDED):
+            launchers.wait_for_all_jobs(plan.cells[0].hydra)
             start(task, words, is_sweep=plan.is_sweep, composed=composed)
     except OSError as error:
         terminal.fail(in_words(error, folder))
     except Exception as error:  # a launcher that lost its workers; what they left tells which
         terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
+        return launchers.is_here(plan.cells[0].hydra)
     finally:
         redaction.redact_file(folder / LAUNCHED)
+    return True
 
 
 def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
@@ -107,7 +133,9 @@ def _task(cfg: DictConfig) -> None:
     from hydra.types import RunMode
 
     hydra = HydraConfig.get()
-    folder = from_here(Path(hydra.runtime.output_dir))
+    folder = Path(hydra.runtime.output_dir)
+    launchers.go_to(read_state(folder.parent, "place"))
+    folder, cfg.out = from_here(folder), str(from_here(Path(cfg.out)))
     many = hydra.mode == RunMode.MULTIRUN
     sweep = read_json(folder.parent / "sweep.json") if many else None
     choices = {str(key): str(value) for key, value in hydra.runtime.choices.items() if "hydra" not in str(key)}

@@ -1,5 +1,6 @@
 """What the runs of one command know of each other, in whatever process they are: one file in the folder of the command.
 
+place      where the command was given, by which a worker that begins elsewhere reads relative paths
 baseline   the place of the run that they are compared with
 wave       how far all of them are taken before any is taken beyond (runner.run.waves)
 """
@@ -13,7 +14,7 @@ from runner.system.metadata import read_json, write_json
 
 FILE = ".state.json"
 
-Key = Literal["baseline", "wave"]
+Key = Literal["place", "baseline", "wave"]
 
 
 def read_state(folder: Path, key: Key) -> dict[str, Any] | None:

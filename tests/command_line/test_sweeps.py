@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from plugins.dataset import jsonl
 from runner.cli import main
 from runner.compare.sides import Finder
 from tests.command_line.result_files import read
@@ -185,6 +186,20 @@ def test_two_deterministic_sweeps_differ_in_nothing_but_timing(data: list[str]) 
     assert one["comparison"]["timing"]["pareto"]["latency"] is True
     assert one != other
     assert json.dumps(_untimed(one)) == json.dumps(_untimed(other))
+
+
+def test_a_cell_is_the_same_alone_and_the_data_are_read_once(data: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan, two cells and a reference ask for one data set."""
+    reads: list[Any] = []
+    own = jsonl.read_documents
+    monkeypatch.setattr(jsonl, "read_documents", lambda *given: (reads.append(given), own(*given))[1])
+    assert main([*data, "k=1,2", "baselines=auto", "out=s"]) == 0
+    assert len(reads) == 1
+    assert main([*data, "k=2", "out=alone"]) == 0  # another command reads again: the files may have changed
+    assert len(reads) == 2
+    assert json.dumps(_untimed(read("alone/summary.json"))) == json.dumps(_untimed(read("s/1/summary.json")))
+    cell, alone = (Path(folder, "snapshot.json") for folder in ("s/1", "alone"))
+    assert read(str(cell))["identity"] == read(str(alone))["identity"]
 
 
 def _untimed(value: Any) -> Any:

@@ -60,7 +60,10 @@ def problems(*overrides: str) -> list[str]:
         ("~kk", "kk: there is nothing of this name to take out; did you mean 'k'?"),
         ("~dataset.chunker=3", "dataset.chunker: expected ~dataset.chunker, without a value"),
         ("hydra.run=3", "hydra.run: expected a mapping (hydra.run.NAME=VALUE), got one value; known: dir"),
-        ("hydra/launcher=nope", "hydra/launcher: no choice 'nope'; known: basic, joblib"),
+        (
+            "hydra/launcher=nope",
+            "hydra/launcher: no choice 'nope'; known: basic, joblib, slurm, submitit, submitit_local, submitit_slurm",
+        ),
         ("+hydra/sweeper=nope", "hydra/sweeper: no choice 'nope'; known: basic"),
         (
             "hydra.sweeper._target_=elsewhere.Sweeper",

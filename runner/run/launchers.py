@@ -1,0 +1,82 @@
+"""Launchers that run the cells of a sweep in other processes or on other machines: what Hydra's plugins leave open."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig
+
+from runner.config.hydra_internals import LAUNCHER
+
+if TYPE_CHECKING:
+    from hydra.core.utils import JobReturn
+
+SUBMITIT = "hydra_plugins.hydra_submitit_launcher.submitit_launcher"
+
+
+def is_here(hydra: DictConfig | None) -> bool:
+    """Whether the runs of a sweep are made in this process, one after the other."""
+    return hydra is None or str(hydra.launcher.get("_target_")) == LAUNCHER
+
+
+def go_to(place: Mapping[str, Any] | None) -> None:
+    """In a worker, into the folder in which the command was given: paths and modules are looked for from there."""
+    if place is not None and os.path.realpath(place["path"]) != os.path.realpath(Path.cwd()):
+        os.chdir(place["path"])
+    if place is not None and place["path"] not in sys.path:
+        sys.path.insert(0, place["path"])
+
+
+def wait_for_all_jobs(hydra: DictConfig | None) -> None:
+    """The launcher of submitit raises what the first job raises while others still run, and then nobody waits for
+    them: ours waits for all."""
+    target = "" if hydra is None else str(hydra.launcher.get("_target_"))
+    if not target.startswith(SUBMITIT):
+        return
+    from hydra_plugins.hydra_submitit_launcher import submitit_launcher
+
+    plugin: Any = submitit_launcher
+    plugin.BaseSubmititLauncher.launch = _launch
+
+
+def _launch(self: Any, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+    """As the launcher of the plugin."""
+    import submitit
+    from hydra.core.singleton import Singleton
+
+    executor = submitit.AutoExecutor(cluster=self._EXECUTOR, **_where(self))
+    executor.update_parameters(**_resources(self))
+    numbers = [initial_job_idx + number for number in range(len(job_overrides))]
+    jobs = executor.map_array(
+        self,
+        [list(overrides) for overrides in job_overrides],
+        ["hydra.sweep.dir"] * len(numbers),
+        numbers,
+        [f"job_id_for_{number}" for number in numbers],
+        [Singleton.get_state()] * len(numbers),
+    )
+    failed = [error for job in jobs if (error := job.exception()) is not None]
+    if failed:
+        raise RuntimeError(f"{len(failed)} of {len(jobs)} jobs: {failed[0]}; logs: {self.params['submitit_folder']}")
+    return [job.results()[0] for job in jobs]
+
+
+def _where(launcher: Any) -> dict[str, Any]:
+    limit = {f"{launcher._EXECUTOR}_max_num_timeout": launcher.params.get("max_num_timeout")}
+    return {"folder": launcher.params["submitit_folder"], **{name: n for name, n in limit.items() if n is not None}}
+
+
+def _resources(launcher: Any) -> dict[str, Any]:
+    """What all executors know keeps its name, the rest is of one of them."""
+    from hydra_plugins.hydra_submitit_launcher.config import BaseQueueConf
+    from omegaconf import OmegaConf
+
+    shared = set(OmegaConf.structured(BaseQueueConf).keys())
+    kept = {
+        name: value for name, value in launcher.params.items() if name not in ("submitit_folder", "max_num_timeout")
+    }
+    return {name if name in shared else f"{launcher._EXECUTOR}_{name}": value for name, value in kept.items()}

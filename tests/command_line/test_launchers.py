@@ -1,0 +1,80 @@
+"""Sweeps whose runs are made by workers: the same results, and a worker that is lost takes no other run along."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from runner.cli import main
+from runner.run import launchers
+from tests.command_line.result_files import read
+from tests.command_line.started import command
+from tests.small_data import small_data
+
+KILLER = """
+import os, signal
+from pathlib import Path
+from runner.records import Ranking
+
+class Killer:
+    \"\"\"Takes its process along when it is first asked for k=2.\"\"\"
+
+    def __init__(self, *, at: int, graph_rerank: bool | None):
+        self.at = at
+
+    def index(self, corpus, workspace):
+        mark = Path("killed")
+        if self.at == 2 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {}
+
+    def search(self, queries, depth):
+        return [Ranking((), (), ()) for _ in queries]
+"""
+
+
+@pytest.mark.parametrize("launcher", ["joblib", "submitit"])
+def test_a_run_that_lost_its_worker_is_resumed(monkeypatch: pytest.MonkeyPatch, launcher: str) -> None:
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("killer.py").write_text(KILLER, encoding="utf-8")
+    settings = [f"~retriever.{name}" for name in ("tokenizer", "method", "k1", "b", "graph_weight")]
+    words = ["+experiment=retrieval_only", *small_data(Path("data")), "tracking=none", "retriever=keyword", *settings]
+    words += ["retriever._target_=killer.Killer", "++retriever.at=1,2"]
+    done = subprocess.run(
+        command(*words, f"hydra/launcher={launcher}", "out=there"),
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "the launcher failed: " in done.stderr and "run 1 was lost with its worker; it is resumed" in done.stderr
+    assert [cell["status"] for cell in read("there/sweep.json")["cells"]] == ["completed", "completed"]
+    assert main([*words, "out=here"]) == 0
+    for name in ("0", "1"):
+        there, here = (read(f"{folder}/{name}/summary.json") for folder in ("there", "here"))
+        assert json.dumps({**there, "timing": {}}) == json.dumps({**here, "timing": {}})
+        there, here = (read(f"{folder}/{name}/run.json")["config"] for folder in ("there", "here"))
+        assert {**there, "out": ""} == {**here, "out": ""} | {"models": {**here["models"], "out": "there"}}
+
+
+def test_a_worker_goes_to_where_the_command_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    monkeypatch.setattr("sys.path", ["/nothing"])
+    launchers.go_to(None)
+    here = Path.cwd()
+    launchers.go_to({"path": str(elsewhere)})
+    assert (Path.cwd(), launchers.sys.path) == (elsewhere, [str(elsewhere), "/nothing"])
+    launchers.go_to({"path": str(elsewhere)})
+    assert launchers.sys.path == [str(elsewhere), "/nothing"]
+    monkeypatch.chdir(here)
+
+
+def test_a_launcher_whose_extra_is_missing_is_told_by_it(capsys: pytest.CaptureFixture[str]) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("hydra_plugins.hydra_ray_launcher") is not None:
+        pytest.skip("Ray is installed here")
+    assert main(["+experiment=retrieval_only", "k=1,2", "hydra/launcher=ray"]) == 1
+    assert "hydra/launcher: ray needs the extra `ray`: pip install " in capsys.readouterr().err
