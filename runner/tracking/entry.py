@@ -95,7 +95,7 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
         status=str(run["status"]),
         tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
-        metrics=headlines_of(summary, declared_in(run)),
+        metrics=headlines_of(summary, declared_in(run), (run.get("config") or {}).get("metric") or ()),
         step=_step(cells, folder.name),
         swept=_differing(cells),
         tables=tables_of(opened, slices, declared_in(run)),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from runner.metrics.metric import Catalogue
+from runner.metrics.metric import Catalogue, Variant
 from runner.report.trust import agreements, healths
 from runner.report.usage import of_a_case, total, uses
 
@@ -16,16 +16,21 @@ LATENCY = ("time.case_p50_ms", "time.case_p95_ms")
 COLUMNS = ("metric", "value", "low", "high", "n_scored", "n")  # of the table
 
 
-def headlines_of(summary: Mapping[str, Any], catalogue: Catalogue) -> dict[str, float]:
-    """What stands for a run: its headlines, what it cost, how long a case took. A store draws a chart of each. Where
-    nobody declared what stands for a run, the first metrics do."""
+def headlines_of(summary: Mapping[str, Any], catalogue: Catalogue, added: Collection[str] = ()) -> dict[str, float]:
+    """What stands for a run: its headlines, the metrics `added` by the group `metric`, what it cost, how long a case
+    took. A store draws a chart of each. Where nobody declared what stands for a run, the first metrics do."""
     metrics = summary.get("metrics") or {}
-    names = catalogue.headlines(metrics) or list(metrics)
-    values = {name: (metrics.get(name) or {}).get("value") for name in names[:HEADLINES]}
+    names = (catalogue.headlines(metrics) or list(metrics))[:HEADLINES]
+    names += [name for name in metrics if _is_one_of(catalogue.variant(name), added)]
+    values = {name: (metrics.get(name) or {}).get("value") for name in names}
     cost, latency = _cost(summary), _latency(summary)
     values |= {name: cost.get(name) for name in COST}
     values |= {name: latency.get(name) for name in LATENCY}
     return {_name(name): float(value) for name, value in values.items() if value is not None}
+
+
+def _is_one_of(variant: Variant, added: Collection[str]) -> bool:
+    return variant.base in added and variant.is_whole and variant.fixed is None
 
 
 def table_of(summary: Mapping[str, Any], slices: Collection[str], catalogue: Catalogue) -> Iterator[list[Any]]:

@@ -1,12 +1,13 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runner import report
 from runner.errors import InputError
-from runner.tracking.entry import draw, run_entry, sweep_entry
+from runner.tracking.entry import Entry, draw, run_entry, sweep_entry
 from tests.model_runs import MODELS_RUN, MODELS_SUMMARY, rate
-from tests.run_folders import merged, write_run, write_stopped_sweep, write_sweep_folder
+from tests.run_folders import RUN, SUMMARY, merged, write_run, write_stopped_sweep, write_sweep_folder
 
 
 def test_params_are_choices_and_settings_without_what_is_shared_or_not_of_the_experiment(tmp_path: Path) -> None:
@@ -58,17 +59,36 @@ def test_a_part_that_differs_from_the_shared_one_is_kept(tmp_path: Path) -> None
     assert (params["k"], params["evaluation.k"]) == ("5", "7")
 
 
-def test_metrics(tmp_path: Path) -> None:
-    metrics = run_entry(write_run(tmp_path), slices=["language"]).metrics
-    assert metrics["recall_at_k"] == 0.85
-    assert metrics["recall_at_10"] == 0.85
-    assert (metrics["recall_at_k_ci_low"], metrics["recall_at_k_ci_high"]) == (0.8, 0.9)
-    assert metrics["mean_faithfulness"] == 0.825
-    assert metrics["via.keyword.recall_at_k"] == 0.75
-    assert metrics["time.retrieval_p50_ms"] == 3.14
-    assert metrics["where.language.ko.mrr"] == 0.72
-    assert "time.generation_p50_ms" not in metrics  # nothing was live
-    assert not any("tag" in name or ("ci_" in name and "_at_5" in name) for name in metrics)
+def numbers(entry: Entry) -> dict[str, list[Any]]:
+    """The table of all numbers: value, interval, cases by name."""
+    (table,) = (table for table in entry.tables if table.name == "metrics")
+    return {name: rest for name, *rest in table.rows}
+
+
+def values(entry: Entry) -> dict[str, Any]:
+    return {name: rest[0] for name, rest in numbers(entry).items()}
+
+
+def test_a_few_metrics_stand_for_a_run_and_a_table_has_them_all(tmp_path: Path) -> None:
+    entry = run_entry(write_run(tmp_path), slices=["language"])
+    assert (entry.metrics["recall_at_k"], entry.metrics["mean_faithfulness"]) == (0.85, 0.825)
+    assert len(entry.metrics) <= 12 and not any("ci_" in name or "where." in name for name in entry.metrics)
+    table = values(entry)
+    assert table["recall_at_10"] == 0.85
+    assert numbers(entry)["recall_at_k"][:3] == [0.85, 0.8, 0.9]
+    assert table["via.keyword.recall_at_k"] == 0.75
+    assert table["time.retrieval_p50_ms"] == 3.14
+    assert table["where.language.ko.mrr"] == 0.72
+    assert "time.generation_p50_ms" not in table  # nothing was live
+    assert not any("tag" in name for name in table)
+
+
+def test_a_metric_that_was_added_stands_for_the_run_too(tmp_path: Path) -> None:
+    entry = {"value": 0.5, "ci_low": 0.4, "ci_high": 0.6, "n": 4, "n_scored": 4}
+    summary = merged(SUMMARY, {"metrics": {"tone": entry, "success_at_k": entry, "success_at_3": entry}})
+    run = merged(RUN, {"config": {"metric": {"tone": {}, "success": {}}}})
+    metrics = run_entry(write_run(tmp_path, run, summary)).metrics
+    assert (metrics["tone"], metrics["success_at_k"]) == (0.5, 0.5) and "success_at_3" not in metrics
 
 
 COST = ("cost_usd", "cost_saved_usd", "requests_live", "requests_cached", "input_tokens", "output_tokens")
@@ -78,7 +98,7 @@ JUDGE = (
 
 
 def test_cost_and_judge(tmp_path: Path) -> None:
-    metrics = run_entry(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY)).metrics
+    metrics = values(run_entry(write_run(tmp_path, MODELS_RUN, MODELS_SUMMARY)))
     assert [metrics[name] for name in COST] == [pytest.approx(0.0132), 0.041, 1124, 2000, 1_159_000, 51_000]
     assert [metrics.get(name) for name in JUDGE] == [2 / 9, 0.0, 1 / 6, 0.7125, 0.05]
 
@@ -91,20 +111,21 @@ def test_the_judge_is_as_good_as_its_worst_rubric(tmp_path: Path) -> None:
         "facts": {"judge_health": {"answer_relevancy": relevancy}},
         "judging": {"answer_relevancy": {"alpha": 0.3, "judges": {"a": inner}}},
     }
-    metrics = run_entry(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, changes))).metrics
+    metrics = values(run_entry(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, changes))))
     assert [metrics[name] for name in JUDGE] == [0.75, 0.0, 1 / 6, 0.3, 0.05]
 
 
 def test_an_unknown_price_is_no_metric(tmp_path: Path) -> None:
     usage = {"judge": {"openai:gpt-4o-mini": {"live": {"usd": None}}}}
-    metrics = run_entry(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, {"timing": {"usage": usage}}))).metrics
-    assert "cost_usd" not in metrics
+    entry = run_entry(write_run(tmp_path, MODELS_RUN, merged(MODELS_SUMMARY, {"timing": {"usage": usage}})))
+    metrics = values(entry)
+    assert "cost_usd" not in metrics and "cost_usd" not in entry.metrics
     assert (metrics["cost_saved_usd"], metrics["requests_live"]) == (0.041, 1124)
 
 
 def test_without_models_there_is_nothing_of_them(tmp_path: Path) -> None:
     entry = run_entry(write_run(tmp_path))
-    assert not {*COST, *JUDGE} & entry.metrics.keys()
+    assert not {*COST, *JUDGE} & {*entry.metrics, *values(entry)}
     assert not any("model" in name for name in entry.params)
 
 
