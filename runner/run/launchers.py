@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf, flag_override
 
 from runner.config.hydra_internals import LAUNCHER
 
 if TYPE_CHECKING:
     from hydra.core.utils import JobReturn
 
+RAY = "hydra_plugins.hydra_ray_launcher.ray_launcher.RayLauncher"
 SUBMITIT = "hydra_plugins.hydra_submitit_launcher.submitit_launcher"
 
 
@@ -31,12 +32,28 @@ def go_to(place: Mapping[str, Any] | None) -> None:
         sys.path.insert(0, place["path"])
 
 
-def wait_for_all_jobs(hydra: DictConfig | None) -> None:
+def prepare(nodes: Iterable[DictConfig | None]) -> None:
+    """What a launcher needs before it gets its jobs, told the `hydra` nodes of them."""
+    for hydra in nodes:
+        target = "" if hydra is None else str(hydra.launcher.get("_target_"))
+        if hydra is not None and target == RAY:
+            _fit_cluster(hydra)
+        if target.startswith(SUBMITIT):
+            _wait_for_all_jobs()
+            return
+
+
+def _fit_cluster(hydra: DictConfig) -> None:
+    """The launcher of Ray sets a size of memory, which a cluster that runs already refuses."""
+    init = OmegaConf.select(hydra, "launcher.ray.init")
+    if init is not None and (init.get("address") or os.environ.get("RAY_ADDRESS")):
+        with flag_override(init, ["struct", "readonly"], [False, False]):
+            init.setdefault("object_store_memory", None)
+
+
+def _wait_for_all_jobs() -> None:
     """The launcher of submitit raises what the first job raises while others still run, and then nobody waits for
     them: ours waits for all."""
-    target = "" if hydra is None else str(hydra.launcher.get("_target_"))
-    if not target.startswith(SUBMITIT):
-        return
     from hydra_plugins.hydra_submitit_launcher import submitit_launcher
 
     plugin: Any = submitit_launcher
@@ -73,7 +90,6 @@ def _where(launcher: Any) -> dict[str, Any]:
 def _resources(launcher: Any) -> dict[str, Any]:
     """What all executors know keeps its name, the rest is of one of them."""
     from hydra_plugins.hydra_submitit_launcher.config import BaseQueueConf
-    from omegaconf import OmegaConf
 
     shared = set(OmegaConf.structured(BaseQueueConf).keys())
     kept = {

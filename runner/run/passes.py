@@ -88,12 +88,14 @@ def _commands(plan: Plan) -> Iterator[list[str]]:
 
 def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> bool:
     """False where the launcher failed, which may have lost workers."""
-    out = folder if launchers.is_here(plan.cells[0].hydra) else folder.resolve()
-    words = [f"out={single_quoted(str(out))}", *overrides]
+    words = [f"out={single_quoted(str(folder))}", *overrides]
+    if not launchers.is_here(plan.cells[0].hydra):  # a worker may begin in another folder
+        named = [word for word in overrides if not word.lstrip("+").startswith("out=")]
+        words = [f"out={single_quoted(str(folder.resolve()))}", *named]
     composed = plan.runs if plan.frozen is None else ()  # its files are in another place by now
     try:
         with initialized(None if plan.frozen is None else folder / UNFOLDED):
-            launchers.wait_for_all_jobs(plan.cells[0].hydra)
+            launchers.prepare(cell.hydra for cell in plan.runs)
             start(task, words, is_sweep=plan.is_sweep, composed=composed)
     except OSError as error:
         terminal.fail(in_words(error, folder))
