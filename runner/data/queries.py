@@ -78,7 +78,7 @@ def _query(fields: Fields) -> Query | None:
     fields.warn_of_misspellings(KNOWN)
     fields.time("created_at")
     query_id = fields.required_text("id")
-    text = fields.required_text("query")
+    text = fields.required_text("query", "question")
     answerable = fields.flag("answerable")
     relevance = _relevance(fields)
     query = Query(

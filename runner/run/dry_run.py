@@ -13,6 +13,7 @@ from runner.run.comparing import look_up
 from runner.run.preflight import preflight
 from runner.run.run import selected
 from runner.system import terminal
+from runner.words.bilingual import in_language
 from runner.words.wording import LANGUAGES, Wording
 
 SHOWN = 10  # problems of one file; verbose=true shows all
@@ -22,7 +23,7 @@ def problem_lines(problems: Sequence[tuple[str, str]], say: Wording, *, verbose:
     """The first problems (severity, what is wrong), errors before warnings, and how many more there are."""
     ordered = problems if verbose else sorted(problems, key=lambda problem: problem[0] != "error")
     shown, left = (ordered, ()) if verbose else (ordered[:SHOWN], ordered[SHOWN:])
-    lines = [f"{say.name('severity', severity)}: {text}" for severity, text in shown]
+    lines = [f"{say.name('severity', severity)}: {in_language(text, say.language)}" for severity, text in shown]
     if left:
         lines.append(say("dry_run.more", n=len(left)))
     return lines

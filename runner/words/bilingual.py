@@ -40,6 +40,11 @@ def translated(message: str, language: str, exit_code: int) -> str:
     return _of_kind(language, exit_code)
 
 
+def in_language(line: str, language: str) -> str:
+    """One line of what is wrong with data, in a language where there are words for it; else as it is."""
+    return (_line(line, language) if language in LABELS else None) or line
+
+
 def _of_kind(language: str, exit_code: int) -> str:
     texts = wording(language, ROOM).texts
     return texts.get(f"kind.{exit_code}", texts["kind.3"])

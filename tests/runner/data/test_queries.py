@@ -53,6 +53,13 @@ def test_the_least_that_a_query_has(tmp_path: Path) -> None:
     )
 
 
+def test_a_question_is_a_query_by_another_name(tmp_path: Path) -> None:
+    named = {"question" if name == "query" else name: value for name, value in GOOD.items()}
+    queries, problems = read(tmp_path, named, {**GOOD, "id": "r", "query": " ", "question": "뭐?"})
+    assert [query.text for query in queries] == ["뭐?"]
+    assert problems == ['q.jsonl:2: query: expected text that is not blank, found text " "']
+
+
 def test_everything_that_a_query_may_have(tmp_path: Path) -> None:
     line = GOOD | {
         "expected_notes": {"a": 2, "b": 0, "c": -1},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.cli import main
-from runner.words.bilingual import beside, translated
+from runner.words.bilingual import beside, in_language, translated
 from runner.words.wording import wording
 from tests.small_data import write_jsonl
 
@@ -93,6 +93,16 @@ def test_what_users_meet_most(
 )  # fmt: skip
 def test_what_runs_say(message: str, korean: str) -> None:
     assert translated(message, "ko", 1) == korean
+
+
+def test_what_is_wrong_with_data_is_said_in_korean_where_there_are_words_for_it() -> None:
+    assert in_language("A.md:2: [[Zed]]: no such note", "ko") == "A.md:2: [[Zed]]: 그런 노트가 없습니다"
+    shown = in_language("q.jsonl:6: langage: unknown, ignored; did you mean 'language'?", "ko")
+    assert shown == "q.jsonl:6: langage: 모르는 필드이므로 무시합니다(비슷한 이름: language)"
+    shown = in_language("q.jsonl:5: query: expected text that is not blank, found number 5", "ko")
+    assert shown == "q.jsonl:5: query: 필요한 값: 비어 있지 않은 텍스트. 실제 값: 숫자 5"
+    assert in_language("q.jsonl:5: odd", "ko") == "q.jsonl:5: odd"
+    assert in_language("A.md:2: [[Zed]]: no such note", "en") == "A.md:2: [[Zed]]: no such note"
 
 
 def test_a_message_without_a_pattern_gets_the_sentence_of_its_exit_code() -> None:
