@@ -161,16 +161,31 @@ def shared(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], No
 
 
 @pytest.fixture(scope="session")
-def mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """URI of an MLflow store on sqlite, shared by all tests of a worker: to make its tables costs seconds."""
+def _empty_mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """To make its tables costs seconds."""
     from plugins.tracking.mlflow import MlflowTracking
 
     def make(folder: Path) -> None:
         MlflowTracking(uri=f"sqlite:///{folder}/mlflow.db").prepare()
 
-    empty = shared(tmp_path_factory, "mlflow_store", make)
-    own = shutil.copytree(empty, tmp_path_factory.mktemp("mlflow") / "mlflow 저장소")
+    return shared(tmp_path_factory, "mlflow_store", make)
+
+
+def _mlflow_store(empty: Path, factory: pytest.TempPathFactory) -> str:
+    own = shutil.copytree(empty, factory.mktemp("mlflow") / "mlflow 저장소")
     return f"sqlite:///{own}/mlflow.db"
+
+
+@pytest.fixture(scope="session")
+def mlflow_store(_empty_mlflow_store: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """URI of an MLflow store on sqlite, shared by all tests of a worker."""
+    return _mlflow_store(_empty_mlflow_store, tmp_path_factory)
+
+
+@pytest.fixture
+def own_mlflow_store(_empty_mlflow_store: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One in which no other test has left anything."""
+    return _mlflow_store(_empty_mlflow_store, tmp_path_factory)
 
 
 @pytest.fixture

@@ -85,14 +85,14 @@ def settings(server: ModelsServer) -> list[str]:
 
 @pytest.mark.parametrize("name", fewest("full_rag", "trace_quality"))
 def test_a_run_keeps_them(
-    name: str, server: ModelsServer, mlflow_store: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    name: str, server: ModelsServer, own_mlflow_store: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     usual, asking = TABLE[name].usual, TABLE[name].asking
     words = [f"+experiment={name}", *usual, *asking, *settings(server), "sample=4"]
     if name in ("full_rag", "trace_quality"):  # of `m`, the others' model, requests hold what provider.local.add says
         words = [word.replace("local:m", "'local:${oc.env:MY_MODEL}'") for word in words]
     tracked = [
-        f"tracking.uri={mlflow_store}",
+        f"tracking.uri={own_mlflow_store}",
         "tracking.figures=false",
         "tracking.experiment='every ${oc.env:MY_TEAM}'",
     ]
@@ -107,7 +107,7 @@ def test_a_run_keeps_them(
     assert main(["freeze", "a", "record"]) == 0
     assert main(["results", "a"]) == 0
     printed = "".join(capfd.readouterr())
-    store = Path(mlflow_store.removeprefix("sqlite:///")).parent
+    store = Path(own_mlflow_store.removeprefix("sqlite:///")).parent
     short = {"a short password": f"pwd={quote(SHORT)}", "the server": server.url}
     assert leaks(printed, tmp_path, store, more=short) == []
     config = json.loads(Path("a/run.json").read_text("utf-8"))["config"]

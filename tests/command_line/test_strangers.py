@@ -104,7 +104,13 @@ def unchanged(values: Mapping[str, Any]) -> None: ...
 
 def ran(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     told = {"PYTHONPATH": os.pathsep.join([".", str(ROOT)]), "OPENAI_API_KEY": SECRET, **environment}
-    return ended(*words, **told)
+    return in_english(ended(*words, **told))
+
+
+def in_english(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    """Without the Korean lines that stand below an error where the record is in Korean."""
+    english, mark, _ = done.stderr.partition("\n오류: ")
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout, english + "\n" * bool(mark))
 
 
 def typed(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -118,7 +124,7 @@ def typed(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     finally:
         os.environ.clear()
         os.environ.update(before)
-    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+    return in_english(subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue()))
 
 
 WAYS = [

@@ -4,7 +4,7 @@ import pytest
 
 from plugins.scenario.builtin import BuiltinScenarios
 from runner.domains.memory.records import ChatTurn, Conversation, Probe
-from runner.domains.memory.timeline import said
+from runner.domains.memory.timeline import text_of_turn
 from runner.text.shown import shows, shows_inside
 
 CONVERSATIONS, PROBLEMS = BuiltinScenarios(strict=True).load()
@@ -13,7 +13,7 @@ WINDOW = 5
 
 
 def text(turns: tuple[ChatTurn, ...]) -> str:
-    return "\n".join(map(said, turns))
+    return "\n".join(map(text_of_turn, turns))
 
 
 def shown(probes: list[tuple[Conversation, Probe]], window: int | None) -> float:

@@ -15,7 +15,7 @@ import pytest
 from plugins.scenario.synthetic import FOLDER, SyntheticScenarios
 from runner.domains.memory.phrases import Phrases, Slot
 from runner.domains.memory.records import Conversation, Probe
-from runner.domains.memory.timeline import current_facts, said
+from runner.domains.memory.timeline import current_facts, text_of_turn
 from runner.text.shown import shows, shows_inside
 
 DIGEST = "import tests.plugins.scenario.test_synthetic as t; print(t.digest(t.few()))"
@@ -90,7 +90,7 @@ def _changed(conversations: list[Conversation]) -> float:
 
 def test_a_value_is_said_in_its_turn_and_in_no_other() -> None:
     for conversation in conversations():
-        texts = {turn.number: said(turn) for turn in conversation.turns}
+        texts = {turn.number: text_of_turn(turn) for turn in conversation.turns}
         for fact in conversation.facts.values():
             assert [number for number, text in texts.items() if shows(text, fact.forms)] == [fact.turn], fact
 
@@ -155,7 +155,7 @@ def test_the_code_of_a_tenant_is_told_to_it_alone() -> None:
     assert len(codes) == 4
     own = {}
     for conversation in conversations():
-        everything = "\n".join(map(said, conversation.turns))
+        everything = "\n".join(map(text_of_turn, conversation.turns))
         (own[conversation.tenant],) = told = {code for code in codes if shows_inside(everything, [code])}
         assert all(set(probe.canaries) == codes - told for probe in conversation.probes)
     assert set(own.values()) == codes
@@ -169,7 +169,7 @@ def test_korean_particles_fit() -> None:
     seen: Counter[str] = Counter()
     for conversation in conversations():
         for fact in conversation.facts.values() if conversation.language == "ko" else ():
-            text = said(conversation.turns[fact.turn - 1])
+            text = text_of_turn(conversation.turns[fact.turn - 1])
             assert not re.search(r"[\[\]{}]", text)
             for word in (fact.key, fact.value):
                 for particle in re.findall(rf"{re.escape(word)}([가-힣]+)", text):
