@@ -113,7 +113,7 @@ READ = {
 
 
 def test_every_command_is_here() -> None:
-    """Or in test_tracking.py (`ui`, `track`) and test_configurations.py (`chat`); the others run on, or print a script."""
+    """Or in test_tracking.py (`ui`, `track`) and test_configurations.py (`chat`); the rest run on or print a script."""
     assert {*WORDS, "ui", "chat", "track", "serve", "watch", "completion"} == set(COMMANDS)
 
 
