@@ -95,7 +95,7 @@ def _run_entry(folder: Path, slices: Collection[str]) -> Entry:
         status=str(run["status"]),
         tags={**_run_tags(run, summary, baselines), **_comparison_tags(folder)},
         params=_params(run),
-        metrics=headlines_of(summary, declared_in(run), (run.get("config") or {}).get("metric") or ()),
+        metrics=headlines_of(summary, declared_in(run), _added(run)),
         step=_step(cells, folder.name),
         swept=_differing(cells),
         tables=tables_of(opened, slices, declared_in(run)),
@@ -190,6 +190,12 @@ def _differing(cells: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The settings by which runs of a sweep differ."""
     names = dict.fromkeys(name for cell in cells.values() for name in cell)
     return [name for name in names if len({cell.get(name) for cell in cells.values()}) > 1]
+
+
+def _added(run: Mapping[str, Any]) -> list[str]:
+    """The choices of the group `metric` that are more than names of what the evaluation measures anyway."""
+    chosen = (run.get("config") or {}).get("metric") or {}
+    return [name for name, choice in chosen.items() if "names" not in choice]
 
 
 def _step(cells: Mapping[str, Mapping[str, str]], folder: str) -> int:

@@ -86,9 +86,12 @@ def test_a_few_metrics_stand_for_a_run_and_a_table_has_them_all(tmp_path: Path) 
 def test_a_metric_that_was_added_stands_for_the_run_too(tmp_path: Path) -> None:
     entry = {"value": 0.5, "ci_low": 0.4, "ci_high": 0.6, "n": 4, "n_scored": 4}
     summary = merged(SUMMARY, {"metrics": {"tone": entry, "success_at_k": entry, "success_at_3": entry}})
-    run = merged(RUN, {"config": {"metric": {"tone": {}, "success": {}}}})
+    run = merged(RUN, {"config": {"metric": {"tone": {}, "success": {}, "hit_rate": {"names": ["hit_rate"]}}}})
     metrics = run_entry(write_run(tmp_path, run, summary)).metrics
-    assert (metrics["tone"], metrics["success_at_k"]) == (0.5, 0.5) and "success_at_3" not in metrics
+    assert (metrics["tone"], metrics["success_at_k"]) == (0.5, 0.5) and not {
+        "success_at_3",
+        "hit_rate_at_k",
+    } & metrics.keys()
 
 
 COST = ("cost_usd", "cost_saved_usd", "requests_live", "requests_cached", "input_tokens", "output_tokens")
