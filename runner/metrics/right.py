@@ -34,7 +34,7 @@ METRICS = (
                 "Share of the questions that were answered right, or rightly declined where there is no answer; "
                 "questions of which nothing can tell are left out."
             ),
-            "ko": "맞게 답했거나, 답이 없는 질문에서 답을 사양한 비율(판단할 근거가 없는 질문은 제외)",
+            "ko": "맞게 답했거나, 답이 없는 질문에서 답변을 거절한 비율(판단할 근거가 없는 질문은 제외)",
         },
         grades=Grades(),
         main=True,
