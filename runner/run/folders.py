@@ -86,13 +86,19 @@ def _suffix(plan: Plan) -> str:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether another process holds the lock of a run folder; also where the lock cannot be opened."""
+    """Whether another process holds the lock of the folder of a run or sweep; also where that cannot be told.
+
+    Nothing is written, and the lock is asked for as one that others may share: who looks at the same time is not taken
+    for a run.
+    """
     try:
-        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(folder / ".lock", os.O_RDONLY)
+    except FileNotFoundError:
+        return False
     except OSError:
         return True
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from typing import Any
 from runner.commands import LANGUAGE, Command, Option, Place, whole
 from runner.config.language import language_of
 from runner.errors import InputError
+from runner.run.folders import is_locked
 from runner.system import terminal
 from runner.system.store import MANIFEST
 from runner.words.wording import Wording, wording
@@ -67,7 +67,7 @@ def cache(argv: Sequence[str]) -> int:
     options = CACHE.read(argv)
     say = wording(options.language or language_of(argv), "clean")
     things = [_thing(path.parent, "") for path in sorted(options.folder.glob(f"*/*/{MANIFEST}"))]
-    busy = next((path.parent for path in Path("outputs").glob("*/.lock") if _is_locked(path.parent)), None)
+    busy = next((path.parent for path in Path("outputs").glob("*/.lock") if is_locked(path.parent)), None)
     if busy is not None and options.yes:
         raise InputError(say("files.busy", path=busy))
     code = _clean(options, things, say)
@@ -126,7 +126,7 @@ def _delete(folder: Path) -> None:
     if folder.is_symlink():
         folder.unlink()
         return
-    if _is_locked(folder):
+    if is_locked(folder):
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
     aside = folder.with_name(f".deleted-{os.getpid()}-{folder.name}")
     folder.rename(aside)
@@ -142,7 +142,7 @@ def _made(folder: Path, say: Wording) -> list[Thing]:
     named = _named_in([*paths, *sorted(RECORDS.glob("*"))])
 
     def why(path: Path) -> str:
-        if _is_locked(path):
+        if is_locked(path):
             return say("why.running")
         if any((path / name).exists() for name in FROZEN):
             return say("why.record")
@@ -175,23 +175,6 @@ def _thing(path: Path, kept: str) -> Thing:
     """With the size and age of its files; links are not followed."""
     found = [entry.lstat() for entry in path.rglob("*") if not entry.is_dir()] or [path.lstat()]
     return Thing(path, sum(entry.st_size for entry in found), max(entry.st_mtime for entry in found), kept)
-
-
-def _is_locked(folder: Path) -> bool:
-    """Whether a run is at work in it; nothing is written to see that."""
-    try:
-        descriptor = os.open(folder / ".lock", os.O_RDWR)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _shown(size: int) -> str:

@@ -7,7 +7,6 @@ its folder, which resumes; replies of models are stored, so nothing is paid twic
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -22,6 +21,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from runner.run.folders import is_locked
 from runner.system.metadata import now, read_json, write_json
 from runner.system.writing import from_here
 
@@ -135,7 +135,7 @@ class Jobs:
                 self._start(job)
 
     def _start(self, job: Job) -> None:
-        if at_work(self.place(job.id)):  # started by a server that was killed before it could note that
+        if is_locked(self.place(job.id)):  # started by a server that was killed before it could note that
             return
         command = [sys.executable, "-m", "runner", *job.words]
         log = os.open(self.log(job.id), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -190,21 +190,6 @@ def _read(path: Path) -> Job | None:
 def _has_ended(job: Job, state: dict[str, Any]) -> bool:
     """Whether a process whose exit nobody saw had come to its end."""
     return state.get("status") not in (None, "running") if job.kind != "calibration" else True
-
-
-def at_work(folder: Path) -> bool:
-    """Whether a command holds the folder of a run or sweep. Asked without taking it."""
-    try:
-        descriptor = os.open(folder / ".lock", os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _environment() -> dict[str, str]:

@@ -17,9 +17,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from runner.commands.serve.jobs import Job, Jobs, at_work
+from runner.commands.serve.jobs import Job, Jobs
 from runner.errors import InputError
 from runner.llm.ledger import FILE as LEDGER
+from runner.run.folders import is_locked
 from runner.run.serving import PROGRESS
 from runner.system.folder import case_counts, legible, lines, lines_at
 from runner.system.metadata import read_json, write_json
@@ -203,7 +204,7 @@ class Runs:
             raise ValueError(f"status {said[:40]!r}")
         if said != "running":
             return said
-        is_running = at_work(place.path.parent if place.sweep else place.path)
+        is_running = is_locked(place.path.parent if place.sweep else place.path)
         return "running" if is_running or (job is not None and job.status == "running") else "partial"
 
     def is_running(self, place: Place) -> bool:
@@ -238,7 +239,7 @@ class Runs:
             status = job.status
         elif job is not None and job.status == "ended" and not state:
             status = "failed"
-        elif status == "running" and place is not None and not at_work(place.path):
+        elif status == "running" and place is not None and not is_locked(place.path):
             status = "partial"
         runs = [each for each in self.places().values() if each.sweep == id]
         return {
