@@ -138,14 +138,14 @@ class SemanticRetriever:
             name = type(self.embedder).__name__
             raise StopRunError(f"{name} made vectors of the shape {vectors.shape} for {len(texts)} passages")
         faiss.omp_set_num_threads(1)  # the order of insertion decides how hnsw and ivf turn out
-        index = self._filled(vectors)
+        index = self._index_of(vectors)
         faiss.write_index(index, str(folder / "index.faiss"))
         facts: dict[str, Any] = {"kind": self.kind, "n_chunks": len(vectors), "dim": vectors.shape[1]}
         if self.kind != "flat":
             facts["recall_at_10"] = self._recall(index, vectors)
         (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
 
-    def _filled(self, vectors: NDArray[np.float32]) -> Any:
+    def _index_of(self, vectors: NDArray[np.float32]) -> Any:
         import faiss
 
         count, dim = vectors.shape

@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
             file.write(orjson.dumps(case) + b"\n")
     say = wording(options.language or "en", "import")
     _tell_problems(log, say)
-    terminal.lines(*_shown(options.file, out, logs, say))
+    terminal.lines(*_overview(options.file, out, logs, say))
     return 0
 
 
@@ -67,7 +67,7 @@ def _tell_problems(log: ProblemLog, say: Wording) -> None:
         terminal.note(say("skipped_more", n=len(log.errors) - SHOWN))
 
 
-def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
+def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     """What was taken, what was left, what cannot be judged, and the command that evaluates it."""
     n, counts = len(logs.cases), logs.counts
     taken = [f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()]
@@ -75,7 +75,7 @@ def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     remarks = [
         *([say("blank_answers", n=logs.blank_answers)] if logs.blank_answers else []),
         *([say("repeated_ids", n=logs.repeated_ids)] if logs.repeated_ids else []),
-        *([say("left_checks", types=_listed(logs.left_checks))] if logs.left_checks else []),
+        *([say("left_checks", types=_with_counts(logs.left_checks))] if logs.left_checks else []),
         *unjudged(logs, say),
     ]
     return [
@@ -90,7 +90,7 @@ def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     ]
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _with_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({n})" for name, n in sorted(counts.items()))
 
 

@@ -52,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     if not rows:
         raise DataError(f"NOTES: no note in {options.notes} links to another one, so there is nothing to hide")
     write_links(rows, out)
-    _tell(log, graph, options.notes)
+    _print_problems(log, graph, options.notes)
     expected = sum(len(row["expected_links"]) for row in rows)
     sources = len({row["source_note"] for row in rows})
     where = f"{terminal.counted(len(rows), 'place')} in {sources} of {terminal.counted(len(notes), 'note')}"
@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _tell(log: ProblemLog, graph: VaultGraph, notes: str) -> None:
+def _print_problems(log: ProblemLog, graph: VaultGraph, notes: str) -> None:
     for problem in log.errors[:SHOWN]:
         terminal.note(f"skipped {problem}")
     if len(log.errors) > SHOWN:

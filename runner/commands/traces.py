@@ -53,19 +53,19 @@ def main(argv: Sequence[str]) -> int:
     traces = list(read)
     log.stop_if_strict()
     if not traces:
-        raise DataError(f"{options.logs}: no {what} can be used{_why(log)}")
+        raise DataError(f"{options.logs}: no {what} can be used{_why_empty(log)}")
     write_traces(traces, out)
-    _tell(log, traces, f"{what}s", assumed)
+    _print_outcome(log, traces, f"{what}s", assumed)
     steps = sum(len(trace.steps) for trace in traces)
     terminal.write(f"{out}: {terminal.counted(len(traces), 'trace')}, {terminal.counted(steps, 'step')}\n")
     return 0
 
 
-def _why(log: ProblemLog) -> str:
+def _why_empty(log: ProblemLog) -> str:
     return why_empty(log, log.errors[0].path) if log.errors else ""
 
 
-def _tell(log: ProblemLog, traces: Sequence[Trace], what: str, told: Mapping[str, Any]) -> None:
+def _print_outcome(log: ProblemLog, traces: Sequence[Trace], what: str, told: Mapping[str, Any]) -> None:
     for problem in log.errors[:SHOWN]:
         terminal.note(f"skipped {problem}")
     if len(log.errors) > SHOWN:

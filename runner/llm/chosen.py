@@ -141,7 +141,7 @@ class Chosen:
     ) -> Scores:
         """What was chosen of `own`, and the scores of the choices. `asked`: rubrics of the choices that apply to the
         case; `output` None: it failed."""
-        found = [self._kept(own)]
+        found = [self._wanted(own)]
         if output is None:
             found.append(Scores({}, unscored=tuple(metric.name for metric in self.metrics)))
         else:
@@ -154,7 +154,7 @@ class Chosen:
             labels={name: label for each in found for name, label in each.labels.items()},
         )
 
-    def _kept(self, own: Scores) -> Scores:
+    def _wanted(self, own: Scores) -> Scores:
         def is_wanted(name: str) -> bool:
             metric = self._offered.variant(name).metric
             return metric is None or metric.name in self.names

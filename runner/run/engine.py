@@ -144,7 +144,7 @@ async def _run_case(
             if output is None or earlier is None:
                 with stopwatch() as watch:
                     output = await evaluation.run(case)
-                kept = _kept(evaluation, output, watch)
+                kept = _output_record(evaluation, output, watch)
             else:
                 kept = _Kept(*kept_of(evaluation, output), earlier["latency_ms"])
                 judgements = _scored(earlier["judgements"])
@@ -196,7 +196,7 @@ class _Kept:
 NOTHING = _Kept(None, {}, None)
 
 
-def _kept(evaluation: Evaluation[Any, Any], output: Any, run: Watch) -> _Kept:
+def _output_record(evaluation: Evaluation[Any, Any], output: Any, run: Watch) -> _Kept:
     """Asked for once, before the judge is: what an output cannot tell fails its case, and costs no judgement."""
     record, timings = kept_of(evaluation, output)
     if not timings:

@@ -109,7 +109,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     missing_methods(built.root, Evaluation, "evaluation")
     case_set: CaseSet[Any] = built.root.load()
     if job.before is None:
-        _tell(case_set.problems, job.say)
+        _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
     cases = selected(case_set.cases, options)
@@ -204,7 +204,7 @@ def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     return Part(cases, sorted(random.Random(options.seed).sample(range(len(cases)), wanted)))
 
 
-def _tell(problems: Sequence[DataProblem], say: Wording) -> None:
+def _print_problems(problems: Sequence[DataProblem], say: Wording) -> None:
     shown = [problem for problem in problems if problem.severity == "error"]
     for problem in shown[:5]:
         terminal.note(say("progress.skipped", problem=problem))
