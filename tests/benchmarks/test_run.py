@@ -19,7 +19,7 @@ def test_the_page(tmp_path: Path) -> None:
     results = [
         Result(
             ENGINE,
-            ["benchmarks/engine.py"],
+            ["benchmarks/x.py"],
             "done",
             "32  8.1 us\n/home/somebody/x.py: a/b  ",
             61.2,
