@@ -200,14 +200,13 @@ def side_page(
     page: Annotated[int, Query(ge=1)] = 1,
 ) -> Response:
     """Cases of several runs beside each other."""
+    if unread := desk.unread(runs):
+        return rendered(request, "reading.html.j2", unread=unread)
     show = show if show in FILTERS else "all"
     sides = desk.sides(runs)
-    chosen = sides.chosen(show, q)
-    if case is not None:
-        chosen = chosen[[sides.ids[int(number)] == case for number in chosen]]
-    numbers = [int(number) for number in chosen[(page - 1) * CASES : page * CASES]]
     with legible(desk.root):
-        cases = [shown_case(sides, number) for number in numbers]
+        chosen = sides.listed(show, q, case)
+        cases = [shown_case(sides, number) for number in chosen[(page - 1) * CASES : page * CASES].tolist()]
     names = [place.parent.name for place in (run.path for run in sides.runs)]
     return rendered(
         request,

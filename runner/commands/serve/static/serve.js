@@ -137,10 +137,9 @@ if (rater) {
   async function rate(value) { await save(value); if (place < answers.length - 1) go(1); }
   rater.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const given = new FormData(rater);
+    const asked = Object.fromEntries(new FormData(rater));
     try {
-      const found = await ask("GET", `${path}?${new URLSearchParams(given)}`);
-      ({ answers, rubric, rater: name } = found);
+      ({ answers, rubric, rater: name } = await ask("POST", path, { ...asked, n: Number(asked.n) }));
       try { localStorage.setItem("rater", name); } catch (error) { /* nothing is kept */ }
       place = Math.max(0, answers.findIndex((each) => each.rating === ""));
       sheet.hidden = false;
@@ -216,7 +215,7 @@ if (start) {
     const { dataset_id, evaluation_type, overrides, several } = planned;
     const kind = several ? "sweeps" : "runs";
     try {
-      const made = await ask("POST", `/evaluation/datasets/${encodeURIComponent(dataset_id)}/${kind}${several ? "" : "?wait=false"}`, { evaluation_type, overrides });
+      const made = await ask("POST", `/evaluation/datasets/${encodeURIComponent(dataset_id)}/${kind}`, { evaluation_type, overrides });
       location.href = `/${kind}/${encodeURIComponent(made.id)}`;
     } catch (error) { tell(error.message); }
   });
