@@ -60,8 +60,8 @@ class Texts:
 
     def having(self, word: str) -> Numbers:
         """bool [n]: which have it."""
-        found = re.finditer(re.escape(word.encode("utf-8", "replace")), self.data.data)
-        places = np.fromiter((match.start() for match in found), np.int64)
+        pattern = re.escape(word.encode("utf-8", "replace")) + b"[^\0]*"  # a text is found once
+        places = np.fromiter((match.start() for match in re.finditer(pattern, self.data.data)), np.int64)
         has = np.zeros(len(self), dtype=bool)
         has[np.searchsorted(self.ends, places)] = True
         return has

@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.concurrency import run_in_threadpool
 
-from runner.commands.serve.allowed import OPTIONS
+from runner.commands.serve.allowed import Setting
 from runner.commands.serve.datasets import FORMS, PARTS, Dataset, Part
 from runner.commands.serve.desk import MOST_SIDES, RETRIEVAL_ONLY, Desk, MissingError
 from runner.commands.serve.rating import MOST as MOST_RATED
@@ -332,9 +332,15 @@ class Schema(BaseModel):
     """What a request may set."""
 
     experiments: list[str]
-    options: list[str]
-    groups: dict[str, list[str]]
-    settings: list[SettingDetail]
+    options: list[SettingDetail] = Field(description="of every run")
+    groups: dict[str, list[str]] = Field(description="choices")
+    uses: dict[str, dict[str, str | list[str] | None]] = Field(
+        description="by experiment: its groups, and what is chosen of each where a request chooses nothing"
+    )
+    brings: dict[str, dict[str, str | list[str] | None]] = Field(
+        description="by GROUP=CHOICE: groups that come with it, and what is chosen of each"
+    )
+    settings: dict[str, list[SettingDetail]] = Field(description="by GROUP=CHOICE")
 
 
 def desk_of(request: Request) -> Desk:
@@ -745,6 +751,15 @@ def _calibration(desk: Desk, id: str) -> CalibrationDetail:
 def schema(desk: Asking) -> Schema:
     """What a request may set: options, choices of groups, and settings of these."""
     allowed = desk.allowed
-    settings = [SettingDetail(**asdict(each) | {"words": list(each.words)}) for each in allowed.settings.values()]
-    groups = {group: list(choices) for group, choices in allowed.groups.items()}
-    return Schema(experiments=list(allowed.experiments), options=list(OPTIONS), groups=groups, settings=settings)
+    return Schema(
+        experiments=list(allowed.experiments),
+        options=[_setting(each) for each in allowed.options],
+        groups={group: list(choices) for group, choices in allowed.groups.items()},
+        uses={name: dict(groups) for name, groups in allowed.uses.items()},
+        brings={choice: dict(groups) for choice, groups in allowed.brings.items()},
+        settings={choice: [_setting(each) for each in listed] for choice, listed in allowed.settings_of.items()},
+    )
+
+
+def _setting(setting: Setting) -> SettingDetail:
+    return SettingDetail(**asdict(setting) | {"words": list(setting.words)})

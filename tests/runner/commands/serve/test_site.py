@@ -168,3 +168,23 @@ def test_a_root_becomes_a_site_of_files(root: Path, tmp_path: Path, capsys: pyte
     told = capsys.readouterr().err
     assert f"error: SITE: {tmp_path / 'mine'} is there and was not made by export" in told
     assert f"error: ROOT: no run below {tmp_path / 'mine'}" in told
+
+
+def test_the_form_has_every_group_of_the_configuration(serving: Serving) -> None:
+    """Also those that come with a choice, such as the reranker of an agent; not what the server's own words fix."""
+    client = serving(words=("judge=lexical",))
+    page, schema = client.get("/start").text, client.get(f"{API}/schema").json()
+    groups = set(re.findall(r'<fieldset data-group="([^"]+)"', page))
+    assert groups == set(schema["groups"]) - {"system", "judge"}
+    assert {"agent", "reranker", "metric", "memory/summariser", "dataset/chunker"} <= groups
+    assert not any(group.startswith(("hydra", "provider", "tracking")) for group in schema["groups"])
+    assert schema["brings"]["retriever=agentic"] == {"agent": "scripted", "reranker": "lexical"}
+    assert schema["uses"]["retrieval_only"]["retriever"] == "hybrid"
+    assert "right" in schema["uses"]["full_rag"]["metric"]
+    asked = {name for names in (*schema["uses"].values(), *schema["brings"].values()) for name in names}
+    assert asked - {"dataset", "scenario", "evaluation"} == set(schema["groups"])
+    keys = set(re.findall(r'data-key="([^"]+)"', page))
+    assert {"reranker.max_candidate_tokens", "seed", "report.language", "metric.rbp.p"} <= keys
+    desk = client.app_state["desk"]
+    words = ["retriever=agentic", "agent=scripted", "reranker=none,lexical", "metric=[right,recall]", "agent.expand=2"]
+    assert desk.composed(desk.words(desk.dataset("faq_guide"), "full_rag", 3, words)) is True
