@@ -137,7 +137,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         journal.take_back()
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
-        reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
+        reasons = _last_read(job.folder, case_set.problems, journal, service.ids)
         unfinished = sum(not is_finished(row) for row in journal.rows(service.ids))
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
@@ -145,6 +145,22 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     summary |= thresholds_in(job, summary, declared_in(head))
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
+
+
+def _last_read(
+    folder: Path, problems: Sequence[DataProblem], journal: Journal, ids: Sequence[str]
+) -> Mapping[str, int]:
+    """Why cases failed. Of many rows, columns are kept for those who look at the cases later."""
+    from runner.compare import case_index
+
+    state = case_index.state_of(journal.path)
+    if state[0] < case_index.LARGE:
+        return write_errors(folder / "errors.jsonl", problems, journal.rows(ids))
+    indexing = case_index.Indexing()
+    reasons = write_errors(folder / "errors.jsonl", problems, indexing.reading(journal.placed(ids)))
+    if len(indexing) == len(journal):  # no row is of a case that this command was not asked for
+        case_index.write(indexing.cases(journal.path), state)
+    return reasons
 
 
 def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:

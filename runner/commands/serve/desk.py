@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,12 @@ from runner.commands.serve.allowed import Allowed, key_of
 from runner.commands.serve.datasets import Bounds, Dataset, Datasets
 from runner.commands.serve.jobs import Job, Jobs, commanded, error_in, removed
 from runner.commands.serve.rating import Sheet, Sheets
-from runner.commands.serve.runs import Place, Run, Runs
+from runner.commands.serve.runs import ROWS, Place, Run, Runs
 from runner.commands.serve.sides import Shelf, Sides
 from runner.config import arguments
 from runner.config.compose import plan_of
 from runner.errors import InputError, did_you_mean
-from runner.system.folder import legible
+from runner.system.folder import legible, lines
 from runner.system.metadata import read_json
 from runner.system.store import fingerprint
 
@@ -59,11 +60,12 @@ class Desk:
         self.settings, self.root = settings, settings.root
         self.jobs = None if settings.read_only else Jobs(self.root, settings.jobs)
         self.runs = Runs(self.root, self.jobs)
-        self.shelf = Shelf(self.root, writes=not settings.read_only)
+        self.shelf = Shelf(writes=not settings.read_only)
         self.sheets = Sheets(self.root)
         self._composing = threading.Lock()  # Hydra knows one configuration at a time
         self._asking = threading.Semaphore(settings.queries_at_once)
         self._answers: dict[str, dict[str, Any]] = {}
+        self._warmed: set[tuple[str, int, int]] = set()
 
     @cached_property
     def line(self) -> arguments.Line:
@@ -113,35 +115,77 @@ class Desk:
             raise ConflictError(f"run {id}: it has no results yet")
         return place
 
-    def sides(self, ids: Sequence[str]) -> Sides:
+    # --- cases ------------------------------------------------------------------------------------
+
+    def places(self, ids: Sequence[str]) -> list[Place]:
         """Of the runs with these ids; of a sweep, of all its runs."""
-        found: list[Place] = []
+        places: list[Place] = []
         for id in ids:
             place = self.runs.place(id)
             parts = (self.runs.sweep(id) or {}).get("runs", []) if place is not None and place.is_sweep else [id]
-            found += [self.place(part) for part in parts]
-        if not found:
+            places += [self.place(part) for part in parts]
+        if not places:
             raise InputError("runs: expected at least one run")
-        if len(found) > MOST_SIDES:
-            raise InputError(f"runs: at most {MOST_SIDES} stand side by side, got {len(found)}")
+        if len(places) > MOST_SIDES:
+            raise InputError(f"runs: at most {MOST_SIDES} stand side by side, got {len(places)}")
+        return places
+
+    def sides(self, ids: Sequence[str]) -> Sides:
+        """Runs beside each other. Raises InputError for rows that are damaged."""
         with legible(self.root):
-            return self.shelf.sides(found)
+            return self.shelf.sides(self.places(ids))
+
+    def unread(self, ids: Sequence[str]) -> list[Place]:
+        """Runs whose rows, many of them, must be read before their cases can be shown; that begins now."""
+        places = [place for place in self.places(ids) if not self.shelf.has(place)]
+        if places:
+            threading.Thread(target=self._read, args=(places,), daemon=True).start()
+        return places
+
+    def _read(self, places: Sequence[Place]) -> None:
+        for place in places:
+            with suppress(InputError, OSError), legible(place.path):
+                self.shelf.cases(place)
+
+    def rows(self, place: Place, offset: int, limit: int) -> list[Mapping[str, Any]]:
+        """Of the cases of a run from one number on, in the order in which they ended."""
+        with legible(place.path):
+            if not offset or self.runs.is_running(place):
+                return list(islice(lines(place.path / ROWS), offset, offset + limit))
+            cases = self.shelf.cases(place)
+            return list(cases.rows(range(offset, min(offset + limit, len(cases)))))
+
+    def rows_by_id(self, place: Place, ids: Collection[str]) -> dict[str, Mapping[str, Any]]:
+        """Of cases that the run has."""
+        with legible(place.path):
+            if self.runs.is_running(place):
+                return {str(row["id"]): row for row in lines(place.path / ROWS) if str(row["id"]) in ids}
+            cases = self.shelf.cases(place)
+            numbers = {id: number for id in ids if (number := cases.number_of(id)) is not None}
+            return dict(zip(numbers, cases.rows(numbers.values()), strict=True))
 
     def warm(self) -> None:
-        """Reads large finished runs before somebody asks for their cases."""
-        for place in list(self.runs.places().values()):
-            rows = place.path / "per_item.jsonl"
-            with suppress(OSError):
-                if not place.is_sweep and rows.stat().st_size > LARGE and not self.runs.is_running(place):
-                    self.shelf.warm(place)
+        """Reads large finished runs, newest first, before somebody asks for their cases."""
+        states = {place.id: (place, self.shelf.state(place)) for place in self.runs.places().values()}
+        large = [pair for pair in states.values() if pair[1][1] > LARGE and not pair[0].is_sweep]
+        for place, state in sorted(large, key=lambda pair: pair[1][2], reverse=True)[:MOST_SIDES]:
+            if state not in self._warmed and not self.runs.is_running(place):
+                self._warmed.add(state)
+                if not self.shelf.has(place):
+                    self._read([place])
 
     # --- labels -----------------------------------------------------------------------------------
 
-    def sheet(self, id: str, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
+    def open_sheet(self, id: str, rater: str, rubric: str | None, pick: str, n: int) -> Sheet:
         """Of a rater; made where there is none."""
-        if self.settings.read_only:
-            raise ConflictError("the server was started with --read-only")
         return self.sheets.open(self.place(id), rater, rubric, pick, n)
+
+    def sheet(self, id: str, rater: str, rubric: str) -> Sheet:
+        """Of a rater. Raises MissingError where there is none."""
+        sheet = self.sheets.get(self.place(id), rater, rubric)
+        if sheet is None:
+            raise MissingError(f"rater: {rater} has no sheet for {rubric[:80]} of this run; POST opens one")
+        return sheet
 
     def calibrate(self, id: str, rubric: str) -> Job:
         """A job of `calibrate` over the sheets of all raters."""

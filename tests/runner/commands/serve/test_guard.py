@@ -63,7 +63,9 @@ def test_a_server_for_readers_changes_nothing(serving: Serving, root: Path) -> N
     for method, path in (("DELETE", f"{RUNS}/run"), ("POST", "/evaluation/datasets"), ("PUT", f"{RUNS}/run/tags")):
         told = client.request(method, path)
         assert (told.status_code, told.json()["error"]["code"]) == (403, "read_only")
-    assert client.get(f"{RUNS}/run/labels", params={"rater": "a"}).status_code == 409
+    asked = {"rater": "a", "rubric": "faithfulness"}
+    assert client.get(f"{RUNS}/run/labels", params=asked).status_code == 404
+    assert client.post(f"{RUNS}/run/labels", json=asked).status_code == 403
     assert sorted(root.rglob("*")) == before
 
 
