@@ -133,7 +133,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
             return _fallen_short(job, head, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
-            return _passed(stop, elapsed_s), None
+            return _passed(stop, elapsed_s, len(cases)), None
         journal.take_back()
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
@@ -192,10 +192,10 @@ def _reference(parts: Iterable[Any]) -> dict[str, str]:
     return {"reference": names[0]} if names else {}
 
 
-def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:
+def _passed(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outcome:
     """Before the last pass: what comes of it is for later passes to say."""
     if stop is None:
-        return Outcome("running", 0, elapsed_s=elapsed_s)
+        return Outcome("running", 0, elapsed_s=elapsed_s, cases=n_cases)
     return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
 
 
