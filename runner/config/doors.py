@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import pairwise
 from math import isfinite
 from operator import gt
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import orjson
@@ -166,10 +166,15 @@ def guarded(door: Door) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        leaving = door.passed(error)
-        if leaving is error:
-            raise
-        raise leaving from error
+        raise_passed(door, error)
+
+
+def raise_passed(door: Door, error: BaseException) -> NoReturn:
+    """Raise an error as it leaves its door."""
+    leaving = door.passed(error)
+    if leaving is error:
+        raise error
+    raise leaving from error
 
 
 # --- doors of a component -------------------------------------------------------------------------
@@ -276,6 +281,9 @@ Check = Callable[..., Any]
 
 
 def _around(own: Any, method: str, door: Door, declared: Callable[..., Any], check: Check | None) -> Any:
+    if inspect.isfunction(own):
+        return _door(door, declared, check, functools.partial(types.MethodType, own), own)
+
     def bound(self: Any) -> Callable[..., Any]:
         found = own.__get__(self, type(self)) if hasattr(own, "__get__") else own
         return typing.cast(Callable[..., Any], found)
@@ -296,36 +304,44 @@ def _on_the_object(component: Any, method: str, door: Door, declared: Callable[.
 def _door(
     door: Door, declared: Callable[..., Any], check: Check | None, bound: Callable[[Any], Any], own: Any
 ) -> Callable[..., Any]:
-    hint = _returned(declared)
-
-    def checked(self: Any, result: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        if check is not None and check in WHOLE:
-            return check(door, self, result, *arguments, **named)
-        if (problem := wrong_type(result, hint)) is not None:
-            raise door.wrong(problem)
-        return result if check is None else check(door, self, result, *arguments, **named)
-
+    checked = _checking(door, _returned(declared), check)
     if inspect.iscoroutinefunction(declared):
 
         async def waits(self: Any, *arguments: Any, **named: Any) -> Any:
-            with guarded(door):
+            try:
                 pending = bound(self)(*arguments, **named)
                 if not inspect.isawaitable(pending):
                     raise door.wrong(f"is not async: expected `async def {door.method}`")
                 result = await pending
                 return checked(self, result, arguments, named)
+            except BaseException as error:
+                raise_passed(door, error)
 
         return _wrap(waits, own)
 
     def calls(self: Any, *arguments: Any, **named: Any) -> Any:
-        with guarded(door):
+        try:
             result = bound(self)(*arguments, **named)
             if inspect.isawaitable(result):
                 getattr(result, "close", lambda: None)()
                 raise door.wrong(f"is async: expected `def {door.method}`, whose result is there when it returns")
             return checked(self, result, arguments, named)
+        except BaseException as error:
+            raise_passed(door, error)
 
     return _wrap(calls, own)
+
+
+def _checking(door: Door, hint: Any, check: Check | None) -> Callable[..., Any]:
+    """What passes on a result that is as it should be."""
+    wrong = None if check is not None and check in WHOLE else _checker(hint, True)
+
+    def checked(self: Any, result: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        if wrong is not None and (problem := wrong(result)) is not None:
+            raise door.wrong(problem)
+        return result if check is None else check(door, self, result, *arguments, **named)
+
+    return checked
 
 
 def _wrap(door: Callable[..., Any], own: Any) -> Callable[..., Any]:
@@ -422,6 +438,16 @@ def _acceptor(kind: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, kind)
 
 
+@functools.cache
+def _exact(hint: Any) -> frozenset[type]:
+    """Types whose values are as annotated, whatever they hold: a sequence or mapping of these needs no closer look."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return frozenset().union(*map(_exact, typing.get_args(hint)))
+    if hint in (None, types.NoneType):
+        return frozenset({types.NoneType})
+    return frozenset({float: (float, int), int: (int,), str: (str,), bool: (bool,)}.get(hint, ()))
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (float, int, np.integer, np.floating)) and not isinstance(value, bool)
 
@@ -430,6 +456,10 @@ def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool
     if isinstance(value, list | tuple):
         return _wrong_element(value, kind, arguments) if arguments else None
     if isinstance(value, Mapping) and len(arguments) == 2:
+        if _exact(arguments[0]).issuperset(map(type, value)) and _exact(arguments[1]).issuperset(
+            map(type, value.values())
+        ):
+            return None
         check_name, check_part = _checker(arguments[0], True), _checker(arguments[1], deep)
         for name, part in value.items():
             if (problem := check_name(name)) is not None:
@@ -445,6 +475,8 @@ def _wrong_part(value: Any, kind: Any, arguments: tuple[Any, ...], *, deep: bool
 
 def _wrong_element(value: Sequence[Any], kind: Any, arguments: tuple[Any, ...]) -> str | None:
     if kind is not tuple or arguments[-1] is Ellipsis:
+        if _exact(arguments[0]).issuperset(map(type, value)):
+            return None
         checkers: Iterable[Problem] = itertools.repeat(_checker(arguments[0], False), len(value))
     elif len(arguments) == len(value):
         checkers = [_checker(each, False) for each in arguments]
@@ -954,8 +986,7 @@ def _opened(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any
 
 def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[str, Timing]]:
     """What `record()` and `timings` of an output say. Raises ComponentError for what they raise, or should not say."""
-    cls = type(evaluation)
-    door = Door("evaluation", f"{cls.__module__}.{cls.__qualname__}", "timings of its output")
+    door, record_door = _output_doors(type(evaluation))
     with guarded(door):
         timings = output.timings
         if (problem := wrong_type(timings, Mapping[str, Timing])) is not None:
@@ -963,15 +994,21 @@ def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[st
         for stage, timing in timings.items():
             if timing.ms is not None and not 0 <= timing.ms <= LARGEST:
                 raise door.wrong(f"{stage}: expected a number of ms, 0 or more, got {_short_repr(timing.ms)}")
-    door = replace(door, method="record() of its output")
-    with guarded(door):
+    with guarded(record_door):
         record = output.record()
         if inspect.isawaitable(record):
             getattr(record, "close", lambda: None)()
         if not isinstance(record, Mapping):
-            raise door.wrong(f"expected a mapping of JSON values, got {_short_repr(record)}")
-        _storable(door, record)
+            raise record_door.wrong(f"expected a mapping of JSON values, got {_short_repr(record)}")
+        _storable(record_door, record)
     return record, timings
+
+
+@functools.lru_cache(maxsize=100)
+def _output_doors(cls: type) -> tuple[Door, Door]:
+    """Around `timings` and `record()` of the outputs of an evaluation."""
+    door = Door("evaluation", f"{cls.__module__}.{cls.__qualname__}", "timings of its output")
+    return door, replace(door, method="record() of its output")
 
 
 CHECKS: Mapping[tuple[str, str], Check] = {
