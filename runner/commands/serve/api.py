@@ -49,7 +49,7 @@ class ErrorBody(BaseModel):
 
     code: str = Field(
         description="configuration, input, validation, not_found, conflict, not_comparable, too_large, token, origin, "
-        "host, read_only, too_many_failures or http"
+        "host, read_only, too_many_failures, busy or http"
     )
     message: str = Field(description="what the command line says")
     problems: list[Problem] = []
@@ -360,6 +360,7 @@ WRONG: dict[int | str, dict[str, Any]] = {
         409: "it does not go with the state of the run",
         413: "too large",
         422: "what the command line would refuse, too",
+        429: "too much at once, or too many wrong tokens",
     }.items()
 }
 router = APIRouter(prefix="/evaluation", responses=WRONG)
@@ -389,17 +390,19 @@ def upload_dataset(
     """Files become a data set, after the command line has read them."""
     uploads = dict(zip(PARTS, (corpus, queries, qrels, notes, events, guide), strict=True))
     parts = {part: [Part(each.filename or part, each.file) for each in files or ()] for part, files in uploads.items()}
-    return shown(desk.datasets.add(name, format or None, parts, _columns(columns)))
+    return shown(desk.upload(name, format or None, parts, _columns(columns)))
 
 
 def _columns(text: str) -> Mapping[str, str]:
     try:
-        found = json.loads(text or "{}")
+        columns = json.loads(text or "{}")
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(value, str) and value for value in found.values()):
+        columns = None
+    if not isinstance(columns, dict) or not all(isinstance(value, str) and value for value in columns.values()):
         raise InputError('columns: expected a JSON object of field and column, such as {"question": "질문"}')
-    return found
+    if wrong := next((value for value in columns.values() if "${" in value), None):
+        raise InputError(f"columns: '{wrong[:80]}': the name of a column has no ${{")  # configuration would resolve it
+    return columns
 
 
 @router.get("/datasets", tags=["datasets"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from runner.commands.serve.allowed import Allowed, key_of
-from runner.commands.serve.datasets import Bounds, Dataset, Datasets
+from runner.commands.serve.datasets import Bounds, Dataset, Datasets, Part
 from runner.commands.serve.jobs import Job, Jobs, commanded, error_in, removed
 from runner.commands.serve.rating import Sheet, Sheets
 from runner.commands.serve.runs import ROWS, Place, Run, Runs
@@ -28,6 +28,9 @@ from runner.system.metadata import read_json
 from runner.system.store import fingerprint
 
 PLAN_S, COMPARE_S = 300.0, 300.0
+WAITING = 8  # plans, comparisons and uploads at a time; others are refused, so that pages are always answered
+MOST_RUNS = 100  # of one request
+MOST_JOBS = 1000  # that wait
 RETRIEVAL_ONLY = "retrieval_only"
 LARGE = 20_000_000  # bytes of rows that take a while to read
 MOST_SIDES = 12  # runs side by side
@@ -35,6 +38,10 @@ MOST_SIDES = 12  # runs side by side
 
 class MissingError(InputError):
     """There is nothing of that id."""
+
+
+class BusyError(InputError):
+    """Too many ask at once for what takes a process of its own."""
 
 
 class ConflictError(InputError):
@@ -64,6 +71,7 @@ class Desk:
         self.sheets = Sheets(self.root)
         self._composing = threading.Lock()  # Hydra knows one configuration at a time
         self._asking = threading.Semaphore(settings.queries_at_once)
+        self._waiting = threading.Semaphore(WAITING)
         self._answers: dict[str, dict[str, Any]] = {}
         self._warmed: set[tuple[str, int, int]] = set()
 
@@ -95,7 +103,7 @@ class Desk:
         dataset = self.dataset(id)
         if dataset.built_in:
             raise ConflictError(f"data set {id}: it comes with the configuration")
-        reading = [job.id for job in self._queue().all() if job.dataset_id == id and job.is_open]
+        reading = [job.id for job in self._queue().open() if job.dataset_id == id]
         if reading:
             raise ConflictError(f"data set {id}: {reading[0]} reads it; cancel that first")
         self.datasets.delete(dataset)
@@ -221,8 +229,29 @@ class Desk:
 
     def composed(self, words: Sequence[str]) -> bool:
         """Whether the line makes a sweep. Raises ConfigError with what the command line would say."""
+        line = arguments.read(words)
+        if (n_runs := len(arguments.cells(line.overrides))) > MOST_RUNS:
+            raise InputError(f"overrides: they make {n_runs:,} runs; expected at most {MOST_RUNS} in one request")
         with self._composing:
-            return plan_of(arguments.read(words)).is_sweep
+            return plan_of(line).is_sweep
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Of one that has a process work for it. Raises BusyError."""
+        if not self._waiting.acquire(blocking=False):
+            raise BusyError("too many plans, comparisons and uploads at once; try again in a moment")
+        try:
+            with self._asking:
+                yield
+        finally:
+            self._waiting.release()
+
+    def upload(
+        self, name: str, format: str | None, parts: Mapping[str, Sequence[Part]], columns: Mapping[str, str]
+    ) -> Dataset:
+        """Files become a data set."""
+        with self._turn():
+            return self.datasets.add(name, format, parts, columns)
 
     # --- runs -------------------------------------------------------------------------------------
 
@@ -237,6 +266,8 @@ class Desk:
             raise InputError("overrides: they make a sweep of several runs; POST it to …/sweeps")
         if sweep and not is_sweep:
             raise InputError("overrides: they make a single run; a sweep has several values (k=3,5), or POST to …/runs")
+        if len(self._queue().open()) >= MOST_JOBS:
+            raise BusyError(f"{MOST_JOBS:,} runs wait or run; try again when some of them have ended")
         kind, facts = "sweep" if is_sweep else "run", {"dataset_id": dataset_id, "evaluation_type": evaluation, "k": k}
         return self._queue().add(kind, evaluation, words, **facts)
 
@@ -294,7 +325,7 @@ class Desk:
         """What `plan --json` says."""
         words = self.words(self.dataset(dataset_id), evaluation, k, overrides)
         self.composed(words)
-        with self._asking:
+        with self._turn():
             said = commanded(["plan", *words, "tracking=none", "--json"], PLAN_S)
         if said.code:
             raise InputError(error_in(said.error))
@@ -312,7 +343,7 @@ class Desk:
         raise ConflictError(f"{baseline}, {candidate}: one of them has no snapshot yet, which a run has at its end")
 
     def _compared(self, paths: Sequence[Path]) -> dict[str, Any]:
-        with tempfile.TemporaryDirectory() as scratch, self._asking:
+        with tempfile.TemporaryDirectory() as scratch, self._turn():
             folder = Path(scratch) / "compared"
             said = commanded(["compare", *map(str, paths), "--out", str(folder)], COMPARE_S)
             found = read_json(folder / "compare.json")

@@ -23,7 +23,7 @@ from runner.compare.case_index import LARGE, Cases, Numbers, went_well
 FILTERS = ("all", "failing", "changed", "disagreeing")
 KEPT = 24  # runs in memory
 WORDS = 600  # of an answer that are held against each other
-TOKEN = re.compile(r"\s+|\S+")
+WORD = re.compile(r"\S+")
 CONTEXTS = 60
 
 
@@ -240,25 +240,27 @@ def _moved(first: Mapping[str, Any], own: Mapping[str, dict[str, str]], place: i
 
 
 def marked_words(other: str, own: str) -> list[tuple[str, str]]:
-    """`own` in parts: ("", what both have) and ("new", what only it has)."""
-    theirs, mine = TOKEN.findall(other), TOKEN.findall(own)
-    if max(len(theirs), len(mine)) > 2 * WORDS:
-        return [("" if other == own else "new", own)]
-    matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
-    return list(_parts(matcher, mine))
-
-
-def _parts(matcher: SequenceMatcher[str], mine: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """A space between two new words is as new as they are."""
+    """`own` in parts: ("", what both have) and ("new", what only it has). Space between two new words is new, too."""
+    theirs, mine = WORD.findall(other), list(WORD.finditer(own))
+    words = [match.group() for match in mine]
+    start = next((n for n, pair in enumerate(zip(theirs, words, strict=False)) if pair[0] != pair[1]), None)
+    start = min(len(theirs), len(words)) if start is None else start
     parts: list[tuple[str, str]] = []
-    for kind, _, _, start, end in matcher.get_opcodes():
-        text = "".join(mine[start:end])
-        mark = "new" if kind != "equal" and text.strip() else ""
-        if text and parts and parts[-1][0] == mark:
-            parts[-1] = mark, parts[-1][1] + text
-        elif text and mark == "new" and len(parts) > 1 and parts[-2][0] == "new" and not parts[-1][1].strip():
-            _, between = parts.pop()
-            parts[-1] = "new", parts[-1][1] + between + text
-        elif text:
-            parts.append((mark, text))
-    yield from parts
+    at = 0
+    for first, last in _new_words(theirs[start:], words[start:]):
+        begin, end = mine[start + first].start(), mine[start + last].end()
+        parts += [("", own[at:begin]), ("new", own[begin:end])]
+        at = end
+    return [part for part in [*parts, ("", own[at:])] if part[1]]
+
+
+def _new_words(theirs: Sequence[str], mine: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """First and last of each row of words that the others lack."""
+    if max(len(theirs), len(mine)) > WORDS:
+        if mine:
+            yield 0, len(mine) - 1
+        return
+    matcher = SequenceMatcher(None, theirs, mine, autojunk=False)
+    for kind, _, _, first, end in matcher.get_opcodes():
+        if kind != "equal" and end > first:
+            yield first, end - 1

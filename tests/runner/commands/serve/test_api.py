@@ -100,6 +100,7 @@ WRONG = [
     ("retriever=keywrd", "retriever: 'keywrd' cannot be chosen by a request; did you mean 'keyword'?"),
     ("k=${oc.env:HOME}", "k: expected a plain value: numbers, words, true or false, or a list of them"),
     ("judge.model=/etc/passwd", "judge.model: expected PROVIDER:MODEL"),
+    ("hydra/launcher=submitit", "hydra/launcher: cannot be set by a request"),
     ("budget.usd=1000", "budget.usd: is set by the server"),
     ("seed=1", "seed: is set by the server"),
     ("~judge", "~judge: expected KEY=VALUE"),
@@ -136,6 +137,9 @@ def test_what_is_not_there_or_does_not_fit_says_so(client: TestClient) -> None:
     assert "started at a command line" in told("POST", "runs/run/cancel", 409)
     assert told("DELETE", "runs/sweep~0", 409) == "run sweep~0: it is a part of the sweep sweep; delete the sweep"
     sweep = {"overrides": ["k=3,5"]}
+    many = {"overrides": ["k=range(1,50)", "seed=range(0,200)"]}
+    expected = "overrides: they make 9,800 runs; expected at most 100 in one request"
+    assert told("POST", "datasets/demo/sweeps", 422, json=many) == expected
     assert "they make a sweep" in told("POST", "datasets/demo/runs", 422, json=sweep)
     assert "they make a single run" in told("POST", "datasets/demo/sweeps", 422, json={"overrides": ["k=3"]})
 
@@ -175,6 +179,25 @@ def test_uploads_are_bounded_and_stay_in_their_folder(serving, root: Path) -> No
         told(notes=packed.getvalue(), queries=line)[1]
         == "'../../evil.md': expected the name of a file below the folder"
     )
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.md", "# a " * 50)
+        archive.writestr("a.md/b.md", "# b")
+    assert told(notes=whole.getvalue())[1] == "a.md: the name of a file and of a folder"
+    damaged, central = bytearray(whole.getvalue()), whole.getvalue().find(b"PK\x01\x02")
+    damaged[central + 10] = damaged[8] = 99  # a way of packing that nobody knows
+    status, text = told(notes=bytes(damaged))
+    assert (status, text) == (422, "notes.zip: cannot be unpacked: That compression method is not supported")
+    damaged = bytearray(whole.getvalue())
+    damaged[40] ^= 0xFF
+    status, text = told(notes=bytes(damaged))
+    assert (status, text[:31]) == (422, "notes.zip: cannot be unpacked: ")
+    answer = client.post(
+        f"{API}/datasets",
+        data={"name": "a", "format": "csv", "columns": json.dumps({"question": "${oc.env:HOME}"})},
+        files=[("corpus", ("c.jsonl", line)), ("queries", ("q.csv", b"id,question\n"))],
+    )
+    assert message(answer, 422) == "columns: '${oc.env:HOME}': the name of a column has no ${"
     assert list((root / ".serve" / "datasets").iterdir()) == []
 
 

@@ -93,6 +93,10 @@ def test_words_that_differ_are_marked() -> None:
     assert marked_words("환불은 7일", "환불은 14일") == [("", "환불은 "), ("new", "14일")]
     assert marked_words("same", "same") == [("", "same")]
     assert "".join(text for _, text in marked_words("a\n b", " a\tc b ")) == " a\tc b "
+    assert marked_words("", " ") == [("", " ")]
+    long, began = " ".join(f"w{number * 7919 % 97}" for number in range(600)), time.perf_counter()
+    marked_words(long, " ".join(reversed(long.split())))
+    assert time.perf_counter() - began < 1, "spaces are no words, of which an answer has one twice"
 
 
 def test_labels_are_saved_at_once_and_read_by_calibrate(serving: Serving, root: Path) -> None:
