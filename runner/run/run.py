@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,8 +49,8 @@ from runner.system.sources import code_digest
 from runner.system.spool import Part
 from runner.system.store import fingerprint
 from runner.system.writing import in_words, write_text
-from runner.words.bilingual import beside
-from runner.words.wording import Wording
+from runner.words.bilingual import beside, in_language
+from runner.words.wording import Wording, speak
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
 ROWS = "per_item.jsonl"
@@ -65,6 +66,7 @@ ASKING = (
 
 def execute(job: Job) -> Outcome:
     """Run, write every file of the folder, upload, print."""
+    speak(job.say.language)
     head = head_of(job)
     summary: dict[str, Any] | None = None
     try:
@@ -301,7 +303,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
             with suppress(OSError):
                 _write_head(job, head, outcome)
         else:
-            terminal.note(f"warning: {found.error_message}")
+            terminal.note(job.say("progress.warning", text=in_language(str(found.error_message), job.say.language)))
     if outcome.error_message and not job.wave.is_closing:  # then the sweep says it
         terminal.fail(beside(outcome.error_message, job.say.language, outcome.exit_code, job.label))
         return replace(outcome, told=True)
@@ -337,12 +339,12 @@ def _track(job: Job) -> None:
     try:
         build(job.cfg.tracking).root.upload(job.folder)
     except Exception as error:
-        terminal.note(f"warning: {tracking_failure(error, job.folder)}")
+        terminal.note(job.say("progress.warning", text=tracking_failure(error, job.folder, job.say)))
 
 
-def tracking_failure(error: Exception, folder: Path) -> str:
+def tracking_failure(error: Exception, folder: Path, say: Wording) -> str:
     """Results are complete without their upload, so whatever a tracking store raises is a warning."""
     if isinstance(error, TrackingError):
-        return str(error)
+        return in_language(str(error), say.language)
     text = str(error) if isinstance(error, ComponentError) else unexpected(error)
-    return f"tracking failed: {text}; upload later with: python -m runner track {folder}"
+    return say("progress.untracked", reason=text, command=f"python -m runner track {shlex.quote(str(folder))}")
