@@ -14,15 +14,16 @@ from typing import Any
 
 import orjson
 
-from runner.commands.serve.allowed import Allowed, key_of
+from runner.commands.serve.allowed import DATA, Allowed, key_of
 from runner.commands.serve.datasets import Bounds, Dataset, Datasets, Part
 from runner.commands.serve.jobs import Job, Jobs, commanded, error_in, removed
 from runner.commands.serve.rating import Sheet, Sheets
 from runner.commands.serve.runs import ROWS, Place, Run, Runs
 from runner.commands.serve.sides import Shelf, Sides
 from runner.config import arguments
-from runner.config.compose import plan_of
-from runner.errors import InputError, did_you_mean
+from runner.config.arguments import typed
+from runner.config.compose import Plan, plan_of
+from runner.errors import ConfigError, InputError, did_you_mean
 from runner.system.folder import legible, lines
 from runner.system.metadata import read_json
 from runner.system.store import fingerprint
@@ -229,11 +230,14 @@ class Desk:
 
     def composed(self, words: Sequence[str]) -> bool:
         """Whether the line makes a sweep. Raises ConfigError with what the command line would say."""
+        return self._plan(words).is_sweep
+
+    def _plan(self, words: Sequence[str]) -> Plan:
         line = arguments.read(words)
         if (n_runs := len(arguments.cells(line.overrides))) > MOST_RUNS:
             raise InputError(f"overrides: they make {n_runs:,} runs; expected at most {MOST_RUNS} in one request")
         with self._composing:
-            return plan_of(line).is_sweep
+            return plan_of(line)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -283,11 +287,48 @@ class Desk:
         self._queue().cancel(job)
 
     def resume(self, id: str) -> None:
-        """Only what is missing is run. Raises ConflictError for what waits or runs."""
+        """Only what is missing is run. Raises ConflictError for what waits or runs, and for a run of a command line
+        that a request could not have started."""
+        place, job = self.runs.place(id), self._queue().get(id)
+        if job is None and place is not None and not place.is_sweep and place.sweep is None:
+            self._adopt(place)
+            return
         job = self._own(id)
         if job.is_open:
             raise ConflictError(f"run {id}: it is {job.status}")
         self._queue().again(job)
+
+    def _adopt(self, place: Place) -> None:
+        """What a folder says is what anybody may have written there, so it is held to what requests are."""
+        if self.runs.is_running(place):
+            raise ConflictError(f"run {place.id}: it is running")
+        head, _ = self.runs.files(place)
+        try:
+            evaluation, group, choice, asked = self._command(head)
+            dataset = next((id for id, pair in self.allowed.built_in.items() if pair == (group, choice)), None)
+            words = self.words(self.dataset(str(dataset)), evaluation, None, asked)
+            if self._plan(words).fingerprint != head.get("fingerprint"):
+                raise InputError("this server would run something else, as its configuration differs")
+        except (InputError, ConfigError) as error:
+            reason = f"it was started at a command line, which resumes it; {error}"
+            raise ConflictError(f"run {place.id}: {reason}") from None
+        self._queue().adopt(place.id, words, dataset_id=dataset, evaluation_type=evaluation, k=self.run(place.id).k)
+
+    def _command(self, head: Mapping[str, Any]) -> tuple[str, str, str, list[str]]:
+        """Evaluation, group and choice of the data, and the other words of the command that began a run; without those
+        that say where its files go, which the server says."""
+        words, choices = head.get("overrides"), head.get("choices") or {}
+        if head.get("frozen"):
+            raise InputError("it is that of a record")
+        if not isinstance(words, list) or not isinstance(choices, dict):
+            raise InputError("its command is not known")
+        begun = [str(word).partition("=")[2] for word in words if str(word).startswith("+experiment=")]
+        group = next((group for group in DATA if group in choices), "")
+        if len(begun) != 1 or not group:
+            raise InputError("its command is not known")
+        left_out = ("experiment", "tracking", "format", "verbose", "out", "cache_dir", group)
+        asked = [typed(str(word)) for word in words if key_of(str(word)) not in left_out]
+        return begun[0], group, str(choices[group]), asked
 
     def _own(self, id: str) -> Job:
         """The job of a run or sweep. Raises ConflictError for what was started elsewhere."""

@@ -28,6 +28,7 @@ from runner.system.writing import from_here
 
 STARTS = 3  # of a job that ends by a signal that nobody here sent
 GRACE_S = 20.0  # from the request to end to the end by force
+INSIDE = "~"  # between the names of folders in an id
 ENDED = ("ended", "cancelled")
 TELLING = 4000  # characters of what a child has said last
 
@@ -93,9 +94,13 @@ class Jobs:
         job = Job(id, kind, [*words, f"out={self.place(id)}"], created_at=now(), **facts)
         return self._keep(job)
 
+    def adopt(self, id: str, words: Sequence[str], **facts: Any) -> Job:
+        """A run that was started elsewhere, at the end of the queue, in the folder that it has."""
+        return self._keep(Job(id, "run", [*words, f"out={self.place(id)}"], created_at=now(), **facts))
+
     def place(self, id: str) -> Path:
         """Its folder."""
-        return self.root / id
+        return self.root.joinpath(*id.split(INSIDE))
 
     def log(self, id: str) -> Path:
         """What its command prints."""

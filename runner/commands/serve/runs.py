@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from runner.commands.serve.jobs import Job, Jobs
+from runner.commands.serve.jobs import INSIDE, Job, Jobs
 from runner.errors import InputError
 from runner.llm.ledger import FILE as LEDGER
 from runner.run.folders import is_locked
@@ -30,7 +30,6 @@ DEPTH = 5  # folders below the root
 FRESH_S = 1.0
 SPEC = ("precision_at_k", "recall_at_k", "hit_rate_at_k", "mrr")  # metrics that the specification shows
 STATUS = re.compile(rb'"status":\s*"(\w+)"')
-UNSAFE = "~"
 TAG = re.compile(r"[\w .:/-]{1,40}")
 
 
@@ -333,10 +332,10 @@ def _below(folder: Path, root: Path, depth: int, sweep: str | None) -> Iterator[
     except OSError:
         return
     for entry in entries:
-        if entry.name.startswith(".") or UNSAFE in entry.name or not entry.is_dir(follow_symlinks=False):
+        if entry.name.startswith(".") or INSIDE in entry.name or not entry.is_dir(follow_symlinks=False):
             continue
         path = Path(entry.path)
-        id = UNSAFE.join(path.relative_to(root).parts)
+        id = INSIDE.join(path.relative_to(root).parts)
         if (path / "sweep.json").is_file():
             yield Place(id, path, is_sweep=True)
             yield from _below(path, root, 1, id)

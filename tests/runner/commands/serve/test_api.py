@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from runner.cli import main
 from runner.commands.serve.jobs import Jobs, error_in
 from tests.record_folders import change, read
 
@@ -189,7 +190,7 @@ def test_uploads_are_bounded_and_stay_in_their_folder(serving, root: Path) -> No
     status, text = told(notes=bytes(damaged))
     assert (status, text) == (422, "notes.zip: cannot be unpacked: That compression method is not supported")
     damaged = bytearray(whole.getvalue())
-    damaged[40] ^= 0xFF
+    damaged[central + 16] ^= 0xFF  # its checksum
     status, text = told(notes=bytes(damaged))
     assert (status, text[:31]) == (422, "notes.zip: cannot be unpacked: ")
     answer = client.post(
@@ -218,3 +219,46 @@ def test_a_queue_is_found_again_and_waits_in_order(tmp_path: Path) -> None:
         (job.id, status) for job, status in sorted([(first, "cancelled"), (second, "queued")], key=lambda e: e[0].id)
     ]
     assert found.get(second.id).words == ["k=2", f"out={tmp_path / second.id}"]  # type: ignore[union-attr]
+
+
+def test_a_run_of_the_command_line_is_resumed_where_a_request_could_have_started_it(
+    serving, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(root.parent)
+    words = ["+experiment=retrieval_only", "dataset=demo_en", "sample=12", "k=3", "tracking=none", "format=md"]
+    assert main([*words, f"out={root / 'mine' / 'first'}"]) == 0
+    rows, head = root / "mine" / "first" / "per_item.jsonl", root / "mine" / "first" / "run.json"
+    whole = rows.read_bytes().splitlines(keepends=True)
+    rows.write_bytes(b"".join(whole[:5]))
+    change(head, status="partial")
+    client = serving(words=("tracking=none",))
+
+    def resumed(status: int) -> str:
+        client.app_state["desk"].runs.look_again()
+        answer = client.post(f"{API}/runs/mine~first/resume")
+        assert answer.status_code == status, answer.text
+        return str(answer.json()["error"]["message"]) if status != 202 else ""
+
+    kept = read(head)
+    for stored, expected in (
+        ({"overrides": [*kept["overrides"], "dataset.path=/etc/passwd"]}, "dataset.path: cannot be set by a request"),
+        ({"overrides": [*kept["overrides"], "system=command"]}, "system: 'command' cannot be chosen by a request"),
+        ({"overrides": ["k=3"]}, "its command is not known"),
+        ({"overrides": {"k": 3}}, "its command is not known"),
+        ({"overrides": [*kept["overrides"], "k=5"]}, "this server would run something else"),
+        ({"frozen": "/tmp/frozen.yaml"}, "it is that of a record"),
+        ({"fingerprint": "0" * 64}, "this server would run something else"),
+    ):
+        change(head, **stored)
+        text = resumed(409)
+        assert text.startswith("run mine~first: it was started at a command line, which resumes it; ")
+        assert expected in text, text
+        change(head, **{name: kept[name] for name in stored})
+    assert "its sweep" not in resumed(202)
+    job = client.app_state["desk"].jobs.get("mine~first")
+    assert (job.status, job.words[-1]) == ("queued", f"out={root / 'mine' / 'first'}")
+    assert "started at a command line" in message(client.post(f"{API}/sweeps/sweep/resume"), 409)
+    assert main(job.words) == 0
+    assert sorted(row.partition(b",")[0] for row in rows.read_bytes().splitlines()) == sorted(
+        row.partition(b",")[0] for row in whole
+    )
