@@ -45,7 +45,7 @@ def _ended(words: Sequence[str]) -> int:
     try:
         return dispatch(words)
     except ComponentError as error:
-        _tell(str(error), error, words)
+        _fail_with_log(str(error), error, words)
         return error.exit_code
     except RunnerError as error:
         _fail(str(error), error.exit_code, words)
@@ -64,7 +64,7 @@ def _ended(words: Sequence[str]) -> int:
         _fail(in_words(error, "a file"), 3, words)
         return 3
     except Exception as error:
-        _tell(f"unexpected {unexpected(error)}", error, words)
+        _fail_with_log(f"unexpected {unexpected(error)}", error, words)
         return 3
 
 
@@ -76,7 +76,7 @@ def _fail(message: str, exit_code: int, words: Sequence[str]) -> None:
     terminal.fail(beside(message, language_of(words), exit_code))
 
 
-def _tell(message: str, error: BaseException, words: Sequence[str]) -> None:
+def _fail_with_log(message: str, error: BaseException, words: Sequence[str]) -> None:
     """Of a bug, one line, and where its traceback is. No run has a folder for it yet."""
     from runner.system.writing import write_text
 

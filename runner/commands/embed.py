@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
     store = Store(Path(str(cfg.cache_dir)), built.identities, cold=bool(cfg.cold_start))
     embedders = [part for part in built.parts.values() if isinstance(part, CachedEmbedder)]
     found = asyncio.run(embedded(embedding, models, embedders, store))
-    _tell(embedding, found, models)
+    _print_outcome(embedding, found, models)
     return 0
 
 
@@ -107,7 +107,7 @@ def _n_cached(embedder: CachedEmbedder, texts: Sequence[str], workspace: Workspa
     return sum(embedder.is_cached(texts, "passage"))
 
 
-def _tell(embedding: Embedding, found: Embedded, models: Models | None) -> None:
+def _print_outcome(embedding: Embedding, found: Embedded, models: Models | None) -> None:
     from runner.commands.chat.words import used
 
     say = wording(embedding.language, CONFIG)

@@ -56,11 +56,11 @@ def main(argv: Sequence[str]) -> int:
     say = wording(options.language or "en", "import")
     for line in skipped(log.problems, wording(say.language, "outcomes")):
         terminal.note(line)
-    terminal.lines(*_shown(options.file, out, logs, say))
+    terminal.lines(*_overview(options.file, out, logs, say))
     return 0
 
 
-def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
+def _overview(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     """What was taken, what was left, what cannot be judged, and the command that evaluates it."""
     n, counts = len(logs.cases), logs.counts
     taken = [f"  {field:<{WIDTH}} {name}{_part(_count(logs, field), n, say)}" for field, name in logs.taken.items()]
@@ -68,7 +68,7 @@ def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     remarks = [
         *([say("blank_answers", n=logs.blank_answers)] if logs.blank_answers else []),
         *([say("repeated_ids", n=logs.repeated_ids)] if logs.repeated_ids else []),
-        *([say("left_checks", types=_listed(logs.left_checks))] if logs.left_checks else []),
+        *([say("left_checks", types=_with_counts(logs.left_checks))] if logs.left_checks else []),
         *unjudged(logs, say),
     ]
     return [
@@ -83,7 +83,7 @@ def _shown(path: str, out: Path, logs: Logs, say: Wording) -> list[str]:
     ]
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def _with_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({n})" for name, n in sorted(counts.items()))
 
 

@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
         raise DataError(f"NOTES: no note in {options.notes} links to another one, so there is nothing to hide")
     write_links(rows, out)
     say = wording(language_of(argv), "outcomes")
-    _tell(log, graph, options.notes, say)
+    _print_problems(log, graph, options.notes, say)
     n_links = sum(len(row["expected_links"]) for row in rows)
     counts = {"places": ("place", len(rows)), "notes": ("note", len(notes)), "links": ("link", n_links)}
     counted = {name: say.count(thing, n) for name, (thing, n) in counts.items()}
@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _tell(log: ProblemLog, graph: VaultGraph, notes: str, say: Wording) -> None:
+def _print_problems(log: ProblemLog, graph: VaultGraph, notes: str, say: Wording) -> None:
     for line in skipped(log.problems, say):
         terminal.note(line)
     if graph.broken or graph.ambiguous:

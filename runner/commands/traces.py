@@ -61,20 +61,22 @@ def main(argv: Sequence[str]) -> int:
     traces = list(read)
     log.stop_if_strict()
     if not traces:
-        raise DataError(f"{options.logs}: no {what} can be used{_why(log)}")
+        raise DataError(f"{options.logs}: no {what} can be used{_why_empty(log)}")
     write_traces(traces, out)
     say = wording(language_of(argv), "outcomes")
-    _tell(log, traces, say.name("what", what), assumed, say)
+    _print_outcome(log, traces, say.name("what", what), assumed, say)
     steps = say.count("step", sum(len(trace.steps) for trace in traces))
     terminal.lines(say("traces.written", out=out, traces=say.count("trace", len(traces)), steps=steps))
     return 0
 
 
-def _why(log: ProblemLog) -> str:
+def _why_empty(log: ProblemLog) -> str:
     return why_empty(log, log.errors[0].path) if log.errors else ""
 
 
-def _tell(log: ProblemLog, traces: Sequence[Trace], what: str, defaults: Mapping[str, Any], say: Wording) -> None:
+def _print_outcome(
+    log: ProblemLog, traces: Sequence[Trace], what: str, defaults: Mapping[str, Any], say: Wording
+) -> None:
     for line in skipped(log.problems, say):
         terminal.note(line)
     unread = [problem for problem in log.problems if problem.severity == "warning"]

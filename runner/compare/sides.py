@@ -116,7 +116,9 @@ class Finder:
         if there is not None:
             return self._tracked(there[1])
         names = sorted({str(run.get("experiment")) for _, run in _runs_here()})
-        known = "; those in ./outputs did not complete, or are compared" if experiment in names else _known(names)
+        known = (
+            "; those in ./outputs did not complete, or are compared" if experiment in names else _runs_in_outputs(names)
+        )
         raise InputError(f"no completed run of the experiment '{experiment}' in ./outputs or MLflow{known}")
 
     @property
@@ -210,5 +212,5 @@ def _near(reference: str) -> str:
     return near if "did you mean" in near else ""
 
 
-def _known(names: Collection[str]) -> str:
+def _runs_in_outputs(names: Collection[str]) -> str:
     return f"; ./outputs has runs of {', '.join(names)}" if names else ""

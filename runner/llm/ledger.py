@@ -178,12 +178,12 @@ class Ledger:
         by_role: dict[str, dict[str, dict[str, Any]]] = {}
         totals: dict[str, list[int]] = {"live": [0] * len(NUMBERS), "cached": [0] * len(NUMBERS)}
         for role, model, source, *numbers in rows:
-            beginning = {"live": _shown(NO_USE), "cached": _shown(NO_USE)}
-            by_role.setdefault(role, {}).setdefault(model, beginning)[source] = _shown(numbers)
+            beginning = {"live": _as_record(NO_USE), "cached": _as_record(NO_USE)}
+            by_role.setdefault(role, {}).setdefault(model, beginning)[source] = _as_record(numbers)
             totals[source] = _sums(totals.get(source, NO_USE), numbers)
         if not by_role:
             return {}
-        return {"usage": by_role, "usage_total": {source: _shown(numbers) for source, numbers in totals.items()}}
+        return {"usage": by_role, "usage_total": {source: _as_record(numbers) for source, numbers in totals.items()}}
 
     def close(self) -> None:
         """It opens again when it is used; what is kept in memory stays."""
@@ -293,7 +293,7 @@ def _sums(first: list[int], second: list[int]) -> list[int]:
     return [one + other for one, other in zip(first, second, strict=True)]
 
 
-def _shown(numbers: list[int]) -> dict[str, Any]:
+def _as_record(numbers: list[int]) -> dict[str, Any]:
     found: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
     nano, unpriced = found.pop("nano_usd"), found.pop("unpriced")
     return {**found, "usd": None if unpriced else nano / 1e9}

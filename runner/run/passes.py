@@ -39,6 +39,8 @@ def serve(plan: Plan, folder: Path) -> int:
     Returns 130 when interrupted."""
     code = 0
     for wave in waves.waves_of(plan.runs, folder):
+        if not _adds(plan, folder, wave):
+            continue
         code = _pass(plan, folder, wave)
         if wave.sums_up:
             break
@@ -46,6 +48,14 @@ def serve(plan: Plan, folder: Path) -> int:
         if reason is not None:
             return max(code, _pass(plan, folder, Wave(wave.number, reason)))
     return code
+
+
+def _adds(plan: Plan, folder: Path, wave: Wave) -> bool:
+    """Whether a wave takes any run further: of four cases, half of the waves have no new one. True for the first pass,
+    before which nobody knows how many cases there are."""
+    outcomes = [Outcome.read(folder / name) for name in plan.folders]
+    sizes = [outcome.cases for outcome in outcomes if outcome is not None and outcome.status == "running"]
+    return not sizes or any(map(wave.adds_to, sizes))
 
 
 def _pass(plan: Plan, folder: Path, wave: Wave) -> int:

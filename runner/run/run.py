@@ -111,7 +111,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     missing_methods(built.root, Evaluation, "evaluation")
     case_set: CaseSet[Any] = built.root.load()
     if job.before is None:
-        _tell(case_set.problems, job.say)
+        _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
     cases = selected(case_set.cases, options)
@@ -135,11 +135,11 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
             return _fallen_short(job, head, error, cases, summary)
         elapsed_s = service.elapsed_s
         if not job.wave.sums_up:
-            return _passed(stop, elapsed_s), None
+            return _passed(stop, elapsed_s, len(cases)), None
         journal.take_back()
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
-        reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
+        reasons = _last_read(job.folder, case_set.problems, journal, service.ids)
         unfinished = sum(not is_finished(row) for row in journal.rows(service.ids))
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
@@ -147,6 +147,22 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     summary |= thresholds_in(job, summary, declared_in(head))
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
+
+
+def _last_read(
+    folder: Path, problems: Sequence[DataProblem], journal: Journal, ids: Sequence[str]
+) -> Mapping[str, int]:
+    """Why cases failed. Of many rows, columns are kept for those who look at the cases later."""
+    from runner.compare import case_index
+
+    state = case_index.state_of(journal.path)
+    if state[0] < case_index.LARGE:
+        return write_errors(folder / "errors.jsonl", problems, journal.rows(ids))
+    indexing = case_index.Indexing()
+    reasons = write_errors(folder / "errors.jsonl", problems, indexing.reading(journal.placed(ids)))
+    if len(indexing) == len(journal):  # no row is of a case that this command was not asked for
+        case_index.write(indexing.cases(journal.path), state)
+    return reasons
 
 
 def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:
@@ -178,10 +194,10 @@ def _reference(parts: Iterable[Any]) -> dict[str, str]:
     return {"reference": names[0]} if names else {}
 
 
-def _passed(stop: Stop | None, elapsed_s: float) -> Outcome:
+def _passed(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outcome:
     """Before the last pass: what comes of it is for later passes to say."""
     if stop is None:
-        return Outcome("running", 0, elapsed_s=elapsed_s)
+        return Outcome("running", 0, elapsed_s=elapsed_s, cases=n_cases)
     return Outcome("partial", stop.exit_code, stop.message, elapsed_s)
 
 
@@ -206,7 +222,7 @@ def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     return Part(cases, sorted(random.Random(options.seed).sample(range(len(cases)), wanted)))
 
 
-def _tell(problems: Sequence[DataProblem], say: Wording) -> None:
+def _print_problems(problems: Sequence[DataProblem], say: Wording) -> None:
     shown = [problem for problem in problems if problem.severity == "error"]
     for problem in shown[:5]:
         terminal.note(say("progress.skipped", problem=problem))

@@ -81,10 +81,10 @@ def settings(words: Sequence[str]) -> DictConfig:
     """conf/generate.yaml with these overrides. Raises ConfigError with all problems."""
     from runner.config.settings import settings_of
 
-    return settings_of(CONFIG, [_listed(word) for word in words], "testset")
+    return settings_of(CONFIG, [_as_list(word) for word in words], "testset")
 
 
-def _listed(word: str) -> str:
+def _as_list(word: str) -> str:
     """`difficulty=easy,mid` as `difficulty=[easy,mid]`."""
     key, equals, value = word.partition("=")
     return f"{key}=[{value}]" if equals and key in LISTS and not value.startswith("[") else word

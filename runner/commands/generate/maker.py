@@ -147,7 +147,9 @@ class QuestionMaker:
             drafts = _sifted(await self._written(made, say), made)
             neighbours = Neighbours(corpus) if any(not draft.slot.answerable for draft in drafts) else None
             label = say("generate.checking", n=len(drafts))
-            checked = await self._each(label, drafts, self._checker(corpus, neighbours), made, LANGUAGES[say.language])
+            checked = await self._for_each(
+                label, drafts, self._checker(corpus, neighbours), made, LANGUAGES[say.language]
+            )
         reasons = ["failed" if reason is None else reason for reason in checked]
         made.kept = [draft for draft, reason in zip(drafts, reasons, strict=True) if made.keeps(reason)]
         return made
@@ -170,7 +172,7 @@ class QuestionMaker:
             return await self.model.structured(request, lambda reply: drafts_of(reply, order))
 
         label = say("generate.writing", n=len(made.orders))
-        written = await self._each(label, made.orders, write, made, LANGUAGES[say.language])
+        written = await self._for_each(label, made.orders, write, made, LANGUAGES[say.language])
         for order, drafts in zip(made.orders, written, strict=True):
             missing = len(order.slots) - len(drafts or ())
             made.dropped += Counter({"failed" if drafts is None else "not_written": missing})
@@ -206,7 +208,7 @@ class QuestionMaker:
         """A request with the sampling of the question maker."""
         return self.sampling.request(messages, schema)
 
-    async def _each(
+    async def _for_each(
         self, label: str, items: Sequence[T], ask: Callable[[T], Awaitable[R]], made: Made, say: Wording
     ) -> list[R | None]:
         """What `ask` returns for each item, None where its request failed. What is wrong for all of them passes."""
