@@ -288,5 +288,5 @@ def _psycopg() -> Any:
         import pgvector.psycopg  # noqa: F401
         import psycopg
     except ImportError as error:
-        raise lacking("pgvector", "psycopg and pgvector", error, "pgvector") from error
+        raise lacking("pgvector", "psycopg and pgvector", error) from error
     return psycopg
