@@ -44,6 +44,7 @@ from runner.system.folder import DOCUMENTS, RunFolder
 from runner.system.journal import UNFINISHED, Journal, is_finished
 from runner.system.metadata import now, read_json, write_json
 from runner.system.redaction import redacted_value
+from runner.system.shared import shared_of
 from runner.system.sources import code_digest
 from runner.system.spool import Part
 from runner.system.store import fingerprint
@@ -112,7 +113,8 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
-    cases = selected(case_set.cases, options)
+    chosen = (options.case, options.sample, options.takes_all, options.seed)
+    cases = shared_of("cases", case_set.cases, chosen, lambda: selected(case_set.cases, options))
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
     _note_documents(job.folder, case_set.documents)
