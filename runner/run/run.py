@@ -41,7 +41,7 @@ from runner.run.score_identity import score_identity
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
 from runner.system.folder import DOCUMENTS, RunFolder
-from runner.system.journal import UNFINISHED, Journal, is_finished
+from runner.system.journal import UNFINISHED, Journal
 from runner.system.metadata import now, read_json, write_json
 from runner.system.redaction import redacted_value
 from runner.system.shared import shared_of
@@ -139,9 +139,8 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         journal.take_back()
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
-        reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
-        unfinished = sum(not is_finished(row) for row in journal.rows(service.ids))
-    outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
+        reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
+    outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status
     summary |= thresholds_in(job, summary, declared_in(head))
