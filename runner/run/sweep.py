@@ -39,7 +39,7 @@ def launch(plan: Plan) -> int:
 
 def launched(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the most severe exit code."""
-    with sharing():
+    with sharing(several=len(plan.runs) > 1):
         return _launched(plan)
 
 
