@@ -6,15 +6,15 @@ because a launcher may lose a failure of a worker.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from runner.config.arguments import as_typed, single_quoted
-from runner.config.compose import Plan, initialized
+from runner.config.arguments import as_typed, parse, single_quoted
+from runner.config.compose import Cell, Plan, initialized
 from runner.config.frozen import UNFOLDED
 from runner.config.hydra_internals import start, yaml_of
 from runner.run import launchers, waves
@@ -31,6 +31,7 @@ from runner.words.wording import LANGUAGES, Wording
 
 COMPOSED = ".hydra"
 MOST_FAILURES = 2  # of a launcher one after the other: then it is no single run that it fails with
+HELD_OUT = "held_out-"  # before the number of a run: the folder of the same over what a search did not see
 LAUNCHED = "multirun.yaml"  # the launcher's own: what it was told
 
 
@@ -48,13 +49,22 @@ def serve(plan: Plan, folder: Path) -> int:
     return code
 
 
-def _pass(plan: Plan, folder: Path, wave: Wave) -> int:
+def serve_jobs(plan: Plan, folder: Path, names: Collection[str]) -> int:
+    """Some of the runs, all at once, as far as the launcher can. Returns 130 when interrupted."""
+    cells = dict(zip(plan.folders, plan.runs, strict=True))
+    return _pass(plan, folder, Wave(), {name: cells[name] for name in names})
+
+
+def _pass(plan: Plan, folder: Path, wave: Wave, jobs: Mapping[str, Cell] | None = None) -> int:
     if plan.is_sweep:
         waves.begin(wave, folder)
         if not launchers.is_here(plan.cells[0].hydra):
             write_state(folder, "place", {"path": str(Path.cwd())})
     try:
-        went_well = [_launch(plan, folder, overrides) for overrides in _commands(plan)]
+        if jobs is not None:
+            went_well = [_launch(plan, folder, plan.overrides, jobs)]
+        else:
+            went_well = [_launch(plan, folder, overrides) for overrides in _commands(plan)]
         if not all(went_well):
             _launch_lost(plan, folder, wave)
     except KeyboardInterrupt:
@@ -86,17 +96,18 @@ def _commands(plan: Plan) -> Iterator[list[str]]:
         yield [*cell.overrides, f"hydra.sweep.subdir={name}"]
 
 
-def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> bool:
-    """False where the launcher failed, which may have lost workers."""
+def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[str, Cell] | None = None) -> bool:
+    """False where the launcher failed, which may have lost workers. `jobs` by the names of their folders: these runs,
+    which are no grid."""
     words = [f"out={single_quoted(str(folder))}", *overrides]
     if not launchers.is_here(plan.cells[0].hydra):  # a worker may begin in another folder
-        named = [word for word in overrides if not word.lstrip("+").startswith("out=")]
-        words = [f"out={single_quoted(str(folder.resolve()))}", *named]
+        words = [f"out={single_quoted(str(folder.resolve()))}", *_without_out(overrides)]
     composed = plan.runs if plan.frozen is None else ()  # its files are in another place by now
     try:
         with initialized(None if plan.frozen is None else folder / UNFOLDED):
             launchers.prepare(cell.hydra for cell in plan.runs)
-            start(task, words, is_sweep=plan.is_sweep, composed=composed)
+            told = [_job(words[0], name, cell) for name, cell in (jobs or {}).items()]
+            start(task, words, is_sweep=plan.is_sweep, composed=composed, jobs=told)
     except OSError as error:
         terminal.fail(in_words(error, folder))
     except Exception as error:  # a launcher that lost its workers; what they left tells which
@@ -105,6 +116,16 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> bool:
     finally:
         redaction.redact_file(folder / LAUNCHED)
     return True
+
+
+def _without_out(overrides: Sequence[str]) -> list[str]:
+    return [word for word in overrides if not word.lstrip("+").startswith("out=")]
+
+
+def _job(out: str, name: str, cell: Cell) -> list[str]:
+    """What is told of one run; what is for Hydra is told of all together."""
+    own = [word for word in _without_out(cell.overrides) if not parse(word).is_hydra_override()]
+    return [out, *own, f"hydra.sweep.subdir={name}"]
 
 
 def _why_it_ends(plan: Plan, folder: Path, wave: Wave) -> str | None:
@@ -192,8 +213,12 @@ def _leave(outcome: Outcome, folder: Path) -> None:
 
 def _label(name: str, sweep: Mapping[str, Any], say: Wording) -> str:
     """What a run is called in the terminal."""
-    is_cell = name.isdecimal()
-    called = f"{int(name) + 1}/{len(sweep['cells'])}" if is_cell else say("progress.reference", name=name)
+    if name.isdecimal():
+        called = f"{int(name) + 1}/{len(sweep['cells'])}"
+    elif name.startswith(HELD_OUT):
+        called = say("progress.on_held_out", number=int(name.removeprefix(HELD_OUT)) + 1)
+    else:
+        called = say("progress.reference", name=name)
     return f"[{called}] "
 
 
