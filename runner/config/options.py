@@ -35,6 +35,7 @@ NOT_IN_FINGERPRINT = {
     "run_timeout_ms",
     "metric", "compare", "allow_incomparable", "fail_on_regression", "threshold", "junit", "comparability",
     "save_snapshot", "baseline", "baselines", "verbose", "search",
+    "shards",
 }  # fmt: skip
 
 
@@ -86,6 +87,7 @@ class RunOptions(Strict):
     case_timeout_ms: Positive | None
     run_timeout_ms: Positive | None
     max_concurrency: Annotated[int, Field(ge=1, le=4096)]
+    shards: Annotated[int, Field(ge=1, le=256)] = 1
     strict: bool
     dry_run: bool
     cold_start: bool

@@ -14,6 +14,7 @@ from runner.config.compose import Plan
 from runner.config.frozen import UNFOLDED, unfold
 from runner.errors import SPENT, InputError, RunnerError
 from runner.llm import ledger
+from runner.run import launchers, shards
 from runner.run.comparing import look_up
 from runner.run.cost import agree_on_cost
 from runner.run.engine import INTERRUPTED
@@ -45,6 +46,8 @@ def launched(plan: Plan) -> tuple[Path, int]:
 
 
 def _launched(plan: Plan) -> tuple[Path, int]:
+    is_here = launchers.is_here(plan.cells[0].hydra)
+    shards.check(plan.cells[0].cfg, is_one=not plan.is_sweep, is_here=is_here)
     checked = plan.runs if plan.space is None else [*plan.runs, *plan.space.checked]
     if plan.space is not None:
         objectives_of(plan.cells[0], plan.space.axes)
