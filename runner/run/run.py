@@ -37,6 +37,7 @@ from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.run.comparing import check_slices, conclude, thresholds_in
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
+from runner.run.parts import of_search
 from runner.run.results import Finished, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
 from runner.run.serving import PREPARATION, Service, serve
@@ -202,7 +203,13 @@ def _passed(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outcome:
 
 
 def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
-    """One case, a seeded sample in file order, or all. Raises InputError when nothing is left."""
+    """One case, a seeded sample in file order, or all; of these, where a search is made, what it sees or what it does
+    not. Raises InputError when nothing is left."""
+    chosen = _chosen(cases, options)
+    return chosen if options.case is not None else of_search(chosen, options.search)
+
+
+def _chosen(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     if not cases:
         raise InputError(
             "the data set has no usable case: no questions (dataset.queries), or none without a fault (errors.jsonl)"
