@@ -870,7 +870,8 @@ class Named(Protocol):
 
 @runtime_checkable
 class Offering(Protocol):
-    """A choice of `metric` that stands for metrics of the evaluation itself.
+    """A choice of `metric` that stands for metrics of the evaluation itself. One that declares no `metrics` beside them
+    is not asked to score.
 
     class Offered:
         offered = ("recall", "mrr")

@@ -3,7 +3,6 @@ on demand."""
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import ipaddress
 import os
@@ -27,6 +26,7 @@ from tests.record_folders import make_small_runs
 from tests.services.models_server import ModelsServer, serving_models
 from tests.services.ports import free_port
 from tests.services.redis_server import RedisServer, serving_redis
+from tests.shared_folders import shared
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -35,6 +35,9 @@ LONG = ("tests/command_line/", "tests/test_docs", "tests/test_records", "tests/t
 # For this process and every process that a test starts.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["DO_NOT_TRACK"] = "true"
+
+# Thousands of modules and test items are made, of which nothing goes before the end.
+gc.disable()
 
 # Ctrl-C is heard by them also where a shell started the suite in the background, deaf to it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -72,9 +75,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Modules and test items stay to the end: without them, each full garbage collection is far shorter."""
+    """Modules and test items stay to the end: without them, each full garbage collection is far shorter. A run makes
+    more objects than a collection every 700 is worth, which took an eighth of its time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000)
+    gc.enable()
 
 
 @pytest.fixture
@@ -145,21 +151,6 @@ def _demand_loopback(host: str) -> None:
         raise ConnectionRefusedError(f"tests must not reach {host}")
 
 
-def shared(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that the first worker of pytest-xdist makes, and all others read."""
-    root = factory.getbasetemp()
-    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
-    with (root / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (root / name).exists():
-            unfinished = root / f"{name} unfinished"
-            shutil.rmtree(unfinished, ignore_errors=True)  # of a worker that was killed
-            unfinished.mkdir()
-            make(unfinished)
-            unfinished.rename(root / name)
-    return root / name
-
-
 @pytest.fixture(scope="session")
 def _empty_mlflow_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """To make its tables costs seconds."""
@@ -188,13 +179,15 @@ def own_mlflow_store(_empty_mlflow_store: Path, tmp_path_factory: pytest.TempPat
     return _mlflow_store(_empty_mlflow_store, tmp_path_factory)
 
 
-@pytest.fixture
-def mlflow_server(mlflow_store: str, closed_port: int, tmp_path: Path) -> Iterator[str]:
-    """A tracking server on loopback, with the store and the artifacts behind it."""
+@pytest.fixture(scope="module")
+def mlflow_server(mlflow_store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A tracking server on loopback, with the store and the artifacts behind it. It takes seconds to start: what needs
+    one stands in one module."""
+    port, artifacts = free_port(), tmp_path_factory.mktemp("artifacts")
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", mlflow_store, "--workers", "1"]
-    command += ["--artifacts-destination", str(tmp_path / "artifacts"), "--port", str(closed_port)]
+    command += ["--artifacts-destination", str(artifacts), "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    url = f"http://127.0.0.1:{closed_port}"
+    url = f"http://127.0.0.1:{port}"
     try:
         _wait_for_mlflow(url, process)
         yield url

@@ -110,7 +110,7 @@ class HybridRetriever:
             ids=tuple([self._ids[place] for place in union[order]]),
             scores=tuple(scores[order].tolist()),
             relevance=tuple((self.weights * relevance).sum(axis=0)[order].tolist()),
-            legs={name: _cut(leg, depth) for name, leg in zip(self.legs, legs, strict=True)},
+            legs={name: _top(leg, depth) for name, leg in zip(self.legs, legs, strict=True)},
         )
 
     def _values(self, leg: Ranking) -> Values:
@@ -120,5 +120,5 @@ class HybridRetriever:
         return convex_values(scores, pool=self.pool, total=len(self._ids), normalization=self.normalization)
 
 
-def _cut(ranking: Ranking, depth: int) -> Ranking:
+def _top(ranking: Ranking, depth: int) -> Ranking:
     return Ranking(ranking.ids[:depth], ranking.scores[:depth], ranking.relevance[:depth])
