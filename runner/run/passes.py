@@ -110,7 +110,8 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str]) -> bool:
     except OSError as error:
         terminal.fail(in_words(error, folder))
     except Exception as error:  # a launcher that lost its workers; what they left tells which
-        terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
+        say = LANGUAGES[plan.language]
+        terminal.fail(say("progress.launcher", error=f"{type(error).__name__}: {error}"))
         return launchers.is_here(plan.cells[0].hydra)
     finally:
         redaction.redact_file(folder / LAUNCHED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,8 +49,8 @@ from runner.system.sources import code_digest
 from runner.system.spool import Part
 from runner.system.store import fingerprint
 from runner.system.writing import in_words, write_text
-from runner.words.bilingual import beside
-from runner.words.wording import Wording
+from runner.words.bilingual import beside, in_language
+from runner.words.wording import Wording, speak
 
 PROVENANCE = ".journal.json"  # the settings, data and code that the rows of per_item.jsonl belong to
 ROWS = "per_item.jsonl"
@@ -65,6 +66,7 @@ ASKING = (
 
 def execute(job: Job) -> Outcome:
     """Run, write every file of the folder, upload, print."""
+    speak(job.say.language)
     head = head_of(job)
     summary: dict[str, Any] | None = None
     try:
@@ -109,7 +111,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     missing_methods(built.root, Evaluation, "evaluation")
     case_set: CaseSet[Any] = built.root.load()
     if job.before is None:
-        _tell(case_set.problems, job.say)
+        _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
     cases = selected(case_set.cases, options)
@@ -137,7 +139,7 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         journal.take_back()
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
-        reasons = write_errors(errors, case_set.problems, journal.rows(service.ids))
+        reasons = _last_read(job.folder, case_set.problems, journal, service.ids)
         unfinished = sum(not is_finished(row) for row in journal.rows(service.ids))
     outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
@@ -145,6 +147,22 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     summary |= thresholds_in(job, summary, declared_in(head))
     write_json(job.folder / "summary.json", summary)
     return outcome, summary
+
+
+def _last_read(
+    folder: Path, problems: Sequence[DataProblem], journal: Journal, ids: Sequence[str]
+) -> Mapping[str, int]:
+    """Why cases failed. Of many rows, columns are kept for those who look at the cases later."""
+    from runner.compare import case_index
+
+    state = case_index.state_of(journal.path)
+    if state[0] < case_index.LARGE:
+        return write_errors(folder / "errors.jsonl", problems, journal.rows(ids))
+    indexing = case_index.Indexing()
+    reasons = write_errors(folder / "errors.jsonl", problems, indexing.reading(journal.placed(ids)))
+    if len(indexing) == len(journal):  # no row is of a case that this command was not asked for
+        case_index.write(indexing.cases(journal.path), state)
+    return reasons
 
 
 def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:
@@ -204,7 +222,7 @@ def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     return Part(cases, sorted(random.Random(options.seed).sample(range(len(cases)), wanted)))
 
 
-def _tell(problems: Sequence[DataProblem], say: Wording) -> None:
+def _print_problems(problems: Sequence[DataProblem], say: Wording) -> None:
     shown = [problem for problem in problems if problem.severity == "error"]
     for problem in shown[:5]:
         terminal.note(say("progress.skipped", problem=problem))
@@ -285,7 +303,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
             with suppress(OSError):
                 _write_head(job, head, outcome)
         else:
-            terminal.note(f"warning: {found.error_message}")
+            terminal.note(job.say("progress.warning", text=in_language(str(found.error_message), job.say.language)))
     if outcome.error_message and not job.wave.is_closing:  # then the sweep says it
         terminal.fail(beside(outcome.error_message, job.say.language, outcome.exit_code, job.label))
         return replace(outcome, told=True)
@@ -321,12 +339,12 @@ def _track(job: Job) -> None:
     try:
         build(job.cfg.tracking).root.upload(job.folder)
     except Exception as error:
-        terminal.note(f"warning: {tracking_failure(error, job.folder)}")
+        terminal.note(job.say("progress.warning", text=tracking_failure(error, job.folder, job.say)))
 
 
-def tracking_failure(error: Exception, folder: Path) -> str:
+def tracking_failure(error: Exception, folder: Path, say: Wording) -> str:
     """Results are complete without their upload, so whatever a tracking store raises is a warning."""
     if isinstance(error, TrackingError):
-        return str(error)
+        return in_language(str(error), say.language)
     text = str(error) if isinstance(error, ComponentError) else unexpected(error)
-    return f"tracking failed: {text}; upload later with: python -m runner track {folder}"
+    return say("progress.untracked", reason=text, command=f"python -m runner track {shlex.quote(str(folder))}")

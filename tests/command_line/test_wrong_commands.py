@@ -29,7 +29,7 @@ def test_all_problems_of_all_cells_come_before_the_first_run(
 
 def test_a_component_that_the_evaluation_does_not_use(data: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*data, "judge=lexical"]) == 1
-    expected = "judge: retrieval_only has no judge; it uses dataset, tokenizer, embedder, retriever\n"
+    expected = "judge: retrieval_only has no judge; it uses dataset, tokenizer, embedder, store, retriever\n"
     assert expected in capsys.readouterr().err
 
 
