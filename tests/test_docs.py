@@ -61,6 +61,7 @@ PROTOCOLS = {
     "retriever": "runner.protocols.Retriever",
     "tokenizer": "runner.protocols.Tokenizer",
     "embedder": "runner.protocols.Embedder",
+    "store of vectors": "runner.retrieval.stores.Store",
     "agent": "runner.domains.agent.protocols.Agent",
     "reranker": "runner.domains.agent.protocols.Reranker",
     "generator": "runner.protocols.Generator",

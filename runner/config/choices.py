@@ -20,6 +20,8 @@ LAUNCHERS = {  # choice -> the extra that brings it, and its module among the pl
     "slurm": ("slurm", "hydra_submitit_launcher"),
     "submitit": ("slurm", "hydra_submitit_launcher"),
 }
+SWEEPER = "hydra/sweeper"
+SEARCH = "optuna"  # of the sweepers
 ENTRY_POINTS = "runner.conf"  # by which an installed package names the folder of its own choices
 
 
@@ -44,6 +46,8 @@ def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
     group, groups = str(override.key_or_group), _all_groups(search_path)
     if group == LAUNCHER and not override.is_delete() and (problem := launcher_problem(str(override.value()))):
         return problem
+    if group == SWEEPER and str(override.value()) == SEARCH and find_spec(SEARCH) is None:
+        return Problem(SWEEPER, f"{SEARCH} needs the extra `{SEARCH}`: {installing(SEARCH)}")
     if group in groups:
         return None if override.is_delete() else choice_problem(group, override.value(), groups[group])
     if group.startswith("hydra/") or override.package is not None:

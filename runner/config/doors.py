@@ -986,7 +986,8 @@ def _opened(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any
 
 def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[str, Timing]]:
     """What `record()` and `timings` of an output say. Raises ComponentError for what they raise, or should not say."""
-    door, record_door = _output_doors(type(evaluation))
+    cls: type = type(evaluation)
+    door, record_door = _output_doors(cls.__module__, cls.__qualname__)
     with guarded(door):
         timings = output.timings
         if (problem := wrong_type(timings, Mapping[str, Timing])) is not None:
@@ -1005,9 +1006,9 @@ def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[st
 
 
 @functools.lru_cache(maxsize=100)
-def _output_doors(cls: type) -> tuple[Door, Door]:
+def _output_doors(module: str, name: str) -> tuple[Door, Door]:
     """Around `timings` and `record()` of the outputs of an evaluation."""
-    door = Door("evaluation", f"{cls.__module__}.{cls.__qualname__}", "timings of its output")
+    door = Door("evaluation", f"{module}.{name}", "timings of its output")
     return door, replace(door, method="record() of its output")
 
 
