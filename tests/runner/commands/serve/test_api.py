@@ -120,7 +120,7 @@ def test_a_request_sets_choices_and_plain_settings_alone(serving, root: Path) ->
         assert line.startswith(expected)
     body = {"evaluation_type": "retrieval_only", "overrides": ["judge=lexical"]}
     told = message(client.post(f"{API}/datasets/demo_en/runs", json=body), 422)
-    assert "judge: retrieval_only has no judge; it uses dataset, tokenizer, embedder, retriever" in told
+    assert "judge: retrieval_only has no judge; it uses dataset, tokenizer, embedder, store, retriever" in told
     assert not list((root / ".serve" / "jobs").iterdir())
 
 
