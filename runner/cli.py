@@ -51,7 +51,9 @@ def _ended(words: Sequence[str]) -> int:
         _fail(str(error), error.exit_code, words)
         return error.exit_code
     except KeyboardInterrupt:
-        terminal.note("interrupted")
+        from runner.words.wording import spoken
+
+        terminal.note(spoken()("progress.ended"))
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -93,6 +95,7 @@ def dispatch(words: Sequence[str]) -> int:
     if {"-h", "--help"} & set(words) and not _is_command(words[0]):
         return _help([word for word in words if word not in ("-h", "--help")])
     _refuse_shadows()
+    _speak(words)
     if words and _is_command(words[0]):
         name = words[0].replace("-", "_")
         if name not in COMMANDS:
@@ -103,6 +106,13 @@ def dispatch(words: Sequence[str]) -> int:
             return 0
         return int(command.main(words[1:]))
     return run(words)
+
+
+def _speak(words: Sequence[str]) -> None:
+    from runner.config.language import language_of
+    from runner.words.wording import speak
+
+    speak(language_of(words))
 
 
 def _meant(word: str) -> str:

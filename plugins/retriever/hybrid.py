@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from runner.domains.links.graph_rerank import GraphRerank
-from runner.protocols import CachedRetriever, Retriever, Workspace, offered
+from runner.protocols import CachedRetriever, Closing, Retriever, Workspace, offered
 from runner.records import Corpus, Query, Ranking
 from runner.retrieval.fusion import BALANCED, POOL, Normalization, Values, convex_values, fused, over, reciprocal_ranks
 from runner.text.ordering import best, byte_ranks
@@ -88,6 +88,11 @@ class HybridRetriever:
     def warm_up(self) -> None:
         for leg in self._cached_legs():
             leg.warm_up()
+
+    def close(self) -> None:
+        for leg in self.legs.values():
+            if isinstance(leg, Closing):
+                leg.close()
 
     def _cached_legs(self) -> list[CachedRetriever]:
         return [leg for leg in self.legs.values() if isinstance(leg, CachedRetriever)]

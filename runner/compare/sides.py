@@ -20,6 +20,7 @@ from runner.system import terminal
 from runner.system.folder import is_sweep, legible, lines, open_run, open_sweep
 from runner.system.metadata import read_json
 from runner.tracking.mlflow_client import configured_uri, connect, download, reported, sqlite_file
+from runner.words.wording import spoken
 
 LATEST = "latest:"
 RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -155,7 +156,7 @@ class Finder:
         except TrackingError as error:
             if fails:
                 raise
-            terminal.note(f"warning: {error}; the latest run in ./outputs is taken")
+            terminal.note(spoken()("progress.no_store", error=error))
             return None
         return (int(runs[0].info.start_time), str(runs[0].info.run_id)) if runs else None
 

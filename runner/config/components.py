@@ -55,6 +55,7 @@ ROOTS: Mapping[str, str] = {
 }
 
 # Run options that decide how long something may take, what is told of it or where it is kept, not what comes out.
+IMPLIED = "\0implied"  # stands for a component that its place had before it could be chosen
 NOT_IN_IDENTITY = frozenset({"timeout_ms", "warmup", "strict", "cache_dir", "cold_start", "dry_run"})
 
 
@@ -271,10 +272,14 @@ def _identities(node: DictConfig, *, with_code: bool) -> dict[int, str]:
         cls = load(target)
         if offered(cls, "not_in_identity"):
             return ""
+        if offered(cls, "is_implied"):
+            return IMPLIED
         kept = {
             name: value
             for name, value in arguments.items()
-            if walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY and name not in offered(cls, "incidental")
+            if value != IMPLIED
+            and walk.aliases.get(f"{key}.{name}") not in NOT_IN_IDENTITY
+            and name not in offered(cls, "incidental")
         }
         return fingerprint([current(target), marked(kept), _source_of(current(target)) if with_code else None])
 

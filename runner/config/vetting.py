@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
-from runner.config.choices import ENTRY_POINTS
+from runner.config.choices import conf_packages
 from runner.config.frozen import CONF, Frozen, files_of, read_mapping
 from runner.config.hydra_internals import key_of, node_of, written
 from runner.config.schema import load
@@ -140,7 +140,7 @@ def own(overrides: Sequence[str], folders: Sequence[str]) -> Own:
 
 
 def _files(folders: Sequence[str]) -> Iterator[Path]:
-    places = [CONF, *map(Path, folders), *(_folder_of(point) for point in entry_points(group=ENTRY_POINTS))]
+    places = [CONF, *map(Path, folders), *(_folder_of(point) for point in conf_packages())]
     for place in places:
         yield from files_of(place)
 
@@ -355,9 +355,7 @@ def installed_class(target: str) -> type | None:
 
 @cache
 def _installed() -> frozenset[str]:
-    return frozenset(
-        [*OWN_PACKAGES, *(name for point in entry_points(group=ENTRY_POINTS) for name in _packages(point))]
-    )
+    return frozenset([*OWN_PACKAGES, *(name for point in conf_packages() for name in _packages(point))])
 
 
 def _packages(point: EntryPoint) -> Iterator[str]:

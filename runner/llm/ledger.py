@@ -21,6 +21,7 @@ from runner.llm.presence import Presence, is_present
 from runner.llm.settings import Budget
 from runner.system import terminal
 from runner.system.database import DamagedError, Database, damaged
+from runner.words.wording import spoken
 
 T = TypeVar("T")
 
@@ -88,7 +89,7 @@ def begin(folder: Path, limits: Budget) -> Path | None:
 def begin_again(folder: Path, limits: Budget) -> None:
     """The same, with a note where a damaged ledger was put aside."""
     if (aside := begin(folder, limits)) is not None:
-        terminal.note(f"note: {folder / FILE} was damaged, and is now {aside}; what it counted is not shown")
+        terminal.note(spoken()("progress.aside.ledger", path=folder / FILE, aside=aside))
 
 
 class Ledger:

@@ -25,6 +25,7 @@ from runner.llm.settings import CacheMode
 from runner.system import terminal
 from runner.system.database import Database
 from runner.system.store import fingerprint
+from runner.words.wording import spoken
 
 Kind = Literal["query", "passage"]
 Vectors = dict[bytes, NDArray[np.float32]]
@@ -191,10 +192,7 @@ class EmbeddingStore:
         finally:
             database.close()
             if (aside := database.set_aside) is not None:
-                terminal.note(
-                    f"note: the stored embeddings were damaged or of another version, and are now {aside}; they count "
-                    "as not there"
-                )
+                terminal.note(spoken()("progress.aside.embeddings", aside=aside))
 
     def _read_stored(self, databases: Sequence[Database], digests: Sequence[bytes]) -> Vectors:
         known = {digest: self._memory[digest] for digest in digests if digest in self._memory}

@@ -27,7 +27,7 @@ from runner.metrics import agent, diagnosis
 from runner.metrics.agent import AgentSums, trajectory_labels, trajectory_values
 from runner.metrics.metric import Metric
 from runner.metrics.ranking import MEASURES, METRICS, ranking_metrics
-from runner.protocols import Dataset, Generator, Reference, Retriever, Workspace, offered
+from runner.protocols import Closing, Dataset, Generator, Reference, Retriever, Workspace, offered
 from runner.records import (
     Answer,
     CaseSet,
@@ -160,7 +160,11 @@ class Retrieval:
         started = time.perf_counter()
         index = await self.index(workspace)
         indexed = time.perf_counter()
-        self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
+        try:
+            self.rankings = await in_thread(rank_all, self._searcher(), cases, workspace)
+        finally:
+            if isinstance(self.retriever, Closing):
+                await in_thread(self.retriever.close)
         self._readings = self._shared_readings(self.rankings, cases)
         ranked = next((entry for entry in self.rankings.values() if entry.error is None), None)
         self._legs = tuple(f"{leg}/" for leg in ranked.ranking.legs) if ranked is not None else ()

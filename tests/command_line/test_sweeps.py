@@ -212,8 +212,8 @@ def test_another_sweeper_is_refused_before_anything_runs(data: list[str], capsys
     assert main(["-cd", "settings", *data, "k=3,10", "hydra/sweeper=search", "out=s"]) == 1
     assert capsys.readouterr().err == (
         "error: 1 problem in the configuration:\n"
-        "  hydra/sweeper: 'search' is not supported yet; expected basic, with all values on the command line "
-        "(k=3,5,10)\n"
+        "  hydra/sweeper: 'search' is not supported; expected basic, with all values on the command line (k=3,5,10), "
+        "or optuna, which searches them\n"
     )
     assert not Path("s").exists()
     assert main([*data, "k=1,2", "hydra/sweeper=basic", "out=s"]) == 0

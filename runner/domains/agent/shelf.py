@@ -39,6 +39,11 @@ class Shelf:
                 self._known.setdefault(name, set()).update(_values(value))
         self._lock = Lock()
 
+    @property
+    def retrievers(self) -> list[Retriever]:
+        """Of the collections."""
+        return [each.retriever for each in self._collections]
+
     def has(self, tag: str, value: Any) -> bool:
         """Whether some chunk has the tag."""
         return not _values(value).isdisjoint(self._known.get(tag, ()))
