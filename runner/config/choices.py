@@ -7,9 +7,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
-from runner.config.hydra_internals import repository
 from runner.errors import Problem, did_you_mean, installing
-from runner.system.metadata import without_credentials
 
 LAUNCHER = "hydra/launcher"
 LAUNCHERS = {  # choice -> the extra that brings it, and its module among the plugins of Hydra
@@ -61,6 +59,8 @@ def _all_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
 def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
     from hydra.core.object_type import ObjectType
 
+    from runner.config.hydra_internals import repository
+
     files = repository(loader, search_path)
 
     def options(group: str, kind: ObjectType) -> list[str]:
@@ -79,6 +79,8 @@ def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem |
             return Problem(group, f"expected the name of a choice{did_you_mean('', options)}")
         name = "null" if one is None else str(one)
         if name not in options:
+            from runner.system.metadata import without_credentials
+
             return Problem(group, f"no choice '{without_credentials(name)}'{did_you_mean(name, options)}")
     return None
 
