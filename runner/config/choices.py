@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from runner.config.hydra_internals import repository
+from runner.config.hydra_internals import repository, state_of_files
 from runner.errors import Problem, did_you_mean, installing
 from runner.system.metadata import without_credentials
 
@@ -21,6 +23,17 @@ LAUNCHERS = {  # choice -> the extra that brings it, and its module among the pl
 SWEEPER = "hydra/sweeper"
 SEARCH = "optuna"  # of the sweepers
 ENTRY_POINTS = "runner.conf"  # by which an installed package names the folder of its own choices
+
+
+def conf_packages() -> tuple[EntryPoint, ...]:
+    """The entry points by which installed packages name folders of choices. They are looked for once, as Python loads
+    a module once: to read what all installed packages say of themselves takes as long as to compose a run."""
+    return _conf_packages(tuple(sys.path))
+
+
+@lru_cache(maxsize=1)
+def _conf_packages(path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=ENTRY_POINTS))
 
 
 def known_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
@@ -63,6 +76,18 @@ def _all_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=1)
 def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
+    """Of a command; listed again by the next one where a file came, went or changed."""
+    state = state_of_files(loader, search_path)
+    if state is None or _listed.get("state") != state:
+        _listed.update(state=state, groups=_list_groups(loader, search_path))
+    groups: dict[str, list[str]] = _listed["groups"]
+    return groups
+
+
+_listed: dict[str, Any] = {}  # the groups that were listed last, and the state of the files that they were listed from
+
+
+def _list_groups(loader: Any, search_path: Sequence[str]) -> dict[str, list[str]]:
     from hydra.core.object_type import ObjectType
 
     files = repository(loader, search_path)

@@ -461,6 +461,12 @@ def repository(loader: Any, search_path: Sequence[str]) -> Any:
     return caching
 
 
+def state_of_files(loader: Any, choices: Sequence[str]) -> tuple[Any, ...] | None:
+    """Of all files of a configuration, those on a hydra.searchpath among the choices included: the same as long as
+    none of them changes. None where that cannot be told."""
+    return loader._state(choices) if isinstance(loader, RememberingLoader) else None
+
+
 # --- starting runs ----------------------------------------------------------------------------------
 
 
@@ -486,6 +492,20 @@ def start(
         return
     launch = hydra.multirun if is_sweep else hydra.run
     launch(config_name="config", task_function=task, overrides=[*overrides, mode])
+
+
+class QuicklyCopied(DictConfig):
+    """A node that `deepcopy` copies as OmegaConf does, in a fifth of the time."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> QuicklyCopied:
+        above = self._get_parent()
+        self._set_parent(None)
+        try:
+            copied: QuicklyCopied = pickle.loads(pickle.dumps(self))  # noqa: S301 - made here
+        finally:
+            self._set_parent(above)
+        copied._set_parent(above)  # as DictConfig does it: kept, and not copied
+        return copied
 
 
 def _launch(hydra: Any, task: Any, overrides: Sequence[str], jobs: Sequence[Sequence[str]]) -> None:
@@ -522,6 +542,8 @@ class Composed:
         copied, hydra = pickle.loads(self._pickled[key])  # noqa: S301 - made here
         with flag_override(copied, "no_deepcopy_set_nodes", True):
             copied["hydra"] = hydra
+        for node in (copied, hydra):  # Hydra copies each of them several times for one job
+            object.__setattr__(node, "__class__", QuicklyCopied)  # `node.__class__ =` would add a setting
         return copied
 
     def __getattr__(self, name: str) -> Any:

@@ -40,6 +40,8 @@ def serve(plan: Plan, folder: Path) -> int:
     Returns 130 when interrupted."""
     code = 0
     for wave in waves.waves_of(plan.runs, folder):
+        if not _adds(plan, folder, wave):
+            continue
         code = _pass(plan, folder, wave)
         if wave.sums_up:
             break
@@ -47,6 +49,14 @@ def serve(plan: Plan, folder: Path) -> int:
         if reason is not None:
             return max(code, _pass(plan, folder, Wave(wave.number, reason)))
     return code
+
+
+def _adds(plan: Plan, folder: Path, wave: Wave) -> bool:
+    """Whether a wave takes any run further: of four cases, half of the waves have no new one. True for the first pass,
+    before which nobody knows how many cases there are."""
+    outcomes = [Outcome.read(folder / name) for name in plan.folders]
+    sizes = [outcome.cases for outcome in outcomes if outcome is not None and outcome.status == "running"]
+    return not sizes or any(map(wave.adds_to, sizes))
 
 
 def serve_jobs(plan: Plan, folder: Path, names: Collection[str]) -> int:
@@ -168,7 +178,8 @@ def _launch(plan: Plan, folder: Path, overrides: Sequence[str], jobs: Mapping[st
     except OSError as error:
         terminal.fail(in_words(error, folder))
     except Exception as error:  # a launcher that lost its workers; what they left tells which
-        terminal.fail(f"the launcher failed: {type(error).__name__}: {error}")
+        say = LANGUAGES[plan.language]
+        terminal.fail(say("progress.launcher", error=f"{type(error).__name__}: {error}"))
         return launchers.is_here(plan.cells[0].hydra)
     finally:
         redaction.redact_file(folder / LAUNCHED)

@@ -27,6 +27,7 @@ from runner.run.progress import progress, waiting
 from runner.system import terminal
 from runner.system.journal import Journal
 from runner.system.metadata import read_json, write_json
+from runner.system.shared import shared_of
 from runner.system.spool import Part
 from runner.system.store import Store, fingerprint
 from runner.words.wording import Wording
@@ -52,14 +53,15 @@ class Service:
     @cached_property
     def ids(self) -> Sequence[str]:
         """Of all cases. To look at a case is to read it; its id is wanted more often."""
-        return [case.id for case in self.cases]
+        return shared_of("ids", self.cases, None, lambda: [case.id for case in self.cases])
 
     @cached_property
     def pending(self) -> Sequence[Case]:
         """The cases of this pass, as they were when first asked for."""
         cases = self.job.wave.of(self.cases, self.options.seed)
-        ids = ((place, case.id) for place, case in enumerate(cases))
-        return Part(cases, array("q", (place for place, id in ids if id not in self.journal and self.takes(id))))
+        ids = self.ids if cases is self.cases else [case.id for case in cases]
+        fresh = (place for place, id in enumerate(ids) if id not in self.journal and self.takes(id))
+        return Part(cases, array("q", fresh))
 
     @property
     def elapsed_s(self) -> float:

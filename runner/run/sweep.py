@@ -41,7 +41,7 @@ def launch(plan: Plan) -> int:
 
 def launched(plan: Plan) -> tuple[Path, int]:
     """The folder of the run or sweep, and the most severe exit code."""
-    with sharing():
+    with sharing(several=len(plan.runs) > 1):
         return _launched(plan)
 
 
@@ -99,7 +99,8 @@ def _prepare_tracking(cfg: DictConfig) -> None:
     try:
         build(cfg.tracking).root.prepare()
     except Exception as error:
-        terminal.note(f"warning: {tracking_failure(error, Path('RUN_DIR'))}")
+        say = LANGUAGES[cfg.report.language]
+        terminal.note(say("progress.warning", text=tracking_failure(error, Path("RUN_DIR"), say)))
 
 
 def _gather(plan: Plan, folder: Path, code: int) -> int:
@@ -160,7 +161,8 @@ def _close_sweep(plan: Plan, folder: Path, cells: Sequence[Mapping[str, Any]], t
     try:
         build(plan.cells[0].cfg.tracking).root.upload_sweep(folder)
     except Exception as error:
-        terminal.note(f"warning: {tracking_failure(error, folder)}")
+        say = LANGUAGES[plan.language]
+        terminal.note(say("progress.warning", text=tracking_failure(error, folder, say)))
     terminal.note(say("progress.sweep", folder=folder))
 
 

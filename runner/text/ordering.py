@@ -21,9 +21,10 @@ def best(
     """Positions of the `depth` highest of the scores that are `above`, in ranking order; `ranks` decide
     between equal ones.
     """
-    lowest = above
-    if 0 < depth < len(scores):
-        lowest = np.partition(scores, len(scores) - depth)[len(scores) - depth]
-    candidates = np.flatnonzero(scores >= lowest if lowest > above else scores > above)
-    order = np.lexsort((ranks[candidates], scores[candidates]))[::-1]
+    candidates = np.flatnonzero(scores > above)
+    eligible = scores[candidates]
+    if 0 < depth < len(eligible):  # among those alone: in a heap of equal scores numpy finds the n-th slowly
+        kept = eligible >= np.partition(eligible, len(eligible) - depth)[len(eligible) - depth]
+        candidates, eligible = candidates[kept], eligible[kept]
+    order = np.lexsort((ranks[candidates], eligible))[::-1]
     return candidates[order[:depth]]
