@@ -201,7 +201,7 @@ def mlflow_server(mlflow_store: str, tmp_path_factory: pytest.TempPathFactory) -
         _wait_for_mlflow(url, process, log)
         yield url
     finally:
-        os.killpg(process.pid, 15)
+        os.killpg(process.pid, signal.SIGKILL)  # it would wait for connections that its clients keep open
         process.wait(20)
 
 

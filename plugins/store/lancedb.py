@@ -148,5 +148,5 @@ def _lancedb() -> Any:
     try:
         import lancedb
     except ImportError as error:
-        raise lacking("lancedb", "lancedb", error, "lancedb") from error
+        raise lacking("lancedb", "lancedb", error) from error
     return lancedb

@@ -221,5 +221,5 @@ def _qdrant() -> Any:
     try:
         import qdrant_client
     except ImportError as error:
-        raise lacking("qdrant", "qdrant-client", error, "qdrant") from error
+        raise lacking("qdrant", "qdrant-client", error) from error
     return qdrant_client

@@ -113,12 +113,6 @@ class Indexing:
     def __len__(self) -> int:
         return len(self.numbers["places"])
 
-    def reading(self, rows: Iterable[tuple[int, Mapping[str, Any]]]) -> Iterator[Mapping[str, Any]]:
-        """The rows, each with its place in the file, as they come."""
-        for place, row in rows:
-            self.add(place, row)
-            yield row
-
     def add(self, place: int, row: Mapping[str, Any]) -> None:
         """One row."""
         output = row.get("output") or {}

@@ -9,9 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
 
-from runner.config.hydra_internals import repository, state_of_files
 from runner.errors import Problem, did_you_mean, installing
-from runner.system.metadata import without_credentials
 
 LAUNCHER = "hydra/launcher"
 LAUNCHERS = {  # choice -> the extra that brings it, and its module among the plugins of Hydra
@@ -20,6 +18,8 @@ LAUNCHERS = {  # choice -> the extra that brings it, and its module among the pl
     "slurm": ("slurm", "hydra_submitit_launcher"),
     "submitit": ("slurm", "hydra_submitit_launcher"),
 }
+SWEEPER = "hydra/sweeper"
+SEARCH = "optuna"  # of the sweepers
 ENTRY_POINTS = "runner.conf"  # by which an installed package names the folder of its own choices
 
 
@@ -44,6 +44,8 @@ def group_problem(override: Any, search_path: Sequence[str]) -> Problem | None:
     group, groups = str(override.key_or_group), _all_groups(search_path)
     if group == LAUNCHER and not override.is_delete() and (problem := launcher_problem(str(override.value()))):
         return problem
+    if group == SWEEPER and str(override.value()) == SEARCH and find_spec(SEARCH) is None:
+        return Problem(SWEEPER, f"{SEARCH} needs the extra `{SEARCH}`: {installing(SEARCH)}")
     if group in groups:
         return None if override.is_delete() else choice_problem(group, override.value(), groups[group])
     if group.startswith("hydra/") or override.package is not None:
@@ -73,6 +75,8 @@ def _all_groups(search_path: Sequence[str]) -> dict[str, list[str]]:
 @lru_cache(maxsize=1)
 def _groups_of(loader: Any, search_path: tuple[str, ...]) -> dict[str, list[str]]:
     """Of a command; listed again by the next one where a file came, went or changed."""
+    from runner.config.hydra_internals import state_of_files
+
     state = state_of_files(loader, search_path)
     if state is None or _listed.get("state") != state:
         _listed.update(state=state, groups=_list_groups(loader, search_path))
@@ -85,6 +89,8 @@ _listed: dict[str, Any] = {}  # the groups that were listed last, and the state 
 
 def _list_groups(loader: Any, search_path: Sequence[str]) -> dict[str, list[str]]:
     from hydra.core.object_type import ObjectType
+
+    from runner.config.hydra_internals import repository
 
     files = repository(loader, search_path)
 
@@ -104,6 +110,8 @@ def choice_problem(group: str, choice: Any, options: Sequence[str]) -> Problem |
             return Problem(group, f"expected the name of a choice{did_you_mean('', options)}")
         name = "null" if one is None else str(one)
         if name not in options:
+            from runner.system.metadata import without_credentials
+
             return Problem(group, f"no choice '{without_credentials(name)}'{did_you_mean(name, options)}")
     return None
 

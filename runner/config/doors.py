@@ -986,28 +986,43 @@ def _opened(door: Door, component: Any, manager: Any, *_: Any, **__: Any) -> Any
 
 def kept_of(evaluation: Any, output: Any) -> tuple[Mapping[str, Any], Mapping[str, Timing]]:
     """What `record()` and `timings` of an output say. Raises ComponentError for what they raise, or should not say."""
-    door, record_door = _output_doors(type(evaluation))
-    with guarded(door):
+    cls: type = type(evaluation)
+    door, record_door = _output_doors(cls.__module__, cls.__qualname__)
+    try:
         timings = output.timings
-        if (problem := wrong_type(timings, Mapping[str, Timing])) is not None:
-            raise door.wrong(problem)
-        for stage, timing in timings.items():
-            if timing.ms is not None and not 0 <= timing.ms <= LARGEST:
-                raise door.wrong(f"{stage}: expected a number of ms, 0 or more, got {_short_repr(timing.ms)}")
-    with guarded(record_door):
+        if type(timings) is not dict or timings:
+            _check_timings(door, timings)
+    except BaseException as error:
+        raise_passed(door, error)
+    try:
         record = output.record()
-        if inspect.isawaitable(record):
-            getattr(record, "close", lambda: None)()
-        if not isinstance(record, Mapping):
-            raise record_door.wrong(f"expected a mapping of JSON values, got {_short_repr(record)}")
+        if type(record) is not dict:
+            _check_mapping(record_door, record)
         _storable(record_door, record)
+    except BaseException as error:
+        raise_passed(record_door, error)
     return record, timings
 
 
+def _check_timings(door: Door, timings: Any) -> None:
+    if (problem := wrong_type(timings, Mapping[str, Timing])) is not None:
+        raise door.wrong(problem)
+    for stage, timing in timings.items():
+        if timing.ms is not None and not 0 <= timing.ms <= LARGEST:
+            raise door.wrong(f"{stage}: expected a number of ms, 0 or more, got {_short_repr(timing.ms)}")
+
+
+def _check_mapping(door: Door, record: Any) -> None:
+    if inspect.isawaitable(record):
+        getattr(record, "close", lambda: None)()
+    if not isinstance(record, Mapping):
+        raise door.wrong(f"expected a mapping of JSON values, got {_short_repr(record)}")
+
+
 @functools.lru_cache(maxsize=100)
-def _output_doors(cls: type) -> tuple[Door, Door]:
+def _output_doors(module: str, name: str) -> tuple[Door, Door]:
     """Around `timings` and `record()` of the outputs of an evaluation."""
-    door = Door("evaluation", f"{cls.__module__}.{cls.__qualname__}", "timings of its output")
+    door = Door("evaluation", f"{module}.{name}", "timings of its output")
     return door, replace(door, method="record() of its output")
 
 

@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
+from importlib.resources.abc import Traversable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from omegaconf import MISSING, AnyNode, DictConfig, ListConfig, OmegaConf, flag_override, open_dict
+from omegaconf import MISSING, AnyNode, DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from runner.config import arguments
@@ -80,6 +81,14 @@ def value_of(parent: DictConfig | ListConfig, name: Any) -> Any:
             break
         node = _stands_at(parent._get_root(), option.group(1))
     return parent[name]
+
+
+def holds(node: DictConfig, name: str) -> bool:
+    """`name in node`, several times faster for a plain text; what else may stand there is left to OmegaConf."""
+    values = node._value()
+    inner = values.get(name) if isinstance(values, dict) else None
+    value = inner._value() if isinstance(inner, AnyNode) else None
+    return (isinstance(value, str) and "${" not in value and value != MISSING) or name in node
 
 
 def _stands_at(node: Any, path: str) -> Any:
@@ -338,10 +347,14 @@ class Remembering:
             self.listed[key] = list(self.source.list(config_path, results_filter))
         return self.listed[key]
 
+    @cached_property
+    def _package(self) -> Traversable:
+        return resources.files(self.source.path)
+
     def _path(self, name: str) -> Path | None:
         """None for a package that is in an archive, or is not there."""
         with suppress(ValueError, ModuleNotFoundError, TypeError):
-            path = resources.files(self.source.path).joinpath(name)
+            path = self._package.joinpath(name)
             return path if isinstance(path, Path) else None
         return None
 
@@ -470,15 +483,26 @@ def state_of_files(loader: Any, choices: Sequence[str]) -> tuple[Any, ...] | Non
 # --- starting runs ----------------------------------------------------------------------------------
 
 
-def start(task: Any, overrides: Sequence[str], *, is_sweep: bool, composed: Sequence[Cell] = ()) -> None:
-    """Hand the jobs to Hydra's launcher; `composed` are not composed again. Only while Hydra is initialised. Hydra's
-    own main function would compose the configuration once more to learn the mode."""
+def start(
+    task: Any,
+    overrides: Sequence[str],
+    *,
+    is_sweep: bool,
+    composed: Sequence[Cell] = (),
+    jobs: Sequence[Sequence[str]] = (),
+) -> None:
+    """Hand the jobs to Hydra's launcher; `composed` are not composed again. Without `jobs` they are those of the
+    overrides, all combinations of what is swept. Only while Hydra is initialised. Hydra's own main function would
+    compose the configuration once more to learn the mode."""
     from hydra.core.global_hydra import GlobalHydra
 
     hydra: Any = GlobalHydra.instance().hydra
     if composed:
         hydra.config_loader = Composed(hydra.config_loader, composed)
     mode = f"hydra.mode={'MULTIRUN' if is_sweep else 'RUN'}"
+    if jobs:
+        _launch(hydra, task, [*overrides, mode], jobs)
+        return
     launch = hydra.multirun if is_sweep else hydra.run
     launch(config_name="config", task_function=task, overrides=[*overrides, mode])
 
@@ -495,6 +519,21 @@ class QuicklyCopied(DictConfig):
             self._set_parent(above)
         copied._set_parent(above)  # as DictConfig does it: kept, and not copied
         return copied
+
+
+def _launch(hydra: Any, task: Any, overrides: Sequence[str], jobs: Sequence[Sequence[str]]) -> None:
+    """As Hydra's sweeper does with the jobs that it makes itself."""
+    from hydra._internal.callbacks import Callbacks
+    from hydra.core.plugins import Plugins
+    from hydra.types import HydraContext, RunMode
+
+    cfg = hydra.compose_config(
+        config_name="config", overrides=list(overrides), with_log_configuration=False, run_mode=RunMode.MULTIRUN
+    )
+    context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(cfg))
+    launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=task, config=cfg)
+    for done in launcher.launch([list(job) for job in jobs], 0):
+        _ = done.return_value  # raises what the job raised
 
 
 class Composed:
@@ -514,8 +553,8 @@ class Composed:
             self._pickled[key] = pickle.dumps((cell.cfg, cell.hydra))
         copied: DictConfig
         copied, hydra = pickle.loads(self._pickled[key])  # noqa: S301 - made here
-        with flag_override(copied, "no_deepcopy_set_nodes", True):
-            copied["hydra"] = hydra
+        hydra._set_parent(copied)
+        copied._value()["hydra"] = hydra  # which `copied["hydra"] = hydra` would make anew
         for node in (copied, hydra):  # Hydra copies each of them several times for one job
             object.__setattr__(node, "__class__", QuicklyCopied)  # `node.__class__ =` would add a setting
         return copied

@@ -188,6 +188,17 @@ class CallLog:
         self._end += len(group)
 
 
+def joined(source: Path, target: Path) -> None:
+    """Put the calls of one file behind those of another; what is not as it was written stays where it is."""
+    if not source.exists():
+        return
+    end = _mended(source)
+    with target.open("ab") as whole, source.open("rb") as part:
+        while (block := part.read(min(end, 2**20))) and end > 0:
+            whole.write(block)
+            end -= len(block)
+
+
 def _compressor() -> ZstdCompressor:
     from zstandard import ZstdCompressor
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from runner.report.document import Document
 from runner.report.page import FILE
 from runner.report.panels import cost, data_problems, ending, has_answers, notes, panel, panels_of_scores
 from runner.report.run import stages_of
+from runner.report.search import search
 from runner.report.sweep import Sweep, read_sweep
 from runner.report.sweep_comparison import called, compared, gap, has_others, label, names, obstacles, warnings
 from runner.report.sweep_judges import judges
@@ -70,8 +72,11 @@ def brief_sweep(folder: Path, *, bold: bool | None = None) -> list[RenderableTyp
     mark = "" if is_bold else MARK
     leader = _leader(sweep)
     blocks: list[Block] = [runs(sweep, folder, errors=False, mark=mark)]
-    blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
-    blocks += [Note(line, "quiet", TERMINAL) for line in _apart(sweep)]
+    if (found := search(sweep)) is not None:
+        blocks.append(replace(found, untitled=TERMINAL, media=TERMINAL))
+    else:
+        blocks += [Note(line, "strong", TERMINAL) for line in _evidence(sweep)]
+        blocks += [Note(line, "quiet", TERMINAL) for line in _apart(sweep)]
     blocks += [each for each in (*of_evaluations(sweep), gap(sweep), judges(sweep)) if each is not None]
     if leader is not None:
         blocks += _failing(Document.of(open_run(folder / leader)), called(sweep, leader))

@@ -37,6 +37,7 @@ def write_sweep(folder: Path, comparison: Mapping[str, Any] | None = None) -> No
         **({"references": [cell.record() for cell in sweep.references]} if sweep.references else {}),
         **({"paired": sweep.paired.record()} if sweep.paired else {}),
         **({"comparison": sweep.comparison} if sweep.comparison else {}),
+        **({"search": sweep.head["search"]} if sweep.head.get("search") else {}),
     }
     replace_text(folder / "summary.json", json.dumps(record, ensure_ascii=False, indent=2) + "\n")
     blocks = sections(sweep, folder)

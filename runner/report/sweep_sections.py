@@ -35,6 +35,7 @@ from runner.report.figures import series_along, x_axis
 from runner.report.metrics import measured
 from runner.report.page import FILE
 from runner.report.reporting import sections_of_sweep
+from runner.report.search import search
 from runner.report.sweep import Cell as Run
 from runner.report.sweep import Sweep, View, read_sweep
 from runner.report.sweep_comparison import against, called, front, gap
@@ -59,6 +60,7 @@ def sections(sweep: Sweep, folder: Path, *, errors: bool = True, mark: str = "")
         head(sweep),
         runs(sweep, folder, errors=errors, mark=mark),
         failures(sweep),
+        search(sweep),
         *of_evaluations(sweep),
         against(sweep),
         front(sweep),

@@ -156,9 +156,10 @@ def unset_variable(setting: str, name: str | None, place: str) -> list[Problem]:
     return [Problem(setting, message)]
 
 
-def lacking(store: str, package: str, error: Exception, extra: str) -> InputError:
-    """For a package that is not installed."""
-    return InputError(f"store={store} needs the package {package} ({error}); install the extra: {installing(extra)}")
+def lacking(store: str, packages: str, error: Exception) -> InputError:
+    """For packages that are not installed; the extra is called as the choice of the store is."""
+    word = "packages" if " and " in packages else "package"
+    return InputError(f"store={store} needs the {word} {packages} ({error}); install the extra: {installing(store)}")
 
 
 def refused(transfer: Transfer, setting: str, reason: str) -> StopRunError:
@@ -263,6 +264,14 @@ OPTIONAL: Mapping[type, tuple[type, ...]] = {Store: (Within, Keeping)}
 def collection_name(content: Mapping[str, Any]) -> str:
     """Of JSON values that say what stands in it."""
     return f"runner_{fingerprint([LAYOUT, content])[:24]}"
+
+
+def away(transfer: Transfer, reason: str, attempts: int) -> StopRunError:
+    """For a store that did not answer so often."""
+    return StopRunError(
+        f"{transfer.setting}: the store at {transfer.place} cannot be reached: {reason} (asked {attempts} times); is "
+        "it up, and the address right? Run the same command again to resume"
+    )
 
 
 def of_another_length(name: str, dim: int, wanted: int, transfer: Transfer) -> StopRunError:
@@ -378,10 +387,7 @@ class StoreIndex:
             if attempt < transfer.retries:
                 await asyncio.sleep(wait_s * random.uniform(0.5, 1))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
-        raise StopRunError(
-            f"{transfer.setting}: the store at {transfer.place} cannot be reached: {reason} (asked "
-            f"{transfer.retries + 1} times); is it up, and the address right? Run the same command again to resume"
-        )
+        raise away(transfer, reason, transfer.retries + 1)
 
     def _checked(self, found: Sequence[Hits], n_queries: int) -> Sequence[Hits]:
         """What a store returned, if that is hits: numbers of its own would be wrong scores later."""

@@ -77,7 +77,7 @@ class Job:
     def title(self) -> str:
         """What the progress line calls the run."""
         title = f"{self.label}{self.experiment}"
-        if self.wave.sums_up:
+        if self.wave.sums_up or not self.wave.number:
             return title
         return self.say("progress.wave", title=title, number=self.wave.number, waves=WAVES)
 

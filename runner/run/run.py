@@ -37,14 +37,16 @@ from runner.records import CaseSet, DataProblem, Preparation, Row
 from runner.run.comparing import check_slices, conclude, thresholds_in
 from runner.run.engine import INTERRUPTED, Stop
 from runner.run.job import Job, Outcome, head_of
+from runner.run.parts import of_search
 from runner.run.results import Finished, outcome_of, summary_of, write_errors
 from runner.run.score_identity import score_identity
 from runner.run.serving import PREPARATION, Service, serve
 from runner.system import terminal
 from runner.system.folder import DOCUMENTS, RunFolder
-from runner.system.journal import UNFINISHED, Journal, is_finished
+from runner.system.journal import UNFINISHED, Journal
 from runner.system.metadata import now, read_json, write_json
 from runner.system.redaction import redacted_value
+from runner.system.shared import shared_of
 from runner.system.sources import code_digest
 from runner.system.spool import Part
 from runner.system.store import fingerprint
@@ -114,7 +116,8 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         _print_problems(case_set.problems, job.say)
     errors = job.folder / "errors.jsonl"
     write_errors(errors, case_set.problems, ())
-    cases = selected(case_set.cases, options)
+    chosen = (options.case, options.sample, options.takes_all, options.seed)
+    cases = shared_of("cases", case_set.cases, chosen, lambda: selected(case_set.cases, options))
     check_slices(job.cfg, cases)
     head["identity"] = dict(case_set.identity)
     _note_documents(job.folder, case_set.documents)
@@ -139,9 +142,9 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
         journal.take_back()
         finished = Finished(case_set.problems, service.ids, preparation, stop, elapsed_s)
         summary = redacted_value(summary_of(job, head, options, built, finished, journal))
-        reasons = _last_read(job.folder, case_set.problems, journal, service.ids)
-        unfinished = sum(not is_finished(row) for row in journal.rows(service.ids))
-    outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=unfinished)
+        reasons = write_errors(errors, case_set.problems, journal.rows(finished.tally.errors))
+        _index_cases(journal, service.ids)
+    outcome = replace(outcome_of(summary, options, stop, reasons), unfinished=finished.tally.unfinished)
     head.update({name: summary[name] for name in ANSWER_MEANS})
     summary["status"] = outcome.status
     summary |= thresholds_in(job, summary, declared_in(head))
@@ -149,20 +152,18 @@ def _evaluated(job: Job, head: dict[str, Any], built: Built, started: float) -> 
     return outcome, summary
 
 
-def _last_read(
-    folder: Path, problems: Sequence[DataProblem], journal: Journal, ids: Sequence[str]
-) -> Mapping[str, int]:
-    """Why cases failed. Of many rows, columns are kept for those who look at the cases later."""
+def _index_cases(journal: Journal, ids: Sequence[str]) -> None:
+    """Of many rows, columns are kept for those who look at the cases later."""
     from runner.compare import case_index
 
     state = case_index.state_of(journal.path)
     if state[0] < case_index.LARGE:
-        return write_errors(folder / "errors.jsonl", problems, journal.rows(ids))
+        return
     indexing = case_index.Indexing()
-    reasons = write_errors(folder / "errors.jsonl", problems, indexing.reading(journal.placed(ids)))
+    for place, row in journal.placed(ids):
+        indexing.add(place, row)
     if len(indexing) == len(journal):  # no row is of a case that this command was not asked for
         case_index.write(indexing.cases(journal.path), state)
-    return reasons
 
 
 def _note_documents(folder: Path, digests: Mapping[str, str]) -> None:
@@ -202,7 +203,13 @@ def _passed(stop: Stop | None, elapsed_s: float, n_cases: int) -> Outcome:
 
 
 def selected(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
-    """One case, a seeded sample in file order, or all. Raises InputError when nothing is left."""
+    """One case, a seeded sample in file order, or all; of these, where a search is made, what it sees or what it does
+    not. Raises InputError when nothing is left."""
+    chosen = _chosen(cases, options)
+    return chosen if options.case is not None else of_search(chosen, options.search)
+
+
+def _chosen(cases: Sequence[Case], options: RunOptions) -> Sequence[Case]:
     if not cases:
         raise InputError(
             "the data set has no usable case: no questions (dataset.queries), or none without a fault (errors.jsonl)"
@@ -304,7 +311,7 @@ def _close(job: Job, head: dict[str, Any], outcome: Outcome, summary: Mapping[st
                 _write_head(job, head, outcome)
         else:
             terminal.note(job.say("progress.warning", text=in_language(str(found.error_message), job.say.language)))
-    if outcome.error_message and not job.wave.is_closing:  # then the sweep says it
+    if outcome.error_message and not (job.wave.is_closing and job.sweep_id):  # then the sweep says it
         terminal.fail(beside(outcome.error_message, job.say.language, outcome.exit_code, job.label))
         return replace(outcome, told=True)
     return outcome
@@ -318,6 +325,8 @@ def _write_head(job: Job, head: dict[str, Any], outcome: Outcome) -> None:
 
 def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
     from runner import report
+    from runner.report.brief import brief
+    from runner.report.panels import panels
 
     if job.cfg.format != "json":
         report.write(job.folder)
@@ -325,9 +334,9 @@ def _report(job: Job, head: Mapping[str, Any], summary: Mapping[str, Any]) -> No
     if job.cfg.case is not None:
         terminal.show(*([report.case_view(job.folder)] if job.cfg.verbose else report.brief_case(job.folder)))
     if job.cfg.verbose:
-        terminal.show(*report.panels(run))
+        terminal.show(*panels(run))
     elif job.sweep_id is None and job.cfg.case is None:
-        terminal.show(*report.brief(run))
+        terminal.show(*brief(run))
     terminal.show(*report.comparison_view(job.folder, head))
     if job.sweep_id is None or job.cfg.verbose:
         terminal.note(job.say("progress.results", label=job.label, folder=job.folder))

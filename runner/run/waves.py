@@ -26,7 +26,7 @@ CaseT = TypeVar("CaseT", bound=Case)
 @dataclass(frozen=True, slots=True)
 class Wave:
     """One pass over all runs, after which the cases up to `number` tenths are done. With a `reason` it is the
-    closing pass of a sweep that ended early for it: no case is run and no model asked."""
+    closing pass of a sweep that ended early for it: no case is run and no model asked. Number 0 only prepares."""
 
     number: int = WAVES
     reason: str | None = None

@@ -67,6 +67,15 @@ class Journal:
         """Raises StopRunError where it cannot be written; what was written before stays as it is."""
         self._append(row.id, encode(row))
 
+    def adopt(self, path: Path) -> None:
+        """The rows of another file whose cases have none here. They are on the disk when this returns."""
+        if path.exists():
+            with path.open("rb") as file:
+                for id, (place, _) in _offsets(path).items():
+                    if id not in self._index:
+                        self._append(id, _line(file, place))
+            os.fsync(self._file.fileno())
+
     def _append(self, id: str, line: bytes) -> None:
         try:
             self._write(line)
@@ -126,6 +135,11 @@ class Journal:
         if not unfinished and len(older) == len(waiting):
             return older
         return _copied([(self._waiting, older), (self.path, unfinished)], self._waiting)
+
+
+def ids_in(path: Path) -> set[str]:
+    """Of the cases that have a row in a file, which is only read."""
+    return set(_offsets(path))
 
 
 def is_finished(row: Mapping[str, Any]) -> bool:
