@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import none
 
 from runner.system import redaction
+from runner.words.wording import speak
 from tests.record_folders import make_small_runs
 from tests.services.models_server import ModelsServer, serving_models
 from tests.services.ports import free_port
@@ -106,6 +107,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 def no_secrets_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process knows its secrets to its end: those of one test would be hidden from what the next one prints."""
     monkeypatch.setattr(redaction, "_known", redaction._Known())
+
+
+@pytest.fixture(autouse=True)
+def english_at_first() -> None:
+    """A process speaks the language of the last command line, which was that of another test."""
+    speak("en")
 
 
 @pytest.fixture(autouse=True)
