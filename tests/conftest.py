@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import none
 
 from runner.system import redaction
 from tests.record_folders import make_small_runs
@@ -76,7 +77,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Modules and test items stay to the end: without them, each full garbage collection is far shorter. A run makes
-    more objects than a collection every 700 is worth, which took an eighth of its time."""
+    more objects than a collection every 700 is worth, which took an eighth of its time.
+
+    Hypothesis asks the garbage collector who holds its random numbers when it first draws some. Of a module
+    that is frozen it would not hear, and warn that nobody does."""
+    given(none())(lambda _: None)()
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000)
@@ -183,28 +188,35 @@ def own_mlflow_store(_empty_mlflow_store: Path, tmp_path_factory: pytest.TempPat
 def mlflow_server(mlflow_store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A tracking server on loopback, with the store and the artifacts behind it. It takes seconds to start: what needs
     one stands in one module."""
-    port, artifacts = free_port(), tmp_path_factory.mktemp("artifacts")
+    from runner.commands.ui import NO_JOBS
+
+    port, folder = free_port(), tmp_path_factory.mktemp("mlflow_server")
     command = [sys.executable, "-m", "mlflow", "server", "--backend-store-uri", mlflow_store, "--workers", "1"]
-    command += ["--artifacts-destination", str(artifacts), "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    url = f"http://127.0.0.1:{port}"
+    command += ["--artifacts-destination", str(folder / "artifacts"), "--port", str(port)]
+    log, url = folder / "log", f"http://127.0.0.1:{port}"
+    with log.open("wb") as output:
+        environment = {**os.environ, **NO_JOBS}
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
     try:
-        _wait_for_mlflow(url, process)
+        _wait_for_mlflow(url, process, log)
         yield url
     finally:
-        os.killpg(process.pid, 15)
+        os.killpg(process.pid, signal.SIGKILL)  # it would wait for connections that its clients keep open
         process.wait(20)
 
 
-def _wait_for_mlflow(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
+def _wait_for_mlflow(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """It imports for ten seconds of processor time, several times as long where nothing is compiled yet, and gets a
+    part of a processor where many tests run."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(f"{url}/health", timeout=1):
+            with urllib.request.urlopen(f"{url}/health", timeout=5):
                 return
         except OSError:
-            assert process.poll() is None, "the server ended"
+            assert process.poll() is None, f"the server ended: {log.read_text(errors='replace')[-2000:]}"
             time.sleep(0.1)
-    raise AssertionError("the server did not start")
+    raise AssertionError(f"the server did not start: {log.read_text(errors='replace')[-2000:]}")
 
 
 @pytest.fixture(scope="session")

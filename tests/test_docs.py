@@ -171,7 +171,7 @@ def test_every_command_runs(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    _run(at(unit, service), ["sample=24", f"cache_dir={cache}"], server.url, monkeypatch)
+    _run(at(unit, service), ["sample=12", f"cache_dir={cache}"], server.url, monkeypatch)
     _assert_shown(unit.shown, capsys)
 
 

@@ -147,7 +147,7 @@ def test_failing_cases_come_first(words: list[str], server: ModelsServer, mlflow
         if row["status"] != "ok" or row["labels"].get("lost_at", "none") != "none" or row["metrics"].get("right") == 0
     }
     assert failing and failing != own.keys()
-    for count in range(1, len(own) + 1):
+    for count in (1, len(failing), len(failing) + 1, len(own)):
         assert main(["track", "o", "--traces", str(count)]) == 0
         found = traces(mlflow_store).keys()
         assert len(found) == count
