@@ -10,7 +10,7 @@ import typing
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -212,13 +212,18 @@ def identity(node: DictConfig) -> str:
 @dataclass(frozen=True)
 class Built:
     """`root` is the object of the node that was asked for; `parts` maps config keys to objects;
-    `identities` maps `id(object)` to a hash of its settings and of what its class is made of (runner.system.sources).
     `tracebacks` gets those of what components raise, by the line that tells of it."""
 
     root: Any
     parts: Mapping[str, Any]
-    identities: Mapping[int, str]
-    tracebacks: Mapping[str, str] = field(default_factory=dict)
+    tracebacks: Mapping[str, str]
+    hashed: Callable[[], Mapping[int, str]]
+
+    @cached_property
+    def identities(self) -> Mapping[int, str]:
+        """Maps `id(object)` to a hash of its settings and of what its class is made of (runner.system.sources), which
+        is read only where something is stored."""
+        return self.hashed()
 
 
 def build(node: DictConfig) -> Built:
@@ -248,9 +253,12 @@ def build(node: DictConfig) -> Built:
     parts = {key: objects.memo[node_id] for key, node_id in objects.keys.items()}
     for dataset in datasets:
         settle(dataset, _settings(node, keys[id(dataset)], type(dataset)))
+    return Built(root, parts, tracebacks, partial(_identities_of, node, objects.memo))
+
+
+def _identities_of(node: DictConfig, objects: Mapping[int, Any]) -> dict[int, str]:
     hashes = _identities(node, with_code=True)
-    identities = {id(objects.memo[node_id]): digest for node_id, digest in hashes.items()}
-    return Built(root, parts, identities, tracebacks)
+    return {id(objects[node_id]): digest for node_id, digest in hashes.items()}
 
 
 def _settings(node: DictConfig, key: str, cls: type) -> Hashable:

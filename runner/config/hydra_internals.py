@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
+from importlib.resources.abc import Traversable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -346,10 +347,14 @@ class Remembering:
             self.listed[key] = list(self.source.list(config_path, results_filter))
         return self.listed[key]
 
+    @cached_property
+    def _package(self) -> Traversable:
+        return resources.files(self.source.path)
+
     def _path(self, name: str) -> Path | None:
         """None for a package that is in an archive, or is not there."""
         with suppress(ValueError, ModuleNotFoundError, TypeError):
-            path = resources.files(self.source.path).joinpath(name)
+            path = self._package.joinpath(name)
             return path if isinstance(path, Path) else None
         return None
 
