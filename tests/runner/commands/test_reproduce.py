@@ -136,7 +136,7 @@ def test_a_dry_run_only_checks(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_run_that_fails_is_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
     Path("자료 (1)/corpus.jsonl").write_text("", encoding="utf-8")
     assert main(["reproduce", "experiments/한"]) == 2
-    assert "it did not finish, so nothing is compared with experiments/한\n" in capsys.readouterr().err
+    assert "실행이 끝나지 않아 기록과 비교하지 않았습니다: experiments/한\n" in capsys.readouterr().err
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

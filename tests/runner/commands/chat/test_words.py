@@ -127,8 +127,12 @@ def test_sources_are_the_pieces_that_are_cited_in_one_short_line_each() -> None:
 )  # fmt: skip
 def test_what_was_asked_of_models(live: dict[str, Any], cached: int, line: str) -> None:
     usage = {"usage": {"generator": {"openai:m": {"live": live, "cached": {"requests": cached}}}}}
-    assert list(used(usage)) == [line]
-    assert list(used({})) == []
+    assert list(used(usage, "en")) == [line]
+    assert list(used({}, "en")) == []
+    korean = "generator openai:m: 요청 3건, 토큰 1,234개, $0.0012"
+    assert list(used(usage, "ko")) == [
+        korean if live["requests"] else "generator openai:m: 요청 0건, 토큰 0개, 비용 알 수 없음, 캐시 응답 2건"
+    ]
 
 
 def test_words_have_places_for_what_they_are_about() -> None:
