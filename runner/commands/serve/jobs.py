@@ -30,7 +30,7 @@ STARTS = 3  # of a job that ends by a signal that nobody here sent
 GRACE_S = 20.0  # from the request to end to the end by force
 INSIDE = "~"  # between the names of folders in an id
 ENDED = ("ended", "cancelled")
-TELLING = 4000  # characters of what a child has said last
+TAIL = 4000  # characters of what a child has said last
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Jobs:
         """What its command prints."""
         return self.folder / f"{id}.log"
 
-    def said(self, id: str) -> str:
+    def printed(self, id: str) -> str:
         """What the command of a job has printed last."""
         return tail(self.log(id)).strip()
 
@@ -234,7 +234,7 @@ def _signal(job: Job, number: signal.Signals) -> None:
             os.killpg(job.pid, number) if number == signal.SIGKILL else os.kill(job.pid, number)
 
 
-def tail(path: Path, most: int = TELLING) -> str:
+def tail(path: Path, most: int = TAIL) -> str:
     """The last bytes of a file as text; empty where there is none."""
     try:
         with path.open("rb") as file:
