@@ -174,12 +174,10 @@ class Jobs:
         elif was_killed and job.starts < STARTS:
             self._keep(replace(job, status="queued", pid=None))
         else:
-            message = f"the process was killed {job.starts} times" if was_killed else self._error(job, code)
+            is_well = code == 0 or (code is None and state.get("status") == "completed")
+            error = None if is_well else error_in(tail(self.log(job.id)))
+            message = f"the process was killed {job.starts} times" if was_killed else error
             self._keep(replace(job, status="ended", pid=None, exit_code=code, error_message=message))
-
-    def _error(self, job: Job, code: int | None) -> str | None:
-        """What the command said last of why it ended."""
-        return None if code == 0 else error_in(tail(self.log(job.id)))
 
     def _keep(self, job: Job) -> Job:
         job = replace(job, updated_at=now())
